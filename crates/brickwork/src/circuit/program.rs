@@ -1,0 +1,293 @@
+//! Components and the programs made of them.
+//!
+//! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the output wires
+//! of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
+
+use std::sync::Arc;
+
+use super::{Circuit, Port, Wire};
+use crate::Error;
+
+/// One of the two parties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Party {
+    /// Garbles, commits, sends OTs.
+    Garbler,
+    /// Checks and evaluates.
+    Evaluator,
+}
+
+/// Who learns an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Recipient {
+    /// The garbler alone.
+    Garbler,
+    /// The evaluator alone.
+    Evaluator,
+    /// Both parties.
+    Both,
+}
+
+impl Recipient {
+    /// Whether this party learns the output.
+    pub fn includes(self, party: Party) -> bool {
+        matches!((self, party), (Recipient::Both, _) | (Recipient::Garbler, Party::Garbler) | (Recipient::Evaluator, Party::Evaluator))
+    }
+}
+
+/// A named circuit with typed ports: what is garbled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Name, unique in a program.
+    pub name: String,
+    /// Input ports; their widths add up to the circuit's inputs.
+    pub inputs: Vec<Port>,
+    /// Output ports; their widths add up to the circuit's outputs.
+    pub outputs: Vec<Port>,
+    /// What it computes.
+    pub circuit: Arc<Circuit>,
+}
+
+/// Index of a component in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentId(pub u32);
+
+/// One place in a program where a component sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot<'p> {
+    /// The component.
+    pub component: ComponentId,
+    /// For each of its input wires the global wire soldered to it.
+    pub inputs: &'p [Wire],
+    /// Global wire of its first output; the others follow.
+    pub first_output: Wire,
+}
+
+/// An output of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPort {
+    /// Name and type.
+    pub port: Port,
+    /// Who learns it.
+    pub to: Recipient,
+    /// Its global wires.
+    pub wires: Vec<Wire>,
+}
+
+/// What the parties compute. Every instance is well formed: slots read only wires before them, so there is no cycle,
+/// and every input wire is soldered exactly once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    name: String,
+    components: Vec<Component>,
+    garbler_inputs: Vec<Port>,
+    evaluator_inputs: Vec<Port>,
+    slot_components: Vec<ComponentId>,
+    /// Start of each slot's list in `solderings`, and its first output wire.
+    slot_offsets: Vec<(u64, Wire)>,
+    solderings: Vec<Wire>,
+    outputs: Vec<OutputPort>,
+    wires: Wire,
+}
+
+impl Program {
+    /// Name of the program.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kinds of component.
+    pub fn components(&self) -> &[Component] {
+        &self.components
+    }
+
+    /// One component.
+    pub fn component(&self, id: ComponentId) -> &Component {
+        &self.components[id.0 as usize]
+    }
+
+    /// A party's input ports.
+    pub fn input_ports(&self, party: Party) -> &[Port] {
+        match party {
+            Party::Garbler => &self.garbler_inputs,
+            Party::Evaluator => &self.evaluator_inputs,
+        }
+    }
+
+    /// Number of a party's input wires.
+    pub fn input_width(&self, party: Party) -> usize {
+        self.input_ports(party).iter().map(|p| p.width() as usize).sum()
+    }
+
+    /// All outputs, in order.
+    pub fn outputs(&self) -> &[OutputPort] {
+        &self.outputs
+    }
+
+    /// Number of slots.
+    pub fn slot_count(&self) -> usize {
+        self.slot_components.len()
+    }
+
+    /// Slot number `index`.
+    pub fn slot(&self, index: usize) -> Slot<'_> {
+        let component = self.slot_components[index];
+        let (start, first_output) = self.slot_offsets[index];
+        let width = self.component(component).circuit.inputs();
+        Slot { component, inputs: &self.solderings[start as usize..start as usize + width], first_output }
+    }
+
+    /// The slots, in an order in which they can be evaluated.
+    pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot<'_>> {
+        (0..self.slot_count()).map(|i| self.slot(i))
+    }
+
+    /// Number of global wires.
+    pub fn wires(&self) -> usize {
+        self.wires as usize
+    }
+
+    /// Number of slots of each component, by component.
+    pub fn slots_by_component(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.components.len()];
+        for c in &self.slot_components {
+            counts[c.0 as usize] += 1;
+        }
+        counts
+    }
+
+    /// AND gates of all slots together.
+    pub fn and_gates(&self) -> u64 {
+        self.slot_components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
+    }
+}
+
+/// Puts a [`Program`] together.
+pub struct ProgramBuilder {
+    program: Program,
+}
+
+impl ProgramBuilder {
+    /// A program with these inputs and nothing else yet.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the inputs have too many wires or two ports of a party share a name.
+    pub fn new(name: impl Into<String>, garbler_inputs: Vec<Port>, evaluator_inputs: Vec<Port>) -> Result<Self, Error> {
+        let mut wires: u64 = 0;
+        for ports in [&garbler_inputs, &evaluator_inputs] {
+            distinct(ports.iter().map(|p| &*p.name), "input port")?;
+            wires = ports.iter().fold(wires, |sum, p| sum.saturating_add(p.width()));
+        }
+        let wires = Wire::try_from(wires).ok().filter(|&w| w < super::MAX_WIRES);
+        let wires = wires.ok_or_else(|| Error::Input("the inputs have too many wires".into()))?;
+        Ok(ProgramBuilder {
+            program: Program {
+                name: name.into(),
+                components: Vec::new(),
+                garbler_inputs,
+                evaluator_inputs,
+                slot_components: Vec::new(),
+                slot_offsets: Vec::new(),
+                solderings: Vec::new(),
+                outputs: Vec::new(),
+                wires,
+            },
+        })
+    }
+
+    /// Adds a kind of component.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is taken.
+    pub fn component(&mut self, component: Component) -> Result<ComponentId, Error> {
+        let width = |ports: &[Port]| ports.iter().fold(0u64, |sum, p| sum.saturating_add(p.width()));
+        let (i, o) = (component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
+        if (width(&component.inputs), width(&component.outputs)) != (i, o) {
+            return Err(Error::Input(format!(
+                "component {}: its ports do not match its circuit's {i} inputs and {o} outputs",
+                component.name
+            )));
+        }
+        if i == 0 || o == 0 {
+            return Err(Error::Input(format!("component {} needs at least one input and one output", component.name)));
+        }
+        if self.program.components.iter().any(|c| c.name == component.name) {
+            return Err(Error::Input(format!("two components are called {}", component.name)));
+        }
+        self.program.components.push(component);
+        Ok(ComponentId(self.program.components.len() as u32 - 1))
+    }
+
+    /// Places a component; returns the global wire of its first output.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven yet.
+    pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
+        let p = &mut self.program;
+        let kind = p.components.get(component.0 as usize).ok_or_else(|| Error::Input(format!("there is no component {}", component.0)))?;
+        if inputs.len() != kind.circuit.inputs() {
+            return Err(Error::Input(format!(
+                "slot {}: component {} takes {} wires, not {}",
+                p.slot_components.len(),
+                kind.name,
+                kind.circuit.inputs(),
+                inputs.len()
+            )));
+        }
+        if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
+            return Err(Error::Input(format!("slot {} reads wire {wire}, which nothing before it drives", p.slot_components.len())));
+        }
+        let first = p.wires;
+        let next = u64::from(first) + kind.circuit.outputs().len() as u64;
+        p.wires = Wire::try_from(next)
+            .ok()
+            .filter(|&w| w < super::MAX_WIRES)
+            .ok_or_else(|| Error::Input("the program has too many wires".into()))?;
+        p.slot_components.push(component);
+        p.slot_offsets.push((p.solderings.len() as u64, first));
+        p.solderings.extend_from_slice(inputs);
+        Ok(first)
+    }
+
+    /// Declares an output.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of that name.
+    pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
+        if port.width() != wires.len() as u64 {
+            return Err(Error::Input(format!("output {} has {} bits but {} wires", port.name, port.width(), wires.len())));
+        }
+        if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
+            return Err(Error::Input(format!("output {} reads wire {wire}, which nothing drives", port.name)));
+        }
+        let clash = |o: &OutputPort| {
+            o.port.name == port.name && [Party::Garbler, Party::Evaluator].iter().any(|&p| o.to.includes(p) && to.includes(p))
+        };
+        if self.program.outputs.iter().any(clash) {
+            return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
+        }
+        self.program.outputs.push(OutputPort { port, to, wires });
+        Ok(())
+    }
+
+    /// The finished program.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has no output.
+    pub fn finish(self) -> Result<Program, Error> {
+        if self.program.outputs.is_empty() {
+            return Err(Error::Input("the program has no output".into()));
+        }
+        Ok(self.program)
+    }
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Result<(), Error> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Error::Input(format!("two {what}s are called {name}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Secure two-party computation from garbled components (DUPLO, CCS 2017).
+#![forbid(unsafe_code)]
+
+pub mod circuit;
+pub mod error;
+pub mod label;
+pub mod wire;
+
+pub use error::{Cheat, Error};

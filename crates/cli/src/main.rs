@@ -1,0 +1,3 @@
+//! The `brickwork` command.
+#![forbid(unsafe_code)]
+fn main() {}

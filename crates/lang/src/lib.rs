@@ -1,0 +1,2 @@
+//! The `.wir` compiler: source text becomes a [`brickwork::circuit::Program`] of components.
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! The project's chores.
+#![forbid(unsafe_code)]
+fn main() {}
