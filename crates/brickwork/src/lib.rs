@@ -4,6 +4,7 @@
 pub mod circuit;
 pub mod error;
 pub mod label;
+pub mod random;
 pub mod wire;
 
 pub use error::{Cheat, Error};

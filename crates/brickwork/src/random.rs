@@ -1,0 +1,203 @@
+//! Randomness: one generator for each purpose, seeded by the operating system.
+//!
+//! A generator is made where it is needed and is gone when the step is over. It cannot be cloned and there is no global
+//! one, so that no two purposes, parties or processes ever draw from the same stream. (A forked process could repeat a
+//! stream; forking takes `unsafe` and nothing here does it. A child started by [`std::process::Command`] begins anew.)
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng as _, SeedableRng as _};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::Error;
+use crate::label::{Delta, Label};
+
+/// Number of bytes of a [`Seed`].
+pub const SEED_BYTES: usize = 16;
+
+/// Contexts of BLAKE3's key derivation: a stream from the operating system and one that both parties expand never meet.
+const PRIVATE: &str = "brickwork 2026-11 random stream seeded by the operating system";
+const PUBLIC: &str = "brickwork 2026-11 public stream expanded from a seed";
+
+/// A 128-bit seed: of a generator that both parties run, or a key that came out of an oblivious transfer.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Seed([u8; SEED_BYTES]);
+
+impl Seed {
+    /// The seed with these bytes.
+    pub const fn from_bytes(bytes: [u8; SEED_BYTES]) -> Self {
+        Seed(bytes)
+    }
+
+    /// The bytes of the seed.
+    pub const fn as_bytes(&self) -> &[u8; SEED_BYTES] {
+        &self.0
+    }
+
+    /// The seed as an integer, little endian: a key of a block cipher.
+    pub const fn bits(&self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
+
+impl std::fmt::Debug for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seed(secret)")
+    }
+}
+
+/// A stream of random bytes for one purpose: ChaCha20 under a key of its own, erased when dropped.
+pub struct Rng(ChaCha20Rng);
+
+/// Fails to compile if the cipher is built without the erasure of its state.
+const _: fn() = || {
+    fn erased_when_dropped<T: ZeroizeOnDrop>() {}
+    erased_when_dropped::<ChaCha20Rng>();
+};
+
+impl Rng {
+    /// A generator for the purpose that `domain` names, seeded with 256 fresh bits from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system gives no randomness. There is no fallback.
+    pub fn new(domain: &'static str) -> Result<Self, Error> {
+        Self::seeded_by(domain, |seed| getrandom::fill(seed))
+    }
+
+    fn seeded_by<E: std::fmt::Display>(domain: &str, source: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, Error> {
+        let mut seed = Zeroizing::new([0; 32]);
+        source(&mut *seed).map_err(|error| {
+            Error::Resource(format!("the operating system gives no randomness ({error}); nothing secret can be done without it"))
+        })?;
+        Ok(Self::derive(PRIVATE, &*seed, domain))
+    }
+
+    /// The generator that anybody who knows `seed` can run: for challenges, which the verifier draws as a seed and both
+    /// parties expand. Never a source of secrets.
+    pub fn expand(seed: &Seed, domain: &'static str) -> Self {
+        Self::derive(PUBLIC, seed.as_bytes(), domain)
+    }
+
+    /// `seed` has one length per context, so seed and domain cannot run into each other.
+    fn derive(context: &str, seed: &[u8], domain: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(context);
+        hasher.update(seed).update(domain.as_bytes());
+        let key = Zeroizing::new(*hasher.finalize().as_bytes());
+        hasher.zeroize();
+        Rng(ChaCha20Rng::from_seed(*key))
+    }
+
+    /// Fills `bytes` with random ones.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill_bytes(bytes);
+    }
+
+    /// 128 random bits.
+    pub fn block(&mut self) -> u128 {
+        let mut bytes = [0; 16];
+        self.fill(&mut bytes);
+        let block = u128::from_le_bytes(bytes);
+        bytes.zeroize();
+        block
+    }
+
+    /// A random label.
+    pub fn label(&mut self) -> Label {
+        Label::from_bits(self.block())
+    }
+
+    /// A random offset: 127 random bits over a 1.
+    pub fn delta(&mut self) -> Delta {
+        Delta::new(self.block())
+    }
+
+    /// A random seed.
+    pub fn seed(&mut self) -> Seed {
+        let mut seed = Seed([0; SEED_BYTES]);
+        self.fill(&mut seed.0);
+        seed
+    }
+
+    /// A number below `bound`, each with the same probability (Lemire's multiplication with rejection). For public draws:
+    /// its time depends on the stream.
+    ///
+    /// # Panics
+    /// If `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "there is no number below 0");
+        // 2^64 mod bound: as many low parts are refused, so that every result keeps equally many draws.
+        let surplus = bound.wrapping_neg() % bound;
+        loop {
+            let product = u128::from(self.0.next_u64()) * u128::from(bound);
+            if product as u64 >= surplus {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Rng {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rng(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_26_failing_randomness_is_an_error() {
+        let failed = Rng::seeded_by("test", |_| Err("no entropy"));
+        assert!(matches!(failed, Err(Error::Resource(text)) if text.contains("no entropy")));
+    }
+
+    #[test]
+    fn row_26_every_generator_is_fresh() {
+        let mut a = Rng::new("test").unwrap();
+        let mut b = Rng::new("test").unwrap();
+        assert_ne!(a.block(), b.block());
+        assert_ne!(a.block(), a.block());
+    }
+
+    #[test]
+    fn a_seed_and_a_domain_give_one_stream() {
+        let block = |seed: u8, domain| Rng::expand(&Seed::from_bytes([seed; SEED_BYTES]), domain).block();
+        assert_eq!(block(1, "a"), block(1, "a"));
+        assert_ne!(block(1, "a"), block(1, "b"));
+        assert_ne!(block(1, "a"), block(2, "a"));
+        // Both parties of different builds must expand a challenge alike: a known answer.
+        assert_eq!(block(0, "known answer"), KNOWN);
+        // A private generator on the same bytes is another one.
+        let mut private = Rng::seeded_by::<&str>("a", |seed| {
+            seed.fill(1);
+            Ok(())
+        });
+        assert_ne!(private.as_mut().unwrap().block(), block(1, "a"));
+    }
+
+    const KNOWN: u128 = 102_081_989_152_162_633_579_668_228_975_647_935_065;
+
+    #[test]
+    fn below_is_uniform() {
+        let mut rng = Rng::expand(&Seed::from_bytes([7; SEED_BYTES]), "uniform");
+        for bound in [1, 2, 3, 7, 100] {
+            let draws = 20_000 * bound;
+            let mut counts = vec![0_u64; bound as usize];
+            for _ in 0..draws {
+                counts[rng.below(bound) as usize] += 1;
+            }
+            // 20 000 expected in each cell: six standard deviations are 849.
+            assert!(counts.iter().all(|&count| count.abs_diff(20_000) < 849), "{bound}: {counts:?}");
+        }
+        // A bound just above 2^63 refuses nearly half of the draws; without the refusal the lower third would come twice as often.
+        let bound = 3 << 62;
+        let low = (0..30_000).filter(|_| rng.below(bound) < bound / 3).count();
+        assert!(low.abs_diff(10_000) < 490, "{low}");
+    }
+
+    #[test]
+    fn deltas_have_their_last_bit_set() {
+        let mut rng = Rng::new("test").unwrap();
+        assert!((0..100).all(|_| rng.delta().bits() & 1 == 1));
+    }
+}
