@@ -32,4 +32,10 @@ pub enum Cheat {
     /// A message out of its place, or of a length that the protocol does not allow.
     #[error("a message out of place or of the wrong length")]
     UnexpectedMessage,
+    /// Base OT (Masny–Rindal 2019): a message holds an encoding of no point of the group.
+    #[error("base OT: not a point of the group")]
+    BaseOtPoint,
+    /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
+    #[error("base OT: the identity instead of a point")]
+    BaseOtIdentity,
 }

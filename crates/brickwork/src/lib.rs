@@ -4,6 +4,7 @@
 pub mod circuit;
 pub mod error;
 pub mod label;
+pub mod ot;
 pub mod random;
 pub mod wire;
 

@@ -60,7 +60,7 @@ impl Rng {
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness. There is no fallback.
     pub fn new(domain: &'static str) -> Result<Self, Error> {
-        Self::seeded_by(domain, |seed| getrandom::fill(seed))
+        Self::seeded_by(domain, getrandom::fill)
     }
 
     fn seeded_by<E: std::fmt::Display>(domain: &str, source: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, Error> {
