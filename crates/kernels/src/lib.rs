@@ -1,1 +1,24 @@
 //! The vectorised inner loops of Brickwork. The only crate of the project with `unsafe` code.
+//!
+//! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable code in
+//! constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine runs fastest.
+//!
+//! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label its colour.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod aes;
+mod clmul;
+mod kernel;
+mod portable;
+mod transpose;
+mod vector;
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use aes::{Aes128, ctr_rows, ctr_rows_with};
+pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with};
+pub use kernel::Kernel;
+pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};

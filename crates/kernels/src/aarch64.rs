@@ -1,0 +1,181 @@
+//! The kernel of aarch64: NEON registers with the AES and PMULL instructions.
+//!
+//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation rests on what the trait asks of the
+//! caller: the features, and enough blocks behind pointers. The machine must be little endian, which `has_neon` tests.
+
+use core::arch::aarch64::*;
+
+use crate::vector::{Task, Vector};
+
+pub(crate) fn has_neon() -> bool {
+    cfg!(target_endian = "little")
+        && std::arch::is_aarch64_feature_detected!("neon")
+        && std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull")
+}
+
+/// Runs a task with NEON registers. (The feature `aes` of the compiler includes PMULL.)
+#[target_feature(enable = "neon,aes")]
+pub(crate) unsafe fn neon<T: Task>(task: T) -> T::Output {
+    // SAFETY: this function's features are those of `Neon`.
+    unsafe { task.run::<Neon>() }
+}
+
+/// One block in a NEON register.
+#[derive(Clone, Copy)]
+pub(crate) struct Neon(uint8x16_t);
+
+#[inline(always)]
+unsafe fn pack(x: u128) -> uint8x16_t {
+    // SAFETY: NEON; `x` has the sixteen bytes that are read.
+    unsafe { vld1q_u8((&raw const x).cast()) }
+}
+
+#[inline(always)]
+unsafe fn unpack(x: uint8x16_t) -> u128 {
+    let mut block = 0u128;
+    // SAFETY: NEON; `block` has the sixteen bytes that are written.
+    unsafe { vst1q_u8((&raw mut block).cast(), x) };
+    block
+}
+
+// The instructions beyond plain NEON in functions of their own: the compiler inlines an intrinsic only where its
+// features are known to be there.
+
+#[inline]
+#[target_feature(enable = "neon,aes")]
+fn multiply64(a: u64, b: u64) -> uint8x16_t {
+    vreinterpretq_u8_p128(vmull_p64(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "neon,aes")]
+fn round(x: uint8x16_t, key: uint8x16_t) -> uint8x16_t {
+    vaesmcq_u8(vaeseq_u8(x, key))
+}
+
+#[inline]
+#[target_feature(enable = "neon,aes")]
+fn last_round(x: uint8x16_t, key: uint8x16_t) -> uint8x16_t {
+    vaeseq_u8(x, key)
+}
+
+// SAFETY (all methods): see the head of the file.
+impl Vector for Neon {
+    const BLOCKS: usize = 1;
+    type Keys = [Self; 11];
+
+    #[inline(always)]
+    unsafe fn load(from: *const u128) -> Self {
+        // SAFETY: NEON; the caller vouches for one block at `from`.
+        unsafe { Neon(vld1q_u8(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u128) {
+        // SAFETY: NEON; the caller vouches for one block at `to`.
+        unsafe { vst1q_u8(to.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(block: u128) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(pack(block)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(veorq_u8(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vandq_u8(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_low(self, count: u64) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vreinterpretq_u8_u64(vaddq_u64(vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(pack(count.into()))))) }
+    }
+
+    #[inline(always)]
+    unsafe fn sigma(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let swapped = vextq_u8::<8>(self.0, self.0);
+            Neon(veorq_u8(swapped, vandq_u8(self.0, pack(u128::MAX << 64))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn colour_mask(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let low = vdupq_laneq_u64::<0>(vreinterpretq_u64_u8(self.0));
+            Neon(vreinterpretq_u8_s64(vnegq_s64(vreinterpretq_s64_u64(vandq_u64(low, vdupq_n_u64(1))))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(self, other: Self) -> (Self, Self) {
+        // SAFETY: NEON and PMULL.
+        unsafe {
+            let (a, b) = (vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(other.0));
+            let (a0, a1) = (vgetq_lane_u64::<0>(a), vgetq_lane_u64::<1>(a));
+            let (b0, b1) = (vgetq_lane_u64::<0>(b), vgetq_lane_u64::<1>(b));
+            let middle = veorq_u8(multiply64(a0, b1), multiply64(a1, b0));
+            let zero = vdupq_n_u8(0);
+            let low = veorq_u8(multiply64(a0, b0), vextq_u8::<8>(zero, middle));
+            let high = veorq_u8(multiply64(a1, b1), vextq_u8::<8>(middle, zero));
+            (Neon(low), Neon(high))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, _stride: usize) {
+        // SAFETY: the caller vouches for two blocks at `to`.
+        unsafe {
+            first.store(to);
+            second.store(to.add(1));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(from: *const u128, _stride: usize) -> (Self, Self) {
+        // SAFETY: the caller vouches for two blocks at `from`.
+        unsafe { (Self::load(from), Self::load(from.add(1))) }
+    }
+
+    #[inline(always)]
+    unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
+        // SAFETY: NEON.
+        round_keys.map(|key| unsafe { Self::splat(key) })
+    }
+
+    /// AESE adds a round key *before* SubBytes and ShiftRows, so the last key is added apart.
+    #[inline(always)]
+    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+        // SAFETY: NEON and AES.
+        unsafe {
+            for key in &keys[..9] {
+                for x in &mut blocks {
+                    x.0 = round(x.0, key.0);
+                }
+            }
+            for x in &mut blocks {
+                x.0 = veorq_u8(last_round(x.0, keys[9].0), keys[10].0);
+            }
+        }
+        blocks
+    }
+
+    /// By AESE with key zero: with equal columns, ShiftRows moves nothing.
+    #[inline(always)]
+    unsafe fn sub_word(word: u32) -> u32 {
+        // SAFETY: NEON and AES.
+        unsafe { unpack(last_round(vreinterpretq_u8_u32(vdupq_n_u32(word)), vdupq_n_u8(0))) as u32 }
+    }
+}

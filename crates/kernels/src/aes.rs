@@ -1,0 +1,266 @@
+//! AES-128 in bulk: encryption of many blocks and counter mode.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::Kernel;
+use crate::vector::{Task, Vector};
+
+/// An expanded AES-128 key; wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Aes128 {
+    round_keys: [u128; 11],
+}
+
+impl Aes128 {
+    /// Expands a key.
+    pub fn new(key: u128) -> Self {
+        Self::with_kernel(Kernel::best(), key)
+    }
+
+    /// [`Aes128::new`] with a kernel of the caller's choice.
+    pub fn with_kernel(kernel: Kernel, key: u128) -> Self {
+        let mut expanded = Aes128 { round_keys: [0; 11] };
+        kernel.run(Expand { key, round_keys: &mut expanded.round_keys });
+        expanded
+    }
+
+    /// Encrypts every block in place.
+    pub fn encrypt(&self, blocks: &mut [u128]) {
+        self.encrypt_with(Kernel::best(), blocks);
+    }
+
+    /// [`Aes128::encrypt`] with a kernel of the caller's choice.
+    pub fn encrypt_with(&self, kernel: Kernel, blocks: &mut [u128]) {
+        kernel.run(Encrypt { key: self, blocks });
+    }
+
+    /// Counter mode: writes the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
+    pub fn ctr(&self, counter: u128, out: &mut [u128]) {
+        self.ctr_with(Kernel::best(), counter, out);
+    }
+
+    /// [`Aes128::ctr`] with a kernel of the caller's choice.
+    pub fn ctr_with(&self, kernel: Kernel, counter: u128, out: &mut [u128]) {
+        let blocks_per_row = out.len();
+        if blocks_per_row > 0 {
+            ctr_rows_with(kernel, std::slice::from_ref(self), counter, out, blocks_per_row);
+        }
+    }
+}
+
+impl std::fmt::Debug for Aes128 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Aes128(secret)")
+    }
+}
+
+/// Counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode under `keys[r]` from
+/// `counter`.
+///
+/// # Panics
+/// If `out` does not have `blocks_per_row` blocks for each key.
+pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row: usize) {
+    ctr_rows_with(Kernel::best(), keys, counter, out, blocks_per_row);
+}
+
+/// [`ctr_rows`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`ctr_rows`].
+pub fn ctr_rows_with(kernel: Kernel, keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row: usize) {
+    assert_eq!(Some(out.len()), keys.len().checked_mul(blocks_per_row), "{blocks_per_row} blocks for each key");
+    if blocks_per_row > 0 {
+        kernel.run(CtrRows { keys, counter, out, blocks_per_row });
+    }
+}
+
+/// The key schedule of FIPS 197, section 5.2, with the first word in the low 32 bits.
+#[inline(always)]
+pub(crate) unsafe fn expand<V: Vector>(key: u128, round_keys: &mut [u128; 11]) {
+    let mut rcon = 1u32;
+    round_keys[0] = key;
+    for r in 1..11 {
+        let previous = round_keys[r - 1];
+        // SAFETY: the caller vouches for the features of `V`.
+        let word = unsafe { V::sub_word(((previous >> 96) as u32).rotate_right(8)) } ^ rcon;
+        // Word i of the next key is the sum of words 0..=i of this one and of `word`.
+        let twice = previous ^ previous << 32;
+        let everywhere = u128::from(word) * (u128::MAX / u128::from(u32::MAX));
+        round_keys[r] = twice ^ twice << 64 ^ everywhere;
+        rcon = rcon << 1 ^ if r == 8 { 0x11b } else { 0 };
+    }
+}
+
+struct Expand<'a> {
+    key: u128,
+    round_keys: &'a mut [u128; 11],
+}
+
+impl Task for Expand<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: the caller vouches for the features of `V`.
+        unsafe { expand::<V>(self.key, self.round_keys) }
+    }
+}
+
+struct Encrypt<'a> {
+    key: &'a Aes128,
+    blocks: &'a mut [u128],
+}
+
+/// Encrypts `M` registers at a time, so that the AES unit does not wait for itself, and returns what is left.
+#[inline(always)]
+unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(keys: &V::Keys, blocks: &'a mut [u128]) -> &'a mut [u128] {
+    let mut runs = blocks.chunks_exact_mut(M * V::BLOCKS);
+    for run in &mut runs {
+        let at = run.as_mut_ptr();
+        // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
+        unsafe {
+            let encrypted = V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| V::load(at.add(i * V::BLOCKS))));
+            for (i, x) in encrypted.into_iter().enumerate() {
+                x.store(at.add(i * V::BLOCKS));
+            }
+        }
+    }
+    runs.into_remainder()
+}
+
+impl Task for Encrypt<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: the caller vouches for the features of `V`; `padded` has at least `V::BLOCKS` blocks.
+        unsafe {
+            let keys = V::keys(&self.key.round_keys);
+            let rest = encrypt_runs::<V, 8>(&keys, self.blocks);
+            let rest = encrypt_runs::<V, 1>(&keys, rest);
+            if !rest.is_empty() {
+                let mut padded = [0; 8];
+                padded[..rest.len()].copy_from_slice(rest);
+                encrypt_runs::<V, 1>(&keys, &mut padded[..V::BLOCKS]);
+                rest.copy_from_slice(&padded[..rest.len()]);
+                padded.zeroize();
+            }
+        }
+    }
+}
+
+struct CtrRows<'a> {
+    keys: &'a [Aes128],
+    counter: u128,
+    out: &'a mut [u128],
+    blocks_per_row: usize,
+}
+
+/// Writes the encryptions of `counters`, advancing them, `M` registers at a time and returns what is left.
+#[inline(always)]
+unsafe fn ctr_runs<'a, V: Vector, const M: usize>(keys: &V::Keys, counters: &mut V, out: &'a mut [u128]) -> &'a mut [u128] {
+    let mut runs = out.chunks_exact_mut(M * V::BLOCKS);
+    for run in &mut runs {
+        let at = run.as_mut_ptr();
+        // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
+        unsafe {
+            let encrypted = V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| counters.add_low((i * V::BLOCKS) as u64)));
+            *counters = counters.add_low((M * V::BLOCKS) as u64);
+            for (i, x) in encrypted.into_iter().enumerate() {
+                x.store(at.add(i * V::BLOCKS));
+            }
+        }
+    }
+    runs.into_remainder()
+}
+
+impl Task for CtrRows<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // A stretch ends where the low half of the counter wraps around, because `add_low` does not carry.
+        let until_wrap = (1u128 << 64) - u128::from(self.counter as u64);
+        let first = usize::try_from(until_wrap).map_or(self.blocks_per_row, |n| n.min(self.blocks_per_row));
+        for (key, row) in self.keys.iter().zip(self.out.chunks_exact_mut(self.blocks_per_row)) {
+            // SAFETY: the caller vouches for the features of `V`; the arrays have at least `V::BLOCKS` blocks.
+            unsafe {
+                let keys = V::keys(&key.round_keys);
+                let (stretch, wrapped) = row.split_at_mut(first);
+                let mut start = self.counter;
+                for out in [stretch, wrapped] {
+                    let lanes: [u128; 8] = std::array::from_fn(|i| start >> 64 << 64 | u128::from((start as u64).wrapping_add(i as u64)));
+                    start = start.wrapping_add(first as u128);
+                    let mut counters = V::load(lanes.as_ptr());
+                    let rest = ctr_runs::<V, 8>(&keys, &mut counters, out);
+                    let rest = ctr_runs::<V, 1>(&keys, &mut counters, rest);
+                    if !rest.is_empty() {
+                        let mut padded = [0; 8];
+                        ctr_runs::<V, 1>(&keys, &mut counters, &mut padded[..V::BLOCKS]);
+                        rest.copy_from_slice(&padded[..rest.len()]);
+                        padded.zeroize();
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
+
+    fn reference(key: u128, block: u128) -> u128 {
+        let cipher = ::aes::Aes128::new(&key.to_le_bytes().into());
+        let mut bytes = block.to_le_bytes().into();
+        cipher.encrypt_block(&mut bytes);
+        u128::from_le_bytes(bytes.into())
+    }
+
+    /// FIPS 197, appendix C.1.
+    #[test]
+    fn known_answer() {
+        let key = u128::from_le_bytes(std::array::from_fn(|i| i as u8));
+        let plain = u128::from_le_bytes(std::array::from_fn(|i| i as u8 * 0x11));
+        for kernel in Kernel::all_available() {
+            let mut block = [plain];
+            Aes128::with_kernel(kernel, key).encrypt_with(kernel, &mut block);
+            assert_eq!(block[0].to_be(), 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a, "{kernel:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn kernels_agree(key: u128, counter: u128, near_wrap: u8, len in 0usize..150) {
+            let counter = if near_wrap < 64 { counter | u128::from(u64::MAX - u64::from(near_wrap)) } else { counter };
+            let expected: Vec<u128> = (0..len).map(|i| reference(key, counter.wrapping_add(i as u128))).collect();
+            for kernel in Kernel::all_available() {
+                let aes = Aes128::with_kernel(kernel, key);
+                let mut out = vec![0; len];
+                aes.ctr_with(kernel, counter, &mut out);
+                assert_eq!(out, expected, "{kernel:?}");
+                for (i, x) in out.iter_mut().enumerate() {
+                    *x = counter.wrapping_add(i as u128);
+                }
+                aes.encrypt_with(kernel, &mut out);
+                assert_eq!(out, expected, "{kernel:?}");
+            }
+        }
+
+        #[test]
+        fn rows_are_counter_mode_each(keys: Vec<u128>, counter: u128, blocks in 0usize..40) {
+            let expected: Vec<u128> =
+                keys.iter().flat_map(|&k| (0..blocks).map(move |i| reference(k, counter.wrapping_add(i as u128)))).collect();
+            for kernel in Kernel::all_available() {
+                let keys: Vec<Aes128> = keys.iter().map(|&k| Aes128::with_kernel(kernel, k)).collect();
+                let mut out = vec![0; expected.len()];
+                ctr_rows_with(kernel, &keys, counter, &mut out, blocks);
+                assert_eq!(out, expected, "{kernel:?}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "blocks for each key")]
+    fn rows_of_the_wrong_size_are_refused() {
+        ctr_rows(&[Aes128::new(1)], 0, &mut [0; 7], 8);
+    }
+}

@@ -1,0 +1,114 @@
+//! Carry-less multiplication: universal hashing of rows and the field GF(2^128).
+
+use crate::Kernel;
+use crate::vector::{Task, Vector};
+
+/// `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In constant time.
+///
+/// # Panics
+/// If there are not as many accumulators as rows.
+pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
+    hash_accumulate_with(Kernel::best(), acc, rows, chi);
+}
+
+/// [`hash_accumulate`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`hash_accumulate`].
+pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
+    assert_eq!(acc.len(), rows.len(), "one accumulator for each row");
+    kernel.run(Accumulate { acc, rows, chi });
+}
+
+/// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of `x^i`.
+pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
+    // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
+    let spill = high >> 127 ^ high >> 126 ^ high >> 121;
+    let high = high ^ spill;
+    low ^ high ^ high << 1 ^ high << 2 ^ high << 7
+}
+
+struct Accumulate<'a> {
+    acc: &'a mut [[u128; 2]],
+    rows: &'a [u128],
+    chi: u128,
+}
+
+impl Task for Accumulate<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let mut accs = self.acc.chunks_exact_mut(V::BLOCKS);
+        let mut rows = self.rows.chunks_exact(V::BLOCKS);
+        // SAFETY: the caller vouches for the features of `V`; every chunk has `V::BLOCKS` elements, and so many of the
+        // padded arrays are accessed.
+        unsafe {
+            let chi = V::splat(self.chi);
+            for (acc, row) in (&mut accs).zip(&mut rows) {
+                accumulate::<V>(acc.as_mut_ptr().cast(), row.as_ptr(), chi);
+            }
+            let (acc, row) = (accs.into_remainder(), rows.remainder());
+            if !acc.is_empty() {
+                let (mut padded_acc, mut padded_row) = ([[0; 2]; 8], [0; 8]);
+                padded_acc[..acc.len()].copy_from_slice(acc);
+                padded_row[..row.len()].copy_from_slice(row);
+                accumulate::<V>(padded_acc.as_mut_ptr().cast(), padded_row.as_ptr(), chi);
+                acc.copy_from_slice(&padded_acc[..acc.len()]);
+            }
+        }
+    }
+}
+
+/// One register of rows, and as many accumulators.
+#[inline(always)]
+unsafe fn accumulate<V: Vector>(acc: *mut u128, row: *const u128, chi: V) {
+    // SAFETY: the caller vouches for the features, for `V::BLOCKS` rows and for as many pairs of blocks.
+    unsafe {
+        let (low, high) = V::load(row).multiply(chi);
+        let (a, b) = V::load_pairs(acc, 2);
+        V::store_pairs(a.xor(low), b.xor(high), acc, 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(a: u128, b: u128) -> [u128; 2] {
+        (0..128).fold([0, 0], |[low, high], i| {
+            let bit = (b >> i & 1).wrapping_neg();
+            [low ^ (a << i & bit), high ^ (if i == 0 { 0 } else { a >> (128 - i) } & bit)]
+        })
+    }
+
+    /// Multiplication by x, one bit at a time.
+    fn field_product(a: u128, b: u128) -> u128 {
+        (0..128).rev().fold(0, |sum: u128, i| sum << 1 ^ if sum >> 127 == 1 { 0x87 } else { 0 } ^ if b >> i & 1 == 1 { a } else { 0 })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn kernels_agree(rows: Vec<u128>, start: [u128; 2], chi: u128) {
+            let expected: Vec<[u128; 2]> =
+                rows.iter().map(|&r| product(r, chi)).map(|p| [start[0] ^ p[0], start[1] ^ p[1]]).collect();
+            for kernel in Kernel::all_available() {
+                let mut acc = vec![start; rows.len()];
+                hash_accumulate_with(kernel, &mut acc, &rows, chi);
+                assert_eq!(acc, expected, "{kernel:?}");
+            }
+        }
+
+        #[test]
+        fn reduction_is_that_of_the_field(a: u128, b: u128) {
+            assert_eq!(gf128_reduce(product(a, b)), field_product(a, b));
+        }
+    }
+
+    #[test]
+    fn reduction_at_the_edges() {
+        for (a, b) in [(u128::MAX, u128::MAX), (1 << 127, 1 << 127), (1 << 127, 2), (0, 5)] {
+            assert_eq!(gf128_reduce(product(a, b)), field_product(a, b));
+        }
+        assert_eq!(gf128_reduce([0, 1]), 0x87);
+    }
+}

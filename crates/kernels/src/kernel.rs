@@ -1,0 +1,97 @@
+//! The choice of the implementation at run time.
+
+use std::sync::OnceLock;
+
+use crate::portable::Portable;
+use crate::vector::Task;
+
+/// One implementation of the inner loops.
+///
+/// A value of this type is the proof that the machine can execute it: there is no other way to get one than to ask
+/// what is available.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kernel(Implementation);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Implementation {
+    #[cfg(target_arch = "x86_64")]
+    Vaes512,
+    #[cfg(target_arch = "x86_64")]
+    Vaes256,
+    #[cfg(target_arch = "x86_64")]
+    AesNi,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    Portable,
+}
+
+impl Kernel {
+    /// Works on every machine; what the others are tested against.
+    pub const PORTABLE: Kernel = Kernel(Implementation::Portable);
+
+    /// The fastest kernel of this machine.
+    pub fn best() -> Kernel {
+        static BEST: OnceLock<Kernel> = OnceLock::new();
+        *BEST.get_or_init(|| Self::all_available()[0])
+    }
+
+    /// Every kernel that this machine can execute, the fastest first and the portable one last.
+    pub fn all_available() -> Vec<Kernel> {
+        let mut kernels = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::x86::{has_aes_ni, has_vaes256, has_vaes512};
+            let known =
+                [(has_vaes512(), Implementation::Vaes512), (has_vaes256(), Implementation::Vaes256), (has_aes_ni(), Implementation::AesNi)];
+            kernels.extend(known.into_iter().filter(|k| k.0).map(|k| Kernel(k.1)));
+        }
+        #[cfg(target_arch = "aarch64")]
+        if crate::aarch64::has_neon() {
+            kernels.push(Kernel(Implementation::Neon));
+        }
+        kernels.push(Self::PORTABLE);
+        kernels
+    }
+
+    /// The name of the kernel, for people.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes512 => "vaes-avx512",
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes256 => "vaes-avx2",
+            #[cfg(target_arch = "x86_64")]
+            Implementation::AesNi => "aes-ni",
+            #[cfg(target_arch = "aarch64")]
+            Implementation::Neon => "neon-aes",
+            Implementation::Portable => "portable",
+        }
+    }
+
+    /// Runs `task` with this kernel's vectors.
+    #[inline]
+    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+        match self.0 {
+            // SAFETY: `all_available` makes this kernel only after `has_vaes512`, which tests the features of `vaes512`.
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes512 => unsafe { crate::x86::vaes512(task) },
+            // SAFETY: likewise with `has_vaes256`.
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes256 => unsafe { crate::x86::vaes256(task) },
+            // SAFETY: likewise with `has_aes_ni`.
+            #[cfg(target_arch = "x86_64")]
+            Implementation::AesNi => unsafe { crate::x86::aes_ni(task) },
+            // SAFETY: likewise with `has_neon`.
+            #[cfg(target_arch = "aarch64")]
+            Implementation::Neon => unsafe { crate::aarch64::neon(task) },
+            // SAFETY: the portable vectors need no feature of the machine.
+            Implementation::Portable => unsafe { task.run::<Portable>() },
+        }
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

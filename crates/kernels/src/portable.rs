@@ -1,0 +1,411 @@
+//! The portable kernel: `u128` arithmetic without tables, without branches on data.
+//!
+//! AES is bitsliced: eight blocks at once, *plane* `b` holds bit `b` of all their bytes, byte position `j` of block `i`
+//! at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000), GF(2^8) as GF(2^4)[t]/(t² + t + λ) with
+//! GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the compiler.
+
+use crate::vector::Vector;
+
+/// Eight blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([u128; 8]);
+
+type Planes = [u128; 8];
+
+/// A byte repeated sixteen times.
+const fn bytes(byte: u8) -> u128 {
+    u128::from_le_bytes([byte; 16])
+}
+
+/// Swaps bits of `a` and `b`: those of `a` under `mask << shift` with those of `b` under `mask`.
+#[inline(always)]
+fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u128) {
+    let t = ((m[a] >> shift) ^ m[b]) & mask;
+    m[b] ^= t;
+    m[a] ^= t << shift;
+}
+
+/// Turns eight blocks into eight planes and back: an 8 × 8 transposition of bits for each byte position.
+#[inline(always)]
+fn bitslice(m: &mut Planes) {
+    for i in 0..4 {
+        swap_bits(m, i, i + 4, 4, bytes(0x0f));
+    }
+    for i in [0, 1, 4, 5] {
+        swap_bits(m, i, i + 2, 2, bytes(0x33));
+    }
+    for i in [0, 2, 4, 6] {
+        swap_bits(m, i, i + 1, 1, bytes(0x55));
+    }
+}
+
+/// See [`Vector::transpose64`].
+pub(crate) fn transpose64(m: &mut [u128; 64]) {
+    let mut mask = 0x0000_0000_ffff_ffffu64;
+    let mut distance = 32;
+    while distance > 0 {
+        let both = u128::from(mask) << 64 | u128::from(mask);
+        for start in (0..64).step_by(2 * distance) {
+            for i in start..start + distance {
+                swap_bits(m, i, i + distance, distance as u32, both);
+            }
+        }
+        distance /= 2;
+        mask ^= mask << distance;
+    }
+}
+
+/// The arithmetic of the tower field on numbers, for the compiler to find the maps with.
+mod tower {
+    /// `t² = t + λ`; irreducible because λ has trace 1.
+    const LAMBDA: u8 = 0b1000;
+
+    const fn multiply4(a: u8, b: u8) -> u8 {
+        let (mut product, mut i) = (0, 0);
+        while i < 4 {
+            product ^= (a << i) * (b >> i & 1);
+            i += 1;
+        }
+        product ^= (product >> 4) ^ (product >> 4 << 1);
+        product & 0xf
+    }
+
+    const fn multiply8(a: u8, b: u8) -> u8 {
+        let high = multiply4(a >> 4, b >> 4);
+        let middle = multiply4(a >> 4, b & 0xf) ^ multiply4(a & 0xf, b >> 4) ^ high;
+        middle << 4 | multiply4(a & 0xf, b & 0xf) ^ multiply4(high, LAMBDA)
+    }
+
+    /// The powers of a root of the AES polynomial x⁸ + x⁴ + x³ + x + 1: the images of the basis of the AES field.
+    const fn basis() -> [u8; 8] {
+        let mut root = 2;
+        loop {
+            let (mut powers, mut i) = ([1u8; 9], 1);
+            while i < 9 {
+                powers[i] = multiply8(powers[i - 1], root);
+                i += 1;
+            }
+            if powers[8] ^ powers[4] ^ powers[3] ^ powers[1] ^ 1 == 0 {
+                let [a, b, c, d, e, f, g, h, _] = powers;
+                return [a, b, c, d, e, f, g, h];
+            }
+            root += 1;
+        }
+    }
+
+    const fn apply(columns: &[u8; 8], x: u8) -> u8 {
+        let (mut y, mut i) = (0, 0);
+        while i < 8 {
+            y ^= columns[i] * (x >> i & 1);
+            i += 1;
+        }
+        y
+    }
+
+    /// Rows of a matrix given by columns: bit `j` of row `i` says whether plane `j` goes into plane `i`.
+    const fn rows(columns: &[u8; 8]) -> [u8; 8] {
+        let (mut rows, mut i) = ([0; 8], 0);
+        while i < 64 {
+            rows[i / 8] |= (columns[i % 8] >> (i / 8) & 1) << (i % 8);
+            i += 1;
+        }
+        rows
+    }
+
+    /// From the AES field to the tower.
+    pub(super) const ENTER: [u8; 8] = rows(&basis());
+
+    /// From the tower to the AES field, followed by the linear part of the S-box.
+    pub(super) const LEAVE: [u8; 8] = {
+        let (mut columns, mut x) = ([0; 8], 0);
+        while x < 256 {
+            let image = apply(&basis(), x as u8);
+            if image.is_power_of_two() {
+                let x = x as u8;
+                let affine = x ^ x.rotate_left(1) ^ x.rotate_left(2) ^ x.rotate_left(3) ^ x.rotate_left(4);
+                columns[image.trailing_zeros() as usize] = affine;
+            }
+            x += 1;
+        }
+        rows(&columns)
+    };
+}
+
+#[inline(always)]
+fn linear(rows: &[u8; 8], x: &Planes) -> Planes {
+    std::array::from_fn(|i| (0..8).fold(0, |sum, j| if rows[i] >> j & 1 == 1 { sum ^ x[j] } else { sum }))
+}
+
+type Nibble = [u128; 4];
+
+/// The product in GF(2^4).
+#[inline(always)]
+fn multiply4(a: Nibble, b: Nibble) -> Nibble {
+    let mut product = [0; 7];
+    for i in 0..4 {
+        for j in 0..4 {
+            product[i + j] ^= a[i] & b[j];
+        }
+    }
+    let [p0, p1, p2, p3, p4, p5, p6] = product;
+    [p0 ^ p4, p1 ^ p4 ^ p5, p2 ^ p5 ^ p6, p3 ^ p6]
+}
+
+#[inline(always)]
+fn square4([a, b, c, d]: Nibble) -> Nibble {
+    [a ^ c, c, b ^ d, d]
+}
+
+#[inline(always)]
+fn add4(a: Nibble, b: Nibble) -> Nibble {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}
+
+#[inline(always)]
+fn sub_bytes(state: &mut Planes) {
+    let [l0, l1, l2, l3, h0, h1, h2, h3] = linear(&tower::ENTER, state);
+    let (low, high) = ([l0, l1, l2, l3], [h0, h1, h2, h3]);
+    let square = square4(high);
+    // λ = z³, so λ·x is three times x·z.
+    let scaled = [square[1], square[1] ^ square[2], square[2] ^ square[3], square[0] ^ square[3]];
+    let norm = add4(scaled, multiply4(add4(high, low), low));
+    // norm⁻¹ = norm¹⁴, which is 0 for 0 as AES wants it.
+    let (n2, n4) = (square4(norm), square4(square4(norm)));
+    let inverse = multiply4(multiply4(n2, n4), square4(n4));
+    let [l0, l1, l2, l3] = multiply4(add4(high, low), inverse);
+    let [h0, h1, h2, h3] = multiply4(high, inverse);
+    *state = linear(&tower::LEAVE, &[l0, l1, l2, l3, h0, h1, h2, h3]);
+    for b in [0, 1, 5, 6] {
+        state[b] = !state[b];
+    }
+}
+
+/// Row `r` of the state is the bytes `r`, `4 + r`, `8 + r`, `12 + r`; it moves by `r` columns.
+#[inline(always)]
+fn shift_rows(state: &mut Planes) {
+    const ROW: u128 = u128::from_le_bytes([255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0]);
+    for plane in state {
+        let x = *plane;
+        *plane = (x & ROW) | (x.rotate_right(32) & ROW << 8) | (x.rotate_right(64) & ROW << 16) | (x.rotate_right(96) & ROW << 24);
+    }
+}
+
+#[inline(always)]
+fn mix_columns(state: &mut Planes) {
+    const TOP: u128 = u128::from_le_bytes([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255]);
+    const LOW_HALF: u128 = u128::from_le_bytes([255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0]);
+    // Byte r of a column becomes 2·(s_r + s_{r+1}) + s_{r+1} + (s_{r+2} + s_{r+3}).
+    let next: Planes = std::array::from_fn(|b| (state[b] >> 8 & !TOP) | (state[b] << 24 & TOP));
+    let sum: Planes = std::array::from_fn(|b| state[b] ^ next[b]);
+    let far = |b: usize| (sum[b] >> 16 & LOW_HALF) | (sum[b] << 16 & !LOW_HALF);
+    for b in 0..8 {
+        let doubled = if b == 0 { 0 } else { sum[b - 1] } ^ if matches!(b, 0 | 1 | 3 | 4) { sum[7] } else { 0 };
+        state[b] = doubled ^ next[b] ^ far(b);
+    }
+}
+
+#[inline(always)]
+fn add_round_key(state: &mut Planes, key: &Planes) {
+    for (s, k) in state.iter_mut().zip(key) {
+        *s ^= k;
+    }
+}
+
+/// Eight AES-128 encryptions; not inlined, because it is long and the call costs nothing beside it.
+#[inline(never)]
+fn encrypt8(keys: &[Planes; 11], blocks: &mut Planes) {
+    bitslice(blocks);
+    add_round_key(blocks, &keys[0]);
+    for key in &keys[1..10] {
+        sub_bytes(blocks);
+        shift_rows(blocks);
+        mix_columns(blocks);
+        add_round_key(blocks, key);
+    }
+    sub_bytes(blocks);
+    shift_rows(blocks);
+    add_round_key(blocks, &keys[10]);
+    bitslice(blocks);
+}
+
+/// The carry-less product of 64-bit polynomials, in constant time as far as the machine multiplies so.
+///
+/// Each factor is cut into five parts of every fifth bit. In the integer product of two parts at most 13 ones meet in
+/// one place, so carries reach at most three places further and the every fifth bit is the right one.
+#[inline(always)]
+fn multiply64(a: u64, b: u64) -> u128 {
+    const FIFTH: u128 = {
+        let (mut mask, mut i) = (0u128, 0);
+        while i < 128 {
+            mask |= 1 << i;
+            i += 5;
+        }
+        mask
+    };
+    let part = |x: u64, i: u32| u128::from(x & (FIFTH << i) as u64);
+    let mut product = 0;
+    for place in 0..5 {
+        let mut sum = 0;
+        for i in 0..5 {
+            sum ^= part(a, i) * part(b, (place + 5 - i) % 5);
+        }
+        // The places of `place` modulo 5; FIFTH << place misses none of them.
+        product ^= sum & FIFTH << place;
+    }
+    product
+}
+
+/// The unreduced carry-less product of two blocks, by Karatsuba: low and high half.
+#[inline(always)]
+fn multiply128(a: u128, b: u128) -> (u128, u128) {
+    let (a0, a1, b0, b1) = (a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64);
+    let (low, high) = (multiply64(a0, b0), multiply64(a1, b1));
+    let middle = multiply64(a0 ^ a1, b0 ^ b1) ^ low ^ high;
+    (low ^ middle << 64, high ^ middle >> 64)
+}
+
+impl Portable {
+    #[inline(always)]
+    fn map(self, f: impl Fn(u128) -> u128) -> Self {
+        Portable(self.0.map(f))
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(u128, u128) -> u128) -> Self {
+        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Vector for Portable {
+    const BLOCKS: usize = 8;
+    type Keys = [Planes; 11];
+
+    #[inline(always)]
+    unsafe fn load(from: *const u128) -> Self {
+        // SAFETY: the caller vouches for eight blocks at `from`.
+        Portable(unsafe { from.cast::<[u128; 8]>().read() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u128) {
+        // SAFETY: the caller vouches for eight blocks at `to`.
+        unsafe { to.cast::<[u128; 8]>().write(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(block: u128) -> Self {
+        Portable([block; 8])
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn add_low(self, count: u64) -> Self {
+        self.map(|x| x >> 64 << 64 | u128::from((x as u64).wrapping_add(count)))
+    }
+
+    #[inline(always)]
+    unsafe fn sigma(self) -> Self {
+        self.map(|x| x >> 64 | (x ^ x << 64) >> 64 << 64)
+    }
+
+    #[inline(always)]
+    unsafe fn colour_mask(self) -> Self {
+        self.map(|x| (x & 1).wrapping_neg())
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(self, other: Self) -> (Self, Self) {
+        let products: [(u128, u128); 8] = std::array::from_fn(|i| multiply128(self.0[i], other.0[i]));
+        (Portable(products.map(|p| p.0)), Portable(products.map(|p| p.1)))
+    }
+
+    #[inline(always)]
+    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, stride: usize) {
+        for k in 0..8 {
+            // SAFETY: the caller vouches for two blocks at `to + k * stride`.
+            unsafe {
+                to.add(k * stride).write(first.0[k]);
+                to.add(k * stride + 1).write(second.0[k]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(from: *const u128, stride: usize) -> (Self, Self) {
+        // SAFETY: the caller vouches for two blocks at `from + k * stride` for each k < 8.
+        let at = |k: usize| unsafe { from.add(k).read() };
+        (Portable(std::array::from_fn(|k| at(k * stride))), Portable(std::array::from_fn(|k| at(k * stride + 1))))
+    }
+
+    #[inline(always)]
+    unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
+        round_keys.map(|key| std::array::from_fn(|b| (key >> b & bytes(1)) * 255))
+    }
+
+    #[inline(always)]
+    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+        for vector in &mut blocks {
+            encrypt8(keys, &mut vector.0);
+        }
+        blocks
+    }
+
+    #[inline(always)]
+    unsafe fn sub_word(word: u32) -> u32 {
+        let mut state = [u128::from(word), 0, 0, 0, 0, 0, 0, 0];
+        bitslice(&mut state);
+        sub_bytes(&mut state);
+        bitslice(&mut state);
+        state[0] as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The S-box from its definition: inversion modulo x⁸ + x⁴ + x³ + x + 1 by search, then the affine map.
+    #[test]
+    fn s_box_is_that_of_fips_197() {
+        let multiply = |a: u8, b: u8| {
+            (0..8).fold((0u8, a), |(sum, a), i| {
+                let sum = if b >> i & 1 == 1 { sum ^ a } else { sum };
+                (sum, a << 1 ^ if a >> 7 == 1 { 0x1b } else { 0 })
+            })
+        };
+        for x in 0..=255u8 {
+            let inverse = (0..=255).find(|&y| multiply(x, y).0 == 1).unwrap_or(0);
+            let expected = (0..5).fold(0x63, |sum, k| sum ^ inverse.rotate_left(k));
+            // SAFETY: the portable kernel needs no feature.
+            let word = unsafe { Portable::sub_word(u32::from_le_bytes([x, 0, x, !x])) };
+            assert_eq!(word.to_le_bytes()[0], expected, "S({x:#x})");
+            assert_eq!(word.to_le_bytes()[2], expected, "S({x:#x})");
+            assert_eq!(word.to_le_bytes()[1], 0x63);
+        }
+    }
+
+    #[test]
+    fn carry_less_product_is_the_shift_and_add_one() {
+        let mut x = 0x9e37_79b9_7f4a_7c15u64;
+        let mut values = vec![0, 1, u64::MAX, 1 << 63, 0x5555_5555_5555_5555, 0x1084_2108_4210_8421];
+        for _ in 0..30 {
+            x = x.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+            values.push(x ^ x >> 29);
+        }
+        for &a in &values {
+            for &b in &values {
+                let expected = (0..64).fold(0u128, |sum, i| if b >> i & 1 == 1 { sum ^ u128::from(a) << i } else { sum });
+                assert_eq!(multiply64(a, b), expected, "{a:#x} * {b:#x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Transposition of bit matrices: rows as the PRGs produce them, columns as the protocol uses them.
+
+use crate::Kernel;
+use crate::vector::{Task, Vector};
+
+/// Words of 64 bits in a column of `rows` bits.
+pub const fn words_for_rows(rows: usize) -> usize {
+    rows.div_ceil(64)
+}
+
+/// Rows to columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block `c / 128`. Column
+/// `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is bit `r % 64` of word
+/// `r / 64`, and the bits above the last row are 0.
+///
+/// # Panics
+/// If `rows` is not a whole number of rows of `blocks` blocks, or `columns` not `128 * blocks` columns.
+pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
+    transpose_with(Kernel::best(), rows, blocks, columns);
+}
+
+/// [`transpose`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`transpose`].
+pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mut [u64]) {
+    let row_count = rows.len().checked_div(blocks).unwrap_or(0);
+    let words = words_for_rows(row_count);
+    assert_eq!(rows.len(), row_count * blocks, "rows of {blocks} blocks");
+    assert_eq!(columns.len(), 128 * blocks * words, "128 columns for each block, {words} words each");
+    kernel.run(Transpose { rows, blocks, columns, words });
+}
+
+/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. Bits above the last row are
+/// ignored.
+///
+/// # Panics
+/// If `columns` does not hold 128 columns of `words_for_rows(rows.len())` words.
+pub fn transpose_back(columns: &[u64], rows: &mut [u128]) {
+    transpose_back_with(Kernel::best(), columns, rows);
+}
+
+/// [`transpose_back`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`transpose_back`].
+pub fn transpose_back_with(kernel: Kernel, columns: &[u64], rows: &mut [u128]) {
+    let words = words_for_rows(rows.len());
+    assert_eq!(columns.len(), 128 * words, "128 columns of {words} words");
+    kernel.run(TransposeBack { columns, rows, words });
+}
+
+struct Transpose<'a> {
+    rows: &'a [u128],
+    blocks: usize,
+    columns: &'a mut [u64],
+    words: usize,
+}
+
+impl Task for Transpose<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Transpose { rows, blocks, columns, words } = self;
+        let mut tile = [0; 64];
+        for (block, columns) in columns.chunks_exact_mut((128 * words).max(1)).enumerate() {
+            for (word, rows) in rows.chunks(64 * blocks).enumerate() {
+                tile.fill(0);
+                for (t, row) in tile.iter_mut().zip(rows.chunks_exact(blocks)) {
+                    *t = row[block];
+                }
+                // SAFETY: the caller vouches for the features of `V`.
+                unsafe { V::transpose64(&mut tile) };
+                let (low, high) = columns.split_at_mut(64 * words);
+                for (t, (low, high)) in tile.iter().zip(low.chunks_exact_mut(words).zip(high.chunks_exact_mut(words))) {
+                    low[word] = *t as u64;
+                    high[word] = (*t >> 64) as u64;
+                }
+            }
+        }
+    }
+}
+
+struct TransposeBack<'a> {
+    columns: &'a [u64],
+    rows: &'a mut [u128],
+    words: usize,
+}
+
+impl Task for TransposeBack<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let mut tile = [0; 64];
+        let (low, high) = self.columns.split_at(64 * self.words);
+        for (word, rows) in self.rows.chunks_mut(64).enumerate() {
+            for (t, (low, high)) in tile.iter_mut().zip(low.chunks_exact(self.words).zip(high.chunks_exact(self.words))) {
+                *t = u128::from(high[word]) << 64 | u128::from(low[word]);
+            }
+            // SAFETY: the caller vouches for the features of `V`.
+            unsafe { V::transpose64(&mut tile) };
+            rows.copy_from_slice(&tile[..rows.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn kernels_agree_with_the_definition(rows in 0usize..513, blocks in 1usize..5, seed: u128) {
+            let mut matrix = vec![0; rows * blocks];
+            crate::Aes128::new(seed).ctr(0, &mut matrix);
+            let words = words_for_rows(rows);
+            let mut expected = vec![0u64; 128 * blocks * words];
+            for c in 0..128 * blocks {
+                for r in 0..rows {
+                    let bit = matrix[r * blocks + c / 128] >> (c % 128) & 1;
+                    expected[c * words + r / 64] |= (bit as u64) << (r % 64);
+                }
+            }
+            for kernel in Kernel::all_available() {
+                let mut columns = vec![u64::MAX; expected.len()];
+                transpose_with(kernel, &matrix, blocks, &mut columns);
+                assert_eq!(columns, expected, "{kernel:?}");
+                for b in 0..blocks {
+                    let mut back = vec![u128::MAX; rows];
+                    transpose_back_with(kernel, &columns[b * 128 * words..][..128 * words], &mut back);
+                    assert!(back.iter().enumerate().all(|(r, &x)| x == matrix[r * blocks + b]), "{kernel:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        for (rows, blocks, columns) in [(3, 2, 256), (4, 2, 255), (4, 0, 0), (0, 1, 1)] {
+            let call = || transpose(&vec![0; rows], blocks, &mut vec![0; columns]);
+            assert!(std::panic::catch_unwind(call).is_err(), "{rows} {blocks} {columns}");
+        }
+        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 127], &mut [0])).is_err());
+    }
+}
