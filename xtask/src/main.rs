@@ -1,3 +1,29 @@
-//! The project's chores.
+//! The project's chores: `cargo xtask examples`, `cargo xtask test`.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod examples;
+mod test;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["examples"] => examples::write(&root().join("examples")),
+        ["test"] => test::run(root()),
+        _ => Err("usage: cargo xtask examples | test".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}

@@ -49,16 +49,23 @@ impl std::ops::Not for Bit {
     }
 }
 
-/// Builds one [`Circuit`].
+/// Builds one [`Circuit`]. A gate that was built before is mostly not built again.
 pub struct Builder {
     inputs: u32,
     gates: Vec<Gate>,
+    and_gates: usize,
+    /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the memory is
+    /// bounded; only gates built long ago are missed.
+    recent: Vec<u32>,
 }
+
+const FIRST_RECENT: usize = 1 << 8;
+const MAX_RECENT: usize = 1 << 20;
 
 impl Builder {
     /// A builder for a circuit of `inputs` input wires.
     pub fn new(inputs: u32) -> Self {
-        Builder { inputs, gates: Vec::new() }
+        Builder { inputs, gates: Vec::new(), and_gates: 0, recent: vec![0; FIRST_RECENT] }
     }
 
     /// Input wire `index`.
@@ -76,8 +83,29 @@ impl Builder {
     }
 
     fn push(&mut self, gate: Gate) -> Bit {
+        // One order for both operands, so that `a & b` is found as `b & a` too.
+        let gate = match gate {
+            Gate::Xor(a, b) => Gate::Xor(a.min(b), a.max(b)),
+            Gate::And(a, b) => Gate::And(a.min(b), a.max(b)),
+            Gate::Inv(a) => Gate::Inv(a),
+        };
+        if self.gates.len() > self.recent.len() && self.recent.len() < MAX_RECENT {
+            self.recent = vec![0; self.recent.len() * 4];
+            for (index, gate) in self.gates.iter().enumerate() {
+                let place = hash(gate, self.recent.len());
+                self.recent[place] = index as u32;
+            }
+        }
+        let place = hash(&gate, self.recent.len());
+        let candidate = self.recent[place];
+        if self.gates.get(candidate as usize) == Some(&gate) {
+            return Bit::wire(self.inputs + candidate);
+        }
+        let index = self.gates.len() as u32;
+        self.recent[place] = index;
+        self.and_gates += usize::from(matches!(gate, Gate::And(..)));
         self.gates.push(gate);
-        Bit::wire(self.inputs + self.gates.len() as u32 - 1)
+        Bit::wire(self.inputs + index)
     }
 
     /// Exclusive or.
@@ -131,7 +159,7 @@ impl Builder {
 
     /// Number of AND gates so far, dead ones included.
     pub fn and_gates(&self) -> usize {
-        self.gates.iter().filter(|g| matches!(g, Gate::And(..))).count()
+        self.and_gates
     }
 
     /// The circuit with these outputs; gates that no output needs are dropped.
@@ -156,6 +184,18 @@ impl Builder {
         let (gates, wires) = drop_dead(self.inputs, self.gates, wires);
         Circuit::new(self.inputs, gates, wires)
     }
+}
+
+/// A place in a table of `size` entries, a power of two.
+fn hash(gate: &Gate, size: usize) -> usize {
+    let (kind, a, b) = match *gate {
+        Gate::Xor(a, b) => (0, a, b),
+        Gate::And(a, b) => (1, a, b),
+        Gate::Inv(a) => (2, a, a),
+    };
+    let key = (u64::from(a) << 32 | u64::from(b)) ^ kind << 62;
+    // Multiplicative hashing: the high bits depend on all of the key.
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (size - 1)
 }
 
 /// Keeps the gates that `outputs` depend on and renumbers the wires.

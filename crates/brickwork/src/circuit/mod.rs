@@ -5,11 +5,16 @@
 //! components into slots and says how their wires are soldered.
 
 mod builder;
+mod bwp;
+pub mod library;
 mod port;
 mod program;
+mod simulate;
+mod transform;
+pub mod value;
 
 pub use builder::{Bit, Builder};
-pub use port::{Port, Type};
+pub use port::{MAX_TYPE_DEPTH, Port, Type};
 pub use program::{Component, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot};
 
 use crate::Error;

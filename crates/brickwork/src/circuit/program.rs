@@ -3,8 +3,10 @@
 //! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the output wires
 //! of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::port::{check_name, total_width};
 use super::{Circuit, Port, Wire};
 use crate::Error;
 
@@ -116,7 +118,17 @@ impl Program {
 
     /// Number of a party's input wires.
     pub fn input_width(&self, party: Party) -> usize {
-        self.input_ports(party).iter().map(|p| p.width() as usize).sum()
+        total_width(self.input_ports(party)) as usize
+    }
+
+    /// The outputs that a party learns, in order.
+    pub fn outputs_of(&self, party: Party) -> impl Iterator<Item = &OutputPort> {
+        self.outputs.iter().filter(move |o| o.to.includes(party))
+    }
+
+    /// The ports of the outputs that a party learns, in order.
+    pub fn output_ports(&self, party: Party) -> Vec<Port> {
+        self.outputs_of(party).map(|o| o.port.clone()).collect()
     }
 
     /// All outputs, in order.
@@ -165,24 +177,29 @@ impl Program {
 /// Puts a [`Program`] together.
 pub struct ProgramBuilder {
     program: Program,
+    component_names: HashSet<String>,
+    /// Names of the outputs so far, for each party that learns them.
+    output_names: HashSet<(bool, String)>,
 }
 
 impl ProgramBuilder {
     /// A program with these inputs and nothing else yet.
     ///
     /// # Errors
-    /// [`Error::Input`] if the inputs have too many wires or two ports of a party share a name.
+    /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too deeply, or
+    /// two ports of a party share a name.
     pub fn new(name: impl Into<String>, garbler_inputs: Vec<Port>, evaluator_inputs: Vec<Port>) -> Result<Self, Error> {
-        let mut wires: u64 = 0;
+        let name = name.into();
+        check_name(&name).map_err(|why| Error::Input(format!("the program: {why}")))?;
         for ports in [&garbler_inputs, &evaluator_inputs] {
-            distinct(ports.iter().map(|p| &*p.name), "input port")?;
-            wires = ports.iter().fold(wires, |sum, p| sum.saturating_add(p.width()));
+            check_ports(ports, "input")?;
         }
+        let wires = total_width(&garbler_inputs).saturating_add(total_width(&evaluator_inputs));
         let wires = Wire::try_from(wires).ok().filter(|&w| w < super::MAX_WIRES);
         let wires = wires.ok_or_else(|| Error::Input("the inputs have too many wires".into()))?;
         Ok(ProgramBuilder {
             program: Program {
-                name: name.into(),
+                name,
                 components: Vec::new(),
                 garbler_inputs,
                 evaluator_inputs,
@@ -192,6 +209,8 @@ impl ProgramBuilder {
                 outputs: Vec::new(),
                 wires,
             },
+            component_names: HashSet::new(),
+            output_names: HashSet::new(),
         })
     }
 
@@ -200,9 +219,11 @@ impl ProgramBuilder {
     /// # Errors
     /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is taken.
     pub fn component(&mut self, component: Component) -> Result<ComponentId, Error> {
-        let width = |ports: &[Port]| ports.iter().fold(0u64, |sum, p| sum.saturating_add(p.width()));
+        check_name(&component.name).map_err(|why| Error::Input(format!("a component: {why}")))?;
+        check_ports(&component.inputs, "input")?;
+        check_ports(&component.outputs, "output")?;
         let (i, o) = (component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
-        if (width(&component.inputs), width(&component.outputs)) != (i, o) {
+        if (total_width(&component.inputs), total_width(&component.outputs)) != (i, o) {
             return Err(Error::Input(format!(
                 "component {}: its ports do not match its circuit's {i} inputs and {o} outputs",
                 component.name
@@ -211,7 +232,7 @@ impl ProgramBuilder {
         if i == 0 || o == 0 {
             return Err(Error::Input(format!("component {} needs at least one input and one output", component.name)));
         }
-        if self.program.components.iter().any(|c| c.name == component.name) {
+        if !self.component_names.insert(component.name.clone()) {
             return Err(Error::Input(format!("two components are called {}", component.name)));
         }
         self.program.components.push(component);
@@ -249,22 +270,27 @@ impl ProgramBuilder {
         Ok(first)
     }
 
+    /// Number of global wires so far; the next slot's outputs start here.
+    pub fn wires(&self) -> Wire {
+        self.program.wires
+    }
+
     /// Declares an output.
     ///
     /// # Errors
     /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of that name.
     pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
+        port.check()?;
         if port.width() != wires.len() as u64 {
             return Err(Error::Input(format!("output {} has {} bits but {} wires", port.name, port.width(), wires.len())));
         }
         if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
             return Err(Error::Input(format!("output {} reads wire {wire}, which nothing drives", port.name)));
         }
-        let clash = |o: &OutputPort| {
-            o.port.name == port.name && [Party::Garbler, Party::Evaluator].iter().any(|&p| o.to.includes(p) && to.includes(p))
-        };
-        if self.program.outputs.iter().any(clash) {
-            return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
+        for party in [Party::Garbler, Party::Evaluator].into_iter().filter(|&p| to.includes(p)) {
+            if !self.output_names.insert((party == Party::Garbler, port.name.clone())) {
+                return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
+            }
         }
         self.program.outputs.push(OutputPort { port, to, wires });
         Ok(())
@@ -282,11 +308,12 @@ impl ProgramBuilder {
     }
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Result<(), Error> {
-    let mut seen = std::collections::HashSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            return Err(Error::Input(format!("two {what}s are called {name}")));
+fn check_ports(ports: &[Port], what: &str) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    for port in ports {
+        port.check()?;
+        if !seen.insert(&port.name) {
+            return Err(Error::Input(format!("two {what} ports are called {}", port.name)));
         }
     }
     Ok(())

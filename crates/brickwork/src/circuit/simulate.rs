@@ -1,0 +1,107 @@
+//! Programs in the clear.
+
+use super::{Circuit, ComponentId, Gate, Party, Program, Wire};
+
+/// As many evaluations of one circuit run side by side, a bit of a word each.
+const LANES: usize = 64;
+
+impl Program {
+    /// Evaluates the program in the clear: the bits of each output port, in the order of [`Program::outputs`].
+    ///
+    /// # Panics
+    /// If a party's input does not have [`Program::input_width`] bits.
+    pub fn simulate(&self, garbler: &[bool], evaluator: &[bool]) -> Vec<Vec<bool>> {
+        for (party, bits) in [(Party::Garbler, garbler), (Party::Evaluator, evaluator)] {
+            assert_eq!(bits.len(), self.input_width(party), "one bit for each input wire of the {party:?}");
+        }
+        let mut wires = vec![false; self.wires()];
+        wires[..garbler.len()].copy_from_slice(garbler);
+        wires[garbler.len()..garbler.len() + evaluator.len()].copy_from_slice(evaluator);
+
+        let levels = self.levels();
+        let mut order: Vec<u32> = (0..self.slot_count() as u32).collect();
+        let key = |slot: u32| (levels[slot as usize], self.slot(slot as usize).component);
+        order.sort_by_key(|&slot| key(slot));
+        let mut scratch = Vec::new();
+        for same in order.chunk_by(|&a, &b| key(a) == key(b)) {
+            for group in same.chunks(LANES) {
+                self.simulate_group(group, &mut wires, &mut scratch);
+            }
+        }
+        self.outputs().iter().map(|o| o.wires.iter().map(|&w| wires[w as usize]).collect()).collect()
+    }
+
+    /// A party's output bits, in order, out of what [`Program::simulate`] returns.
+    pub fn output_bits(&self, party: Party, outputs: &[Vec<bool>]) -> Vec<bool> {
+        let own = self.outputs().iter().zip(outputs).filter(|(o, _)| o.to.includes(party));
+        own.flat_map(|(_, bits)| bits.iter().copied()).collect()
+    }
+
+    /// For each slot the length of the longest chain of slots that ends in it.
+    pub(super) fn levels(&self) -> Vec<u32> {
+        let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as Wire;
+        let mut levels: Vec<u32> = Vec::with_capacity(self.slot_count());
+        for slot in self.slots() {
+            let (mut level, mut known) = (0, 0..inputs);
+            for &wire in slot.inputs {
+                // Neighbours mostly have the same producer.
+                if !known.contains(&wire) {
+                    if wire < inputs {
+                        known = 0..inputs;
+                        continue;
+                    }
+                    let producer = self.producer(wire, levels.len());
+                    let start = self.slot(producer).first_output;
+                    known = start..start + self.component(self.slot(producer).component).circuit.outputs().len() as Wire;
+                    level = level.max(levels[producer] + 1);
+                }
+            }
+            levels.push(level);
+        }
+        levels
+    }
+
+    /// The slot, one of the first `slots`, that drives a wire which is no input.
+    fn producer(&self, wire: Wire, slots: usize) -> usize {
+        let (mut low, mut high) = (0, slots);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.slot(middle).first_output <= wire { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// Evaluates slots of one component that do not depend on one another.
+    fn simulate_group(&self, slots: &[u32], wires: &mut [bool], scratch: &mut Vec<u64>) {
+        let component: ComponentId = self.slot(slots[0] as usize).component;
+        let circuit = &self.component(component).circuit;
+        scratch.clear();
+        scratch.resize(circuit.inputs(), 0);
+        for (lane, &slot) in slots.iter().enumerate() {
+            for (word, &wire) in scratch.iter_mut().zip(self.slot(slot as usize).inputs) {
+                *word |= u64::from(wires[wire as usize]) << lane;
+            }
+        }
+        circuit.run(scratch);
+        for (lane, &slot) in slots.iter().enumerate() {
+            let first = self.slot(slot as usize).first_output as usize;
+            for (bit, &wire) in wires[first..].iter_mut().zip(circuit.outputs()) {
+                *bit = scratch[wire as usize] >> lane & 1 == 1;
+            }
+        }
+    }
+}
+
+impl Circuit {
+    /// Appends the wires that gates drive to those of the inputs; each bit of a word is an evaluation of its own.
+    fn run(&self, wires: &mut Vec<u64>) {
+        wires.reserve(self.gate_count());
+        for gate in self.gates() {
+            wires.push(match gate {
+                Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
+                Gate::And(a, b) => wires[a as usize] & wires[b as usize],
+                Gate::Inv(a) => !wires[a as usize],
+            });
+        }
+    }
+}

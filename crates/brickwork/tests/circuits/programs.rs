@@ -1,0 +1,97 @@
+//! Simulation, repetition, flattening.
+
+use brickwork::circuit::{Party, Program, library, value};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::random;
+
+/// The definition: slot after slot, wire after wire.
+fn slot_by_slot(program: &Program, garbler: &[bool], evaluator: &[bool]) -> Vec<Vec<bool>> {
+    let mut wires = [garbler, evaluator].concat();
+    for slot in program.slots() {
+        let inputs: Vec<bool> = slot.inputs.iter().map(|&w| wires[w as usize]).collect();
+        wires.extend(program.component(slot.component).circuit.evaluate(&inputs));
+    }
+    program.outputs().iter().map(|o| o.wires.iter().map(|&w| wires[w as usize]).collect()).collect()
+}
+
+proptest! {
+    #[test]
+    fn simulation_follows_the_definition(program in random::program(), seed: u64) {
+        let garbler = random::bits(program.input_width(Party::Garbler), seed);
+        let evaluator = random::bits(program.input_width(Party::Evaluator), !seed);
+        let outputs = program.simulate(&garbler, &evaluator);
+        prop_assert_eq!(&outputs, &slot_by_slot(&program, &garbler, &evaluator));
+        let flat = program.flatten().unwrap();
+        prop_assert_eq!(flat.evaluate(&[&garbler[..], &evaluator].concat()), outputs.concat());
+        prop_assert_eq!(flat.and_gates() as u64, program.and_gates());
+    }
+
+    #[test]
+    fn repetition_is_independent_executions(program in random::program(), executions in 1usize..80, seed: u64) {
+        let repeated = program.repeat(executions).unwrap();
+        prop_assert_eq!(repeated.and_gates(), program.and_gates() * executions as u64);
+        let mut inputs = [Vec::new(), Vec::new()];
+        let mut expected = [Vec::new(), Vec::new()];
+        for e in 0..executions as u64 {
+            let garbler = random::bits(program.input_width(Party::Garbler), seed ^ e);
+            let evaluator = random::bits(program.input_width(Party::Evaluator), !seed ^ e);
+            let outputs = program.simulate(&garbler, &evaluator);
+            for (i, party) in [Party::Garbler, Party::Evaluator].into_iter().enumerate() {
+                let own = [&garbler, &evaluator][i];
+                inputs[i].push(value::decode(program.input_ports(party), own));
+                expected[i].push(value::decode(&program.output_ports(party), &program.output_bits(party, &outputs)));
+            }
+        }
+        let bits = [(Party::Garbler, &inputs[0]), (Party::Evaluator, &inputs[1])]
+            .map(|(party, values)| value::encode_executions(program.input_ports(party), executions, &json!(values)).unwrap());
+        let outputs = repeated.simulate(&bits[0], &bits[1]);
+        for (i, party) in [Party::Garbler, Party::Evaluator].into_iter().enumerate() {
+            let own = repeated.output_bits(party, &outputs);
+            let decoded = value::decode_executions(&program, executions, party, &own);
+            let expected = if program.output_ports(party).is_empty() { json!(null) } else { json!(expected[i]) };
+            prop_assert_eq!(decoded, expected);
+        }
+    }
+}
+
+#[test]
+fn executions_that_do_not_fit_are_refused_at_once() {
+    let program = library::millionaires().unwrap();
+    assert!(program.repeat(0).is_err());
+    assert!(program.repeat(usize::MAX).is_err());
+    assert!(program.repeat(1 << 27).unwrap_err().to_string().contains("too large"));
+}
+
+#[test]
+fn a_million_slots_run_in_seconds() {
+    let (program, n) = (library::millionaires().unwrap(), 1_000_000);
+    let repeated = program.repeat(n).unwrap();
+    let start = std::time::Instant::now();
+    let alice: Vec<bool> = (0..n).flat_map(|e| (0..32).map(move |i| e >> i & 1 == 1)).collect();
+    let bob = random::bits(32 * n, 1);
+    let richer = &repeated.simulate(&alice, &bob)[0];
+    for (e, richer) in richer.chunks(2).enumerate() {
+        let bob = (0..32).fold(0, |word, i| word | usize::from(bob[32 * e + i]) << i);
+        assert_eq!(richer, [e > bob, e < bob]);
+    }
+    println!("a million slots simulated in {:?}", start.elapsed());
+}
+
+#[test]
+fn millionaires() {
+    let program = library::millionaires().unwrap();
+    assert_eq!(program.and_gates(), 64);
+    for (alice, bob, richer) in [
+        ("1250000", "1000000", json!({"alice": 1, "bob": 0})),
+        ("7", "0xffffffff", json!({"alice": 0, "bob": 1})),
+        ("42", "\"42\"", json!({"alice": 0, "bob": 0})),
+    ] {
+        let encode = |party, text| value::encode(program.input_ports(party), &value::parse(text).unwrap()).unwrap();
+        let outputs = program.simulate(&encode(Party::Garbler, alice), &encode(Party::Evaluator, bob));
+        for party in [Party::Garbler, Party::Evaluator] {
+            assert_eq!(value::decode(&program.output_ports(party), &program.output_bits(party, &outputs)), richer);
+        }
+    }
+}
