@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use super::Channel;
+use super::{Channel, Stream};
 
 /// How long a read waits before it gives up: a protocol error in a test should fail it, not hang it.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -48,10 +48,25 @@ impl Write for Pipe {
     }
 }
 
-/// The two ends of a channel within the process.
-pub fn memory_pair() -> (Channel, Channel) {
+impl Stream for Pipe {}
+
+pub(super) fn pipes() -> (Box<dyn Stream>, Box<dyn Stream>) {
     let (a, b) = (channel(), channel());
     let left = Pipe { to: a.0, from: b.1, current: Vec::new(), position: 0 };
     let right = Pipe { to: b.0, from: a.1, current: Vec::new(), position: 0 };
-    (Channel::new(vec![Box::new(left)]), Channel::new(vec![Box::new(right)]))
+    (Box::new(left), Box::new(right))
+}
+
+/// The two ends of a channel within the process.
+pub fn memory_pair() -> (Channel, Channel) {
+    memory_lanes(1)
+}
+
+/// The two ends of a channel of this many lanes within the process.
+///
+/// # Panics
+/// If `lanes` is 0.
+pub fn memory_lanes(lanes: usize) -> (Channel, Channel) {
+    let (left, right) = (0..lanes).map(|_| pipes()).unzip();
+    (Channel::new(left), Channel::new(right))
 }

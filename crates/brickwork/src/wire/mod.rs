@@ -2,27 +2,23 @@
 //!
 //! Almost every length in the protocol follows from public parameters, so a receiver says which message and how many
 //! bytes it expects; anything else is the peer's fault and is refused before a byte is allocated.
+//!
+//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order, and may have further lanes
+//! over which bulk data of known length goes in parallel. [`tls`] makes channels over the network, [`memory_pair`]
+//! within the process.
 
+mod frame;
 mod memory;
+pub mod tls;
 
-use std::io::{Read, Write};
+use crate::Error;
+use frame::Framed;
 
-use crate::{Cheat, Error};
-
-pub use memory::memory_pair;
-
-/// Bytes of a frame's header: the tag and the length of what follows, little endian.
-pub const FRAME_HEADER_BYTES: usize = 5;
-
-/// Longest payload of one frame. Longer messages travel as several frames.
-pub const MAX_FRAME_BYTES: usize = 1 << 20;
-
-/// A duplex byte stream: a TLS connection, or a pipe within the process. Reads time out with an error of kind
-/// [`std::io::ErrorKind::TimedOut`] or `WouldBlock` when the peer stalls past the deadline.
-pub trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
+pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream};
+pub use memory::{memory_lanes, memory_pair};
 
 /// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place is seen.
+/// The value 255 is taken: it is a sign of life and never reaches the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
@@ -30,17 +26,15 @@ pub struct Tag(pub u8);
 /// A hook that may alter a message on its way out; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
+/// Bulk data shorter than this for each lane is not worth a thread.
+const MIN_LANE_BYTES: usize = 64 << 10;
+
 /// A connection to the peer: one stream for the protocol's messages and further lanes for bulk data.
 pub struct Channel {
-    lanes: Vec<Box<dyn Stream>>,
-    out: Vec<u8>,
-    sent: u64,
-    received: u64,
+    main: Framed,
+    further: Vec<Framed>,
     tamper: Option<Tamper>,
 }
-
-/// Buffered output is flushed once it is this long.
-const OUT_BYTES: usize = 64 << 10;
 
 impl Channel {
     /// A channel over these streams, at least one; the first is the main one.
@@ -48,8 +42,9 @@ impl Channel {
     /// # Panics
     /// If there is no stream.
     pub fn new(lanes: Vec<Box<dyn Stream>>) -> Self {
-        assert!(!lanes.is_empty(), "a channel needs a stream");
-        Channel { lanes, out: Vec::new(), sent: 0, received: 0, tamper: None }
+        let mut lanes = lanes.into_iter().map(Framed::new);
+        let main = lanes.next().expect("a channel needs a stream");
+        Channel { main, further: lanes.collect(), tamper: None }
     }
 
     /// Lets `tamper` alter every outgoing message. For tests of what a cheater can do.
@@ -57,14 +52,19 @@ impl Channel {
         self.tamper = Some(tamper);
     }
 
+    /// Number of lanes, the main stream included.
+    pub fn lanes(&self) -> usize {
+        1 + self.further.len()
+    }
+
     /// Bytes sent so far on all lanes: payload and framing.
     pub fn sent_bytes(&self) -> u64 {
-        self.sent
+        self.main.sent + self.further.iter().map(|lane| lane.sent).sum::<u64>()
     }
 
     /// Bytes received so far on all lanes: payload and framing.
     pub fn received_bytes(&self) -> u64 {
-        self.received
+        self.main.received + self.further.iter().map(|lane| lane.received).sum::<u64>()
     }
 
     /// Sends one message. It may stay in a buffer until [`Channel::flush`] or the next receive.
@@ -72,40 +72,17 @@ impl Channel {
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
-        if let Some(mut tamper) = self.tamper.take() {
-            let mut altered = payload.to_vec();
-            tamper(tag, &mut altered);
-            self.tamper = Some(tamper);
-            return self.send_frames(tag, &altered);
-        }
-        self.send_frames(tag, payload)
-    }
-
-    fn send_frames(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
-        let mut rest = payload;
-        loop {
-            let (frame, tail) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
-            let mut header = [tag.0, 0, 0, 0, 0];
-            header[1..].copy_from_slice(&(frame.len() as u32).to_le_bytes());
-            self.out.extend_from_slice(&header);
-            self.sent += (FRAME_HEADER_BYTES + frame.len()) as u64;
-            if self.out.len() + frame.len() > OUT_BYTES {
-                self.write_out()?;
-                self.lanes[0].write_all(frame)?;
-            } else {
-                self.out.extend_from_slice(frame);
-            }
-            rest = tail;
-            if rest.is_empty() {
-                return Ok(());
-            }
+        match self.altered(tag, payload) {
+            Some(altered) => self.main.send(tag, &altered),
+            None => self.main.send(tag, payload),
         }
     }
 
-    fn write_out(&mut self) -> Result<(), Error> {
-        self.lanes[0].write_all(&self.out)?;
-        self.out.clear();
-        Ok(())
+    fn altered(&mut self, tag: Tag, payload: &[u8]) -> Option<Vec<u8>> {
+        let tamper = self.tamper.as_mut()?;
+        let mut altered = payload.to_vec();
+        tamper(tag, &mut altered);
+        Some(altered)
     }
 
     /// Hands everything that was sent to the network.
@@ -113,30 +90,17 @@ impl Channel {
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.write_out()?;
-        Ok(self.lanes[0].flush()?)
+        self.main.flush()
     }
 
     /// Receives the message `tag` of exactly `payload.len()` bytes.
     ///
     /// # Errors
-    /// [`Cheat::UnexpectedMessage`] if another message or another length comes, [`Error::Io`] if the connection fails.
+    /// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if another message or another length comes,
+    /// [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
-        let mut rest = payload;
-        loop {
-            let length = rest.len().min(MAX_FRAME_BYTES);
-            let (frame, tail) = rest.split_at_mut(length);
-            if self.header(tag)? != frame.len() {
-                return Err(Cheat::UnexpectedMessage.into());
-            }
-            self.lanes[0].read_exact(frame)?;
-            self.received += frame.len() as u64;
-            rest = tail;
-            if rest.is_empty() {
-                return Ok(());
-            }
-        }
+        self.main.receive_into(tag, payload)
     }
 
     /// Receives the message `tag` of exactly `length` bytes.
@@ -155,24 +119,66 @@ impl Channel {
     /// As [`Channel::receive_into`].
     pub fn receive_up_to(&mut self, tag: Tag, limit: usize) -> Result<Vec<u8>, Error> {
         self.flush()?;
-        let length = self.header(tag)?;
-        if length > limit.min(MAX_FRAME_BYTES) {
-            return Err(Cheat::UnexpectedMessage.into());
-        }
-        let mut payload = vec![0; length];
-        self.lanes[0].read_exact(&mut payload)?;
-        self.received += length as u64;
-        Ok(payload)
+        self.main.receive_up_to(tag, limit)
     }
 
-    fn header(&mut self, tag: Tag) -> Result<usize, Error> {
-        let mut header = [0; FRAME_HEADER_BYTES];
-        self.lanes[0].read_exact(&mut header)?;
-        self.received += FRAME_HEADER_BYTES as u64;
-        if header[0] != tag.0 {
-            return Err(Cheat::UnexpectedMessage.into());
-        }
-        let [_, length @ ..] = header;
-        Ok(u32::from_le_bytes(length) as usize)
+    /// Sends one message of a length that the receiver knows, spread over all lanes, and hands it to the network.
+    /// The receiver calls [`Channel::receive_bulk_into`] at the same point of the protocol.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn send_bulk(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
+        let altered = self.altered(tag, payload);
+        let payload = altered.as_deref().unwrap_or(payload);
+        let (share, lanes) = shares(payload.len(), self.lanes());
+        let (first, mut rest) = payload.split_at(share.min(payload.len()));
+        std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for lane in &mut self.further[..lanes - 1] {
+                let part;
+                (part, rest) = rest.split_at(share.min(rest.len()));
+                workers.push(scope.spawn(move || lane.send(tag, part).and_then(|()| lane.flush())));
+            }
+            let main = self.main.send(tag, first).and_then(|()| self.main.flush());
+            join(main, workers)
+        })
+    }
+
+    /// Receives the message `tag` of exactly `payload.len()` bytes that was sent by [`Channel::send_bulk`].
+    ///
+    /// # Errors
+    /// As [`Channel::receive_into`].
+    pub fn receive_bulk_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
+        self.flush()?;
+        let (share, lanes) = shares(payload.len(), self.lanes());
+        let (first, mut rest) = payload.split_at_mut(share.min(payload.len()));
+        std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for lane in &mut self.further[..lanes - 1] {
+                let part;
+                (part, rest) = rest.split_at_mut(share.min(rest.len()));
+                workers.push(scope.spawn(move || lane.receive_into(tag, part)));
+            }
+            let main = self.main.receive_into(tag, first);
+            join(main, workers)
+        })
     }
 }
+
+/// Bytes for each lane (the last one may get fewer) and the number of lanes that get any.
+fn shares(length: usize, lanes: usize) -> (usize, usize) {
+    let lanes = lanes.min(length / MIN_LANE_BYTES).max(1);
+    let share = length.div_ceil(lanes);
+    (share, lanes)
+}
+
+/// The first error of the lanes, the main one's first. No worker's error may get lost.
+fn join(main: Result<(), Error>, workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>) -> Result<(), Error> {
+    workers.into_iter().fold(main, |result, worker| {
+        let lane = worker.join().unwrap_or_else(|_| Err(Error::Resource("a lane's thread failed".into())));
+        result.and(lane)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use std::io::Write;
+
+use super::*;
+use crate::Cheat;
+
+const TAG: Tag = Tag(7);
+
+fn refused(result: Result<(), Error>) -> bool {
+    matches!(result, Err(Error::Peer(Cheat::UnexpectedMessage)))
+}
+
+#[test]
+fn messages_arrive_and_are_counted() {
+    let (mut a, mut b) = memory_pair();
+    let long: Vec<u8> = (0..3 * MAX_FRAME_BYTES + 5).map(|i| (i % 251) as u8).collect();
+    a.send(TAG, b"short").unwrap();
+    a.send(TAG, &long).unwrap();
+    a.send(TAG, b"").unwrap();
+    a.flush().unwrap();
+    assert_eq!(b.receive(TAG, 5).unwrap(), b"short");
+    assert_eq!(b.receive(TAG, long.len()).unwrap(), long);
+    assert_eq!(b.receive_up_to(TAG, 10).unwrap(), b"");
+    let total = (5 + long.len() + 6 * FRAME_HEADER_BYTES) as u64;
+    assert_eq!((a.sent_bytes(), b.received_bytes()), (total, total));
+}
+
+#[test]
+fn wrong_tags_and_lengths_are_the_peers_fault() {
+    for (tag, sent, expected) in [(Tag(8), 4, 4), (TAG, 0, 4), (TAG, 3, 4), (TAG, 5, 4), (TAG, MAX_FRAME_BYTES + 1, MAX_FRAME_BYTES)] {
+        let (mut a, mut b) = memory_pair();
+        a.send(tag, &vec![1; sent]).unwrap();
+        a.flush().unwrap();
+        let first = b.receive(TAG, expected).map(drop);
+        // One byte too many shows as another message in the place of the next.
+        let next = first.and_then(|()| b.receive(Tag(9), 0).map(drop));
+        assert!(refused(next), "{tag:?} {sent} {expected}");
+    }
+}
+
+#[test]
+fn impossible_lengths_are_refused_before_allocation() {
+    for length in [MAX_FRAME_BYTES as u32 + 1, u32::MAX] {
+        let (left, mut right) = memory::pipes();
+        let mut channel = Channel::new(vec![left]);
+        right.write_all(&[TAG.0]).unwrap();
+        right.write_all(&length.to_le_bytes()).unwrap();
+        assert!(refused(channel.receive_up_to(TAG, usize::MAX).map(drop)), "{length}");
+    }
+}
+
+#[test]
+fn signs_of_life_stay_below_the_messages() {
+    let (left, mut right) = memory::pipes();
+    let mut channel = Channel::new(vec![left]);
+    right.write_all(&[0xff, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 7, 1, 0, 0, 0, 42]).unwrap();
+    assert_eq!(channel.receive(TAG, 1).unwrap(), [42]);
+    assert_eq!(channel.received_bytes(), 6);
+    // With a payload it is not one.
+    right.write_all(&[0xff, 1, 0, 0, 0, 42]).unwrap();
+    assert!(refused(channel.receive(TAG, 1).map(drop)));
+}
+
+#[test]
+fn bulk_goes_over_all_lanes() {
+    for lanes in [1, 2, 5] {
+        for length in [0, 1, 2 * MIN_LANE_BYTES, 5 * MIN_LANE_BYTES + 3, 3 * MAX_FRAME_BYTES + 1] {
+            let (mut a, mut b) = memory_lanes(lanes);
+            let data: Vec<u8> = (0..length).map(|i| (i % 253) as u8).collect();
+            let mut copy = vec![0; length];
+            a.send(TAG, b"before").unwrap();
+            a.send_bulk(TAG, &data).unwrap();
+            a.send(TAG, b"after").unwrap();
+            a.flush().unwrap();
+            assert_eq!(b.receive(TAG, 6).unwrap(), b"before");
+            b.receive_bulk_into(TAG, &mut copy).unwrap();
+            assert_eq!(b.receive(TAG, 5).unwrap(), b"after");
+            assert!(copy == data, "{lanes} lanes, {length} bytes");
+            assert_eq!(a.sent_bytes(), b.received_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_bad_lane_is_not_lost() {
+    let (mut a, mut b) = memory_lanes(3);
+    let mut data = vec![0; 3 * MIN_LANE_BYTES];
+    a.further[1].send(Tag(8), &data[..MIN_LANE_BYTES]).unwrap();
+    a.further[1].flush().unwrap();
+    a.further[0].send(TAG, &data[..MIN_LANE_BYTES]).unwrap();
+    a.further[0].flush().unwrap();
+    a.send(TAG, &data[..MIN_LANE_BYTES]).unwrap();
+    a.flush().unwrap();
+    assert!(refused(b.receive_bulk_into(TAG, &mut data)));
+}
+
+#[test]
+fn a_tampered_length_is_seen() {
+    let (mut a, mut b) = memory_lanes(2);
+    a.set_tamper(Box::new(|_, payload| payload.truncate(payload.len() - 1)));
+    let mut data = vec![0; 4 * MIN_LANE_BYTES];
+    a.send_bulk(TAG, &data).unwrap();
+    assert!(refused(b.receive_bulk_into(TAG, &mut data)));
+}

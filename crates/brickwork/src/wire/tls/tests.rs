@@ -1,0 +1,348 @@
+use std::thread;
+
+use super::*;
+use crate::wire::{MAX_FRAME_BYTES, Tag};
+
+const TAG: Tag = Tag(7);
+
+struct Two {
+    garbler: Identity,
+    evaluator: Identity,
+}
+
+fn two() -> Two {
+    Two { garbler: Identity::generate().unwrap().0, evaluator: Identity::generate().unwrap().0 }
+}
+
+fn options(party: Party) -> Options {
+    Options { party, lanes: 1, timeout: Duration::from_secs(20) }
+}
+
+/// Errors within a test's patience where something should go wrong.
+fn short(party: Party) -> Options {
+    Options { timeout: Duration::from_millis(300), ..options(party) }
+}
+
+impl Two {
+    fn listener(&self, options: Options) -> (Listener, String) {
+        let listener = Listener::bind("127.0.0.1:0", &self.garbler, self.evaluator.public_key(), &options).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, address)
+    }
+
+    fn connect(&self, address: &str, options: Options) -> Result<Channel, Error> {
+        connect(address, &self.evaluator, self.garbler.public_key(), &options)
+    }
+
+    /// A channel: the listening garbler's end, the connecting evaluator's end.
+    fn pair(&self, garbler: Options, evaluator: Options) -> (Channel, Channel) {
+        let (listener, address) = self.listener(garbler);
+        thread::scope(|scope| {
+            let listening = scope.spawn(|| listener.accept().unwrap());
+            let connected = self.connect(&address, evaluator).unwrap();
+            (listening.join().unwrap(), connected)
+        })
+    }
+}
+
+fn kind<T>(result: Result<T, Error>) -> ErrorKind {
+    match result.err() {
+        Some(Error::Io(e)) => e.kind(),
+        other => panic!("an I/O error was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn messages_and_bulk_cross_the_network() {
+    let parties = two();
+    let (mut a, mut b) = parties.pair(Options { lanes: 4, ..options(Party::Garbler) }, Options { lanes: 3, ..options(Party::Evaluator) });
+    assert_eq!((a.lanes(), b.lanes()), (3, 3));
+    let data: Vec<u8> = (0..4 * MAX_FRAME_BYTES + 17).map(|i| (i % 251) as u8).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            a.send(TAG, b"question").unwrap();
+            assert_eq!(a.receive(TAG, 6).unwrap(), b"answer");
+            a.send_bulk(TAG, &data).unwrap();
+            a.send(TAG, b"the last message").unwrap();
+            a.flush().unwrap();
+            drop(a);
+        });
+        assert_eq!(b.receive(TAG, 8).unwrap(), b"question");
+        b.send(TAG, b"answer").unwrap();
+        let mut copy = vec![0; data.len()];
+        b.receive_bulk_into(TAG, &mut copy).unwrap();
+        assert!(copy == data);
+        assert_eq!(b.receive(TAG, 16).unwrap(), b"the last message");
+        assert_eq!(kind(b.receive(TAG, 1)), ErrorKind::UnexpectedEof);
+    });
+}
+
+#[test]
+fn both_directions_at_once_do_not_block_each_other_for_ever() {
+    // Each side reads only after it has written: what fits into the sockets and one pending flush must pass.
+    let parties = two();
+    let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
+    let data = vec![5; 64 << 10];
+    thread::scope(|scope| {
+        let left = scope.spawn(|| a.send(TAG, &data).and_then(|()| a.receive(TAG, data.len())));
+        b.send(TAG, &data).unwrap();
+        assert!(b.receive(TAG, data.len()).unwrap() == data);
+        assert!(left.join().unwrap().unwrap() == data);
+    });
+}
+
+#[test]
+fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
+    let parties = two();
+    let stranger = Identity::generate().unwrap().0;
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        // One who says nothing at all, one who speaks no TLS, one who goes away.
+        let _silent = TcpStream::connect(&address).unwrap();
+        TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        drop(TcpStream::connect(&address).unwrap());
+        // A key that the listener does not expect.
+        let refused = connect(&address, &stranger, parties.garbler.public_key(), &options(Party::Evaluator));
+        assert_eq!(kind(refused), ErrorKind::PermissionDenied);
+        // The right key, but it expects another listener.
+        let refused = connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
+        assert_eq!(kind(refused), ErrorKind::PermissionDenied);
+        let mut b = parties.connect(&address, options(Party::Evaluator)).unwrap();
+        let mut a = listening.join().unwrap().unwrap();
+        a.send(TAG, b"x").unwrap();
+        a.flush().unwrap();
+        assert_eq!(b.receive(TAG, 1).unwrap(), b"x");
+    });
+}
+
+#[test]
+fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let _crowd: Vec<_> = (0..2 * MAX_PENDING).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        parties.connect(&address, options(Party::Evaluator)).unwrap();
+        listening.join().unwrap().unwrap();
+    });
+}
+
+/// A connection of the evaluator that has not greeted yet.
+fn raw(parties: &Two, address: &str) -> Lane {
+    let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+    client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
+}
+
+#[test]
+fn replayed_and_foreign_lanes_are_refused() {
+    let parties = two();
+    let (listener, address) = parties.listener(Options { lanes: 3, ..options(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        let hello = Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 3, session: [0; 32] };
+        hello.send(&mut main).unwrap();
+        assert_eq!(Hello::receive(&mut main).unwrap().lanes, 3);
+        let session = main.session().unwrap();
+        let open = |lane, session| {
+            let mut connection = raw(&parties, &address);
+            Hello { lane, session, ..hello }.send(&mut connection).unwrap();
+            Hello::receive(&mut connection).map(|answer| (connection, answer.lane))
+        };
+        let (_first, index) = open(1, session).unwrap();
+        assert_eq!(index, 1);
+        // The same place again, no place, a place beyond the last, another session's place.
+        for (lane, session) in [(1, session), (0, session), (3, session), (255, session), (2, [1; 32])] {
+            assert_eq!(open(lane, session).err().map(|e| e.kind()), Some(ErrorKind::UnexpectedEof), "{lane}");
+        }
+        let (_second, index) = open(2, session).unwrap();
+        assert_eq!(index, 2);
+        assert_eq!(listening.join().unwrap().unwrap().lanes(), 3);
+    });
+}
+
+#[test]
+fn missing_lanes_hit_the_deadline() {
+    let parties = two();
+    let (listener, address) = parties.listener(Options { lanes: 2, ..short(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] }.send(&mut main).unwrap();
+        assert_eq!(kind(listening.join().unwrap()), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn roles_and_versions_must_fit() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        assert!(matches!(parties.connect(&address, options(Party::Garbler)), Err(Error::Mismatch(_))));
+        assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }.send(&mut main).unwrap();
+        assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
+    });
+}
+
+#[test]
+fn nobody_at_the_address() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    drop(listener);
+    assert_eq!(kind(parties.connect(&address, short(Party::Evaluator))), ErrorKind::ConnectionRefused);
+    assert!(matches!(parties.connect("no port", short(Party::Evaluator)), Err(Error::Usage(_))));
+    assert!(matches!(
+        Listener::bind("no port", &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler)),
+        Err(Error::Usage(_))
+    ));
+}
+
+#[test]
+fn a_taken_port_is_an_error() {
+    let parties = two();
+    let (_listener, address) = parties.listener(options(Party::Garbler));
+    let second = Listener::bind(&address, &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler));
+    assert_eq!(kind(second), ErrorKind::AddrInUse);
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let Two { garbler, evaluator } = two();
+    let own = connect("127.0.0.1:1", &garbler, garbler.public_key(), &short(Party::Garbler));
+    assert!(matches!(own, Err(Error::Usage(_))));
+    for lanes in [0, MAX_LANES + 1] {
+        let bad = connect("127.0.0.1:1", &garbler, evaluator.public_key(), &Options { lanes, ..short(Party::Garbler) });
+        assert!(matches!(bad, Err(Error::Usage(_))));
+    }
+}
+
+/// The garbler's end of a channel to a peer that has connected and now does what the test wants.
+fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
+    let (listener, address) = parties.listener(Options { timeout, ..options(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        let mut main = raw(parties, &address);
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }.send(&mut main).unwrap();
+        Hello::receive(&mut main).unwrap();
+        (listening.join().unwrap(), main)
+    })
+}
+
+#[test]
+fn a_silent_peer_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    assert_eq!(kind(channel.receive(TAG, 1)), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_trickling_peer_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, mut peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    thread::scope(|scope| {
+        let receiving = scope.spawn(move || kind(channel.receive(TAG, 1000)));
+        peer.write_all(&[TAG.0, 0xe8, 3, 0, 0]).unwrap();
+        // A byte at a time, each well before the deadline, until the channel has closed.
+        while peer.write_all(&[1]).and_then(|()| peer.flush()).is_ok() && !receiving.is_finished() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(receiving.join().unwrap(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_peer_that_takes_nothing_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    let data = vec![0; MAX_FRAME_BYTES];
+    let error = (0..1000).find_map(|_| channel.send(TAG, &data).and_then(|()| channel.flush()).err());
+    assert_eq!(kind(error.map_or(Ok(()), Err)), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_busy_peer_is_not_taken_for_a_stalled_one() {
+    let parties = two();
+    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || a.receive(TAG, 1).map(|message| (message, a.received_bytes())));
+        thread::sleep(Duration::from_millis(4000));
+        b.send(TAG, b"x").unwrap();
+        b.flush().unwrap();
+        assert_eq!(waiting.join().unwrap().unwrap(), (b"x".to_vec(), 6));
+    });
+}
+
+#[test]
+fn a_writer_waits_for_a_busy_reader() {
+    let parties = two();
+    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
+    let data: Vec<u8> = (0..32 * MAX_FRAME_BYTES).map(|i| (i % 249) as u8).collect();
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| a.send_bulk(TAG, &data));
+        thread::sleep(Duration::from_millis(4000));
+        assert!(!writing.is_finished());
+        assert!(b.receive(TAG, data.len()).unwrap() == data);
+        writing.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_flipped_record_ends_the_connection() {
+    // A relay between the parties alters one byte of the first record after the handshake.
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    let relay = TcpListener::bind("127.0.0.1:0").unwrap();
+    let through = relay.local_addr().unwrap().to_string();
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        scope.spawn(|| {
+            let (mut from, _) = relay.accept().unwrap();
+            let mut to = TcpStream::connect(&address).unwrap();
+            let (mut back_from, mut back_to) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+            let back = thread::spawn(move || io::copy(&mut back_from, &mut back_to));
+            let mut buffer = [0; 1 << 16];
+            while let Ok(n @ 1..) = from.read(&mut buffer) {
+                if n > 1000 && buffer[0] == 23 {
+                    buffer[n / 2] ^= 1;
+                }
+                if to.write_all(&buffer[..n]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Both);
+            drop(back);
+        });
+        let mut b = parties.connect(&through, options(Party::Evaluator)).unwrap();
+        let mut a = listening.join().unwrap();
+        b.send(TAG, &[0; 5000]).unwrap();
+        b.flush().unwrap();
+        assert_eq!(kind(a.receive(TAG, 5000)), ErrorKind::InvalidData);
+    });
+}
+
+#[test]
+fn throughput() {
+    // A figure to read (`--nocapture`), with a floor low enough for any machine.
+    let parties = two();
+    for lanes in [1, 2] {
+        let (mut a, mut b) = parties.pair(Options { lanes, ..options(Party::Garbler) }, Options { lanes, ..options(Party::Evaluator) });
+        let data = vec![7; 32 << 20];
+        let mut copy = vec![0; data.len()];
+        let rounds = if cfg!(debug_assertions) { 1 } else { 16 };
+        let start = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| (0..rounds).for_each(|_| a.send_bulk(TAG, &data).unwrap()));
+            (0..rounds).for_each(|_| b.receive_bulk_into(TAG, &mut copy).unwrap());
+        });
+        let rate = (rounds * data.len()) as f64 / start.elapsed().as_secs_f64() / f64::from(1 << 30);
+        println!("{lanes} lanes: {rate:.2} GiB/s");
+        assert!(copy == data && rate > 0.001);
+    }
+}
