@@ -38,4 +38,46 @@ pub enum Cheat {
     /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
     #[error("base OT: the identity instead of a point")]
     BaseOtIdentity,
+    /// Commitments (FJNT16): something that was sent as a commitment is none.
+    #[error("commitments: a correction leaves the code")]
+    Commitment,
+    /// Commitments: an opened value is not the committed one (Open in appendix A).
+    #[error("commitments: a value was opened that was not committed to")]
+    Opening,
+    /// Commitments: an indicator bit is not the committed one (section 5.1, decoding).
+    #[error("commitments: an indicator bit was opened that was not committed to")]
+    Indicator,
+    /// VerWire: an opened offset whose lowest bit is 0.
+    #[error("an offset ends in 0")]
+    OffsetColour,
+    /// GenSold: the sum of two offsets whose lowest bit is 1.
+    #[error("the sum of two offsets ends in 1")]
+    LinkColour,
+    /// VerSub: an opened copy is no garbling of its component under the opened labels.
+    #[error("an opened copy is garbled wrongly")]
+    OpenedCopy,
+    /// The tables of a chosen copy are not those that were hashed before the challenge.
+    #[error("the tables of a copy changed after the challenge")]
+    ChosenTables,
+    /// VerKeyAuth: a checked key authenticator refuses a valid label.
+    #[error("a checked key authenticator refuses its label")]
+    KeyAuthenticator,
+    /// VerInKeyAuth: a checked input authenticator is not what its offset makes it.
+    #[error("a checked input authenticator does not authenticate itself")]
+    InputAuthenticator,
+    /// PreProcessOTINIT: the evaluator claims a label that the OT did not give it.
+    #[error("the OT offset: a label that the OT did not give")]
+    OtBinding,
+    /// InputG, InputE: the authenticators refuse the label of an input.
+    #[error("the label of an input is not valid")]
+    InputLabel,
+    /// EvKAs: no copy of a bucket gave a label that the authenticators accept.
+    #[error("a bucket gives no valid label")]
+    NoValidLabel,
+    /// EvKAs: the authenticators accept a third label.
+    #[error("three labels of one wire are accepted")]
+    ThirdLabel,
+    /// OutputG: the evaluator does not hold the labels of the garbler's outputs.
+    #[error("forged labels of the garbler's outputs")]
+    ForgedOutput,
 }

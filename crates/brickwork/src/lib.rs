@@ -1,11 +1,15 @@
 //! Secure two-party computation from garbled components (DUPLO, CCS 2017).
 #![forbid(unsafe_code)]
 
+pub mod authenticator;
+pub mod bits;
 pub mod circuit;
+pub mod commit;
 pub mod error;
 pub mod label;
 pub mod ot;
 pub mod random;
+pub mod solder;
 pub mod wire;
 
 pub use error::{Cheat, Error};

@@ -1,0 +1,167 @@
+//! XOR-homomorphic commitments: the garbler commits, the evaluator holds it to what it committed to.
+//!
+//! What a scheme promises, whatever it is made of:
+//!
+//! * [`split::Sender::commit_random`] commits to values that the protocol itself draws, [`split::Sender::commit`] to
+//!   values of the sender's choice; the receiver learns nothing of either.
+//! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or "the lowest
+//!   bit of this sum is this". Claims cost no traffic by themselves; [`split::Sender::prove`] and
+//!   [`split::Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
+//!   draws after all the values are fixed (design decision 4).
+//! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the [`Proof`] of a
+//!   successful verification that it was part of.
+
+pub mod code;
+pub mod split;
+
+use zeroize::Zeroize;
+
+use crate::label::Label;
+
+/// Words of the longest code's codeword.
+pub const MAX_WORDS: usize = 7;
+
+/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
+pub type Column = [u64; MAX_WORDS];
+
+/// A party's shares of a row of commitments.
+#[derive(Default, Zeroize)]
+pub struct Shares {
+    words: usize,
+    columns: Vec<u64>,
+}
+
+impl Drop for Shares {
+    fn drop(&mut self) {
+        self.columns.zeroize();
+    }
+}
+
+impl Shares {
+    fn with_capacity(words: usize, count: usize) -> Self {
+        Shares { words, columns: Vec::with_capacity(words * count) }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        self.columns.len().checked_div(self.words).unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Adds commitment `index` to a sum.
+    #[inline]
+    pub fn add(&self, index: usize, sum: &mut Column) {
+        self.add_if(1, index, sum);
+    }
+
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0.
+    #[inline]
+    pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
+        let mask = u64::from(bit & 1).wrapping_neg();
+        for (s, &c) in sum.iter_mut().zip(&self.columns[index * self.words..(index + 1) * self.words]) {
+            *s ^= c & mask;
+        }
+    }
+
+    /// The shares at these places, in this order.
+    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
+        let indices = indices.into_iter();
+        let mut selected = Shares::with_capacity(self.words, indices.size_hint().0);
+        for i in indices {
+            selected.columns.extend_from_slice(&self.columns[i * self.words..(i + 1) * self.words]);
+        }
+        selected
+    }
+}
+
+/// What a sender keeps of a row of commitments: the values and its shares.
+#[derive(Default)]
+pub struct Committed {
+    /// The committed values.
+    pub values: Vec<Label>,
+    /// The sender's shares.
+    pub shares: Shares,
+}
+
+impl Drop for Committed {
+    fn drop(&mut self) {
+        self.values.zeroize();
+    }
+}
+
+impl Committed {
+    /// The commitments at these places, in this order.
+    pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Committed {
+        Committed { values: indices.clone().into_iter().map(|i| self.values[i]).collect(), shares: self.shares.select(indices) }
+    }
+}
+
+/// What the lowest bit of a random committed value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lsb {
+    /// Random, like the other bits.
+    Random,
+    /// 0, and the receiver knows it for sure: its share of that coordinate follows from the scheme.
+    Zero,
+    /// 1, likewise: offsets.
+    One,
+}
+
+/// A receiver's shares of commitments that the sender has not yet proven to be commitments at all.
+pub struct Pending {
+    /// Unique at its receiver.
+    id: u64,
+    shares: Shares,
+}
+
+/// What [`split::Receiver::verify`] found to be commitments.
+pub struct Proof(Vec<u64>);
+
+impl Pending {
+    /// The shares, for use in claims that the same proof settles.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The shares, now that they are proven.
+    ///
+    /// # Panics
+    /// If the proof is about others.
+    pub fn accept(self, proof: &Proof) -> Shares {
+        assert!(proof.0.contains(&self.id), "a proof about other commitments");
+        self.shares
+    }
+}
+
+/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the receiver
+/// what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed value where the
+/// receiver does not know it, anything where it does.
+type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
+
+/// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same order.
+#[derive(Default)]
+pub struct Claims<'a> {
+    known: Vec<(usize, Claim<'a>)>,
+    bits: Vec<(usize, Claim<'a>)>,
+}
+
+impl<'a> Claims<'a> {
+    /// No claims.
+    pub fn new() -> Self {
+        Claims::default()
+    }
+
+    /// `count` claims of the kind "this sum of commitments is this value".
+    pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
+        self.known.push((count, Box::new(claim)));
+    }
+
+    /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
+    pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
+        self.bits.push((count, Box::new(claim)));
+    }
+}

@@ -1,0 +1,478 @@
+//! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively Homomorphic UC
+//! Commitments" (TCC 2016-A, FJNT16).
+//!
+//! A codeword of the committed value is split into two shares, v = v0 + v1. Both come from seeds, one pair for each
+//! coordinate of the code; of each pair the receiver got one by oblivious transfer, its *watch bit* w_i says which. It
+//! thus watches one share of each coordinate, and the sender does not know which one. To lie about a value the sender
+//! must change a share in at least d coordinates and guesses every watch bit with probability 1/2.
+//!
+//! ```text
+//!   random value:    the first 128 coordinates are what the seeds give;  parity coordinates are corrected: n - 128 bits
+//!   chosen value:    all coordinates are corrected: n bits
+//!   proof:  sender -> receiver   masks (128 fresh commitments for each hidden part)
+//!           receiver -> sender   seed
+//!           sender -> receiver   for each part: the combined shares v0 (n x 128 bits); hidden parts also the values
+//! ```
+//!
+//! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are blocks of
+//! GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it commutes with the
+//! code. A false statement survives it with probability 2^-128.
+//!
+//! If the check of the combinations were missing, the sender could "commit" to words off the code and later open them
+//! in several ways; if it combined values that the receiver does not know without a mask, the receiver would learn
+//! relations of hidden labels, among them an offset.
+
+use brickwork_kernels as kernels;
+use kernels::Aes128;
+use rayon::prelude::*;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::code::{Code, DIMENSION};
+use super::{Claim, Claims, Column, Committed, Lsb, Pending, Proof, Shares};
+use crate::label::Label;
+use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::wire::Channel;
+use crate::{Cheat, Error};
+
+/// The messages of this scheme.
+pub mod msg {
+    use crate::wire::Tag;
+
+    /// Corrections of new commitments, sender to receiver.
+    pub const CORRECTIONS: Tag = Tag(32);
+    /// Seed of a proof's combinations, receiver to sender.
+    pub const SEED: Tag = Tag(33);
+    /// Combined shares and values, sender to receiver.
+    pub const ANSWER: Tag = Tag(34);
+}
+
+/// Commitments in a block: the bits of a 128-bit word.
+const BLOCK: usize = 128;
+/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
+const CHUNK_BLOCKS: usize = 16;
+/// Chunks that are computed in parallel and travel as one message.
+const CHUNKS_A_MESSAGE: usize = 16;
+
+/// The committing party: the garbler.
+pub struct Sender {
+    code: &'static Code,
+    seeds: [Vec<Aes128>; 2],
+    next_block: u64,
+}
+
+/// The party that holds the other to its word: the evaluator.
+pub struct Receiver {
+    code: &'static Code,
+    seeds: Vec<Aes128>,
+    watch: WatchBits,
+    next_block: u64,
+    next_id: u64,
+    challenge: Rng,
+}
+
+/// For each coordinate all ones where the receiver watches the second share, zero where it watches the first.
+#[derive(Zeroize, ZeroizeOnDrop)]
+struct WatchBits(Vec<u128>);
+
+impl Sender {
+    /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`.
+    pub fn new(code: &'static Code, seeds: &[[Seed; 2]]) -> Self {
+        assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
+        Sender { code, seeds: [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect()), next_block: 0 }
+    }
+
+    /// Commits to `count` values drawn by the protocol.
+    pub fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
+        self.commit_rows(channel, count, lsb, None)
+    }
+
+    /// Commits to these values.
+    pub fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
+        self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
+    }
+
+    fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
+        let words = self.code.words();
+        let mut made = Committed { values: vec![Label::ZERO; count], shares: Shares { words, columns: vec![0; count * words] } };
+        let (n, parity) = (self.code.length(), self.code.parity_bits());
+        let corrected = parity + if chosen.is_some() { DIMENSION } else { 0 };
+        let blocks = count.div_ceil(BLOCK);
+        let start = self.next_block;
+        self.next_block += blocks as u64;
+
+        let per_chunk = CHUNK_BLOCKS * BLOCK;
+        let mut corrections = vec![0u128; corrected * blocks.min(CHUNK_BLOCKS * CHUNKS_A_MESSAGE)];
+        let messages =
+            made.values.chunks_mut(per_chunk * CHUNKS_A_MESSAGE).zip(made.shares.columns.chunks_mut(per_chunk * CHUNKS_A_MESSAGE * words));
+        for (m, (values, columns)) in messages.enumerate() {
+            let message_blocks = values.len().div_ceil(BLOCK);
+            let corrections = &mut corrections[..corrected * message_blocks];
+            let this = &*self;
+            values
+                .par_chunks_mut(per_chunk)
+                .zip(columns.par_chunks_mut(per_chunk * words))
+                .zip(corrections.par_chunks_mut(corrected * CHUNK_BLOCKS))
+                .enumerate()
+                .for_each(|(c, ((values, columns), corrections))| {
+                    let offset = (m * CHUNKS_A_MESSAGE + c) * per_chunk;
+                    let blocks = values.len().div_ceil(BLOCK);
+                    let counter = u128::from(start) + (offset / BLOCK) as u128;
+                    let mut rows = [vec![0u128; n * blocks], vec![0u128; n * blocks]];
+                    for (rows, keys) in rows.iter_mut().zip(&this.seeds) {
+                        kernels::ctr_rows(keys, counter, rows, blocks);
+                    }
+                    let [first, second] = &mut rows;
+                    match lsb {
+                        Lsb::Random => {}
+                        Lsb::Zero | Lsb::One => {
+                            first[..blocks].fill(0);
+                            second[..blocks].fill(if lsb == Lsb::One { u128::MAX } else { 0 });
+                        }
+                    }
+                    // `second` becomes the sum of the shares, then what is missing to the codeword.
+                    second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
+                    let (message, tail) = second.split_at_mut(DIMENSION * blocks);
+                    let fix = match chosen {
+                        None => corrections,
+                        Some(chosen) => {
+                            let (fix_message, fix_parity) = corrections.split_at_mut(DIMENSION * blocks);
+                            let target = values_to_rows(&chosen[offset..offset + values.len()], blocks);
+                            for ((fix, have), want) in fix_message.iter_mut().zip(message.iter_mut()).zip(target) {
+                                *fix = *have ^ want;
+                                *have = want;
+                            }
+                            fix_parity
+                        }
+                    };
+                    this.code.encode_rows(message, fix, blocks);
+                    fix.iter_mut().zip(&*tail).for_each(|(f, t)| *f ^= t);
+                    rows_to_values(message, values, blocks);
+                    rows_to_columns(first, blocks, columns, words);
+                    rows.iter_mut().for_each(|r| r.zeroize());
+                });
+            channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))?;
+        }
+        Ok(made)
+    }
+
+    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the claims in
+    /// [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
+    pub fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error> {
+        let mut masks = Vec::new();
+        for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
+            masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
+        }
+        let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
+        let consistency = new.iter().map(|c| (c.values.len(), committed_claim(c))).collect::<Vec<_>>();
+        let n = self.code.length();
+        let mut answer: Vec<u128> = Vec::new();
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&claims.bits, &masks[1])].into_iter().enumerate() {
+            if let Some(mask) = mask {
+                let mut sums = combine(seed, part, n, true, groups);
+                sums.add_mask(&mask.shares, Some(&mask.values));
+                answer.extend_from_slice(&sums.values);
+                answer.extend_from_slice(&sums.shares);
+            }
+        }
+        if !claims.known.is_empty() {
+            answer.extend_from_slice(&combine(seed, 2, n, false, &claims.known).shares);
+        }
+        channel.send(msg::ANSWER, bytemuck::cast_slice(&answer))?;
+        channel.flush()
+    }
+}
+
+fn committed_claim(c: &Committed) -> Claim<'_> {
+    Box::new(|i, sum| {
+        c.shares.add(i, sum);
+        c.values[i]
+    })
+}
+
+impl Receiver {
+    /// From the seeds that base OTs gave the receiver and its choices among each pair, its watch bits (0 or 1).
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system has no randomness for the challenges.
+    pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8]) -> Result<Self, Error> {
+        assert_eq!((seeds.len(), watch_bits.len()), (code.length(), code.length()), "one seed and one bit for each coordinate");
+        Ok(Receiver {
+            code,
+            seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
+            watch: WatchBits(watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect()),
+            next_block: 0,
+            next_id: 0,
+            challenge: Rng::new("brickwork commitment challenge")?,
+        })
+    }
+
+    /// Receives `count` commitments to values drawn by the protocol.
+    pub fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error> {
+        self.receive_rows(channel, count, lsb, false)
+    }
+
+    /// Receives `count` commitments to values of the sender's choice.
+    pub fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        self.receive_rows(channel, count, Lsb::Random, true)
+    }
+
+    /// No commitments, where a step may need some.
+    pub fn no_commitments(&mut self) -> Pending {
+        self.next_id += 1;
+        Pending { id: self.next_id, shares: Shares::default() }
+    }
+
+    fn receive_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: bool) -> Result<Pending, Error> {
+        let words = self.code.words();
+        let mut shares = Shares { words, columns: vec![0; count * words] };
+        let n = self.code.length();
+        let first_corrected = if chosen { 0 } else { DIMENSION };
+        let corrected = n - first_corrected;
+        let start = self.next_block;
+        self.next_block += count.div_ceil(BLOCK) as u64;
+
+        let per_chunk = CHUNK_BLOCKS * BLOCK;
+        let mut corrections = Vec::new();
+        for (m, columns) in shares.columns.chunks_mut(per_chunk * CHUNKS_A_MESSAGE * words).enumerate() {
+            corrections.resize(corrected * (columns.len() / words).div_ceil(BLOCK), 0u128);
+            channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(&mut corrections))?;
+            let this = &*self;
+            columns.par_chunks_mut(per_chunk * words).zip(corrections.par_chunks(corrected * CHUNK_BLOCKS)).enumerate().for_each(
+                |(c, (columns, corrections))| {
+                    let blocks = (columns.len() / words).div_ceil(BLOCK);
+                    let counter = u128::from(start) + ((m * CHUNKS_A_MESSAGE + c) * CHUNK_BLOCKS) as u128;
+                    let mut rows = vec![0u128; n * blocks];
+                    kernels::ctr_rows(&this.seeds, counter, &mut rows, blocks);
+                    match lsb {
+                        Lsb::Random => {}
+                        Lsb::Zero => rows[..blocks].fill(0),
+                        Lsb::One => rows[..blocks].fill(this.watch.0[0]),
+                    }
+                    let fixed = rows[first_corrected * blocks..].chunks_mut(blocks).zip(corrections.chunks(blocks));
+                    for ((row, correction), &watch) in fixed.zip(&this.watch.0[first_corrected..]) {
+                        row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
+                    }
+                    rows_to_columns(&rows, blocks, columns, words);
+                    rows.zeroize();
+                },
+            );
+        }
+        self.next_id += 1;
+        Ok(Pending { id: self.next_id, shares })
+    }
+
+    /// Checks that the commitments in `new` are commitments and that all claims are true.
+    ///
+    /// # Errors
+    /// [`Cheat::Commitment`] if `new` holds something that is no commitment, [`Cheat::Indicator`] if a claimed bit is
+    /// wrong, [`Cheat::Opening`] if a claimed value is. The receiver must not be used again after an error.
+    pub fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
+        let mut masks = Vec::new();
+        for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
+            masks.push(if wanted { Some(self.receive_random(channel, BLOCK, lsb)?) } else { None });
+        }
+        let seed = self.challenge.seed();
+        channel.send(msg::SEED, seed.as_bytes())?;
+        let seed = u128::from_le_bytes(*seed.as_bytes());
+        let n = self.code.length();
+        let hidden = masks.iter().flatten().count();
+        let known = usize::from(!claims.known.is_empty());
+        // Combining does not wait for the answer.
+        let consistency: Vec<(usize, Claim)> = new
+            .iter()
+            .map(|p| {
+                let add: Claim = Box::new(|i, sum| {
+                    p.shares.add(i, sum);
+                    Label::ZERO
+                });
+                (p.shares.len(), add)
+            })
+            .collect();
+        channel.flush()?;
+        let mut parts = Vec::new();
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&claims.bits, &masks[1])].into_iter().enumerate() {
+            if let Some(mask) = mask {
+                let mut sums = combine(seed, part, n, part == 1, groups);
+                sums.add_mask(&mask.shares, None);
+                parts.push((part, sums));
+            }
+        }
+        if known == 1 {
+            parts.push((2, combine(seed, 2, n, true, &claims.known)));
+        }
+        let mut answer = vec![0u128; hidden * (DIMENSION + n) + known * n];
+        channel.receive_into(msg::ANSWER, bytemuck::cast_slice_mut(&mut answer))?;
+        let mut rest = &answer[..];
+        for (part, sums) in parts {
+            let values = if part == 2 { &sums.values[..] } else { split(&mut rest, DIMENSION) };
+            let shares = split(&mut rest, n);
+            // The mask's lowest bits are 0, so those of the combined values follow from the claimed bits alone.
+            let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
+            if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
+                return Err([Cheat::Commitment, Cheat::Indicator, Cheat::Opening][part].into());
+            }
+        }
+        Ok(Proof(new.iter().map(|p| p.id).collect()))
+    }
+
+    /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
+    fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
+        let mut codeword = values.to_vec();
+        codeword.resize(self.code.length(), 0);
+        let (message, parity) = codeword.split_at_mut(DIMENSION);
+        self.code.encode_rows(message, parity, 1);
+        let difference = mine.iter().zip(theirs).zip(&codeword).zip(&self.watch.0);
+        difference.fold(0u128, |bad, (((m, t), c), w)| bad | (m ^ t ^ (c & w))).ct_eq(&0)
+    }
+}
+
+fn split<'a>(rest: &mut &'a [u128], at: usize) -> &'a [u128] {
+    let (head, tail) = rest.split_at(at);
+    *rest = tail;
+    head
+}
+
+/// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
+#[derive(Zeroize, ZeroizeOnDrop)]
+struct Sums {
+    shares: Vec<u128>,
+    values: Vec<u128>,
+}
+
+impl Sums {
+    /// Adds commitment j of 128 to combination j.
+    fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
+        let mut rows = vec![0u128; self.shares.len()];
+        kernels::transpose_back(&mask.columns, &mut rows);
+        self.shares.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
+        if let Some(values) = values {
+            let rows = values_to_rows(values, 1);
+            self.values.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
+        }
+        rows.zeroize();
+    }
+}
+
+/// Accumulates unreduced products, for one thread.
+struct Accumulator {
+    shares: Vec<[u128; 2]>,
+    values: Vec<[u128; 2]>,
+    columns: Vec<u64>,
+    labels: Vec<Label>,
+    rows: Vec<u128>,
+}
+
+/// Blocks of claims whose random elements are made in one go.
+const COMBINE_BLOCKS: usize = 64;
+
+/// Combines all claims of a part. Each group starts a new block; the element of block b of part p is
+/// AES_seed(p · 2^64 + b).
+fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usize, Claim)]) -> Sums {
+    let words = n.div_ceil(64);
+    let key = Aes128::new(seed);
+    let zero = || Accumulator {
+        shares: vec![[0; 2]; n],
+        values: vec![[0; 2]; if with_values { DIMENSION } else { 0 }],
+        columns: vec![0; BLOCK * words],
+        labels: vec![Label::ZERO; BLOCK],
+        rows: vec![0; n.max(DIMENSION)],
+    };
+    let mut first = (part as u128) << 64;
+    let mut total = zero();
+    for (count, claim) in groups {
+        let tasks = count.div_ceil(BLOCK * COMBINE_BLOCKS);
+        let sum = (0..tasks)
+            .into_par_iter()
+            .fold(zero, |mut acc, task| {
+                let mut elements = [0u128; COMBINE_BLOCKS];
+                key.ctr(first + (task * COMBINE_BLOCKS) as u128, &mut elements);
+                for (block, &element) in elements.iter().enumerate() {
+                    let start = (task * COMBINE_BLOCKS + block) * BLOCK;
+                    if start >= *count {
+                        break;
+                    }
+                    let here = BLOCK.min(count - start);
+                    for (j, (column, label)) in acc.columns.chunks_mut(words).zip(&mut acc.labels).enumerate() {
+                        let mut sum: Column = [0; _];
+                        *label = if j < here { claim(start + j, &mut sum) } else { Label::ZERO };
+                        column.copy_from_slice(&sum[..words]);
+                    }
+                    kernels::transpose_back(&acc.columns, &mut acc.rows[..n]);
+                    kernels::hash_accumulate(&mut acc.shares, &acc.rows[..n], element);
+                    if with_values {
+                        kernels::transpose_back(bytemuck::cast_slice(&acc.labels), &mut acc.rows[..DIMENSION]);
+                        kernels::hash_accumulate(&mut acc.values, &acc.rows[..DIMENSION], element);
+                    }
+                }
+                acc
+            })
+            .reduce(zero, |mut a, b| {
+                a.merge(&b);
+                a
+            });
+        total.merge(&sum);
+        first += count.div_ceil(BLOCK) as u128;
+    }
+    Sums {
+        shares: total.shares.iter().map(|&x| kernels::gf128_reduce(x)).collect(),
+        values: total.values.iter().map(|&x| kernels::gf128_reduce(x)).collect(),
+    }
+}
+
+impl Accumulator {
+    fn merge(&mut self, other: &Accumulator) {
+        let pairs = self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
+        for (a, b) in pairs {
+            a[0] ^= b[0];
+            a[1] ^= b[1];
+        }
+    }
+}
+
+impl Drop for Accumulator {
+    fn drop(&mut self) {
+        self.columns.zeroize();
+        self.labels.zeroize();
+        self.rows.zeroize();
+    }
+}
+
+/// Bits of up to `blocks * 128` values as 128 rows of `blocks` blocks.
+fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
+    let mut rows = vec![0u128; DIMENSION * blocks];
+    let mut block = vec![Label::ZERO; BLOCK];
+    let mut block_rows = [0u128; DIMENSION];
+    for (b, values) in values.chunks(BLOCK).enumerate() {
+        block.fill(Label::ZERO);
+        block[..values.len()].copy_from_slice(values);
+        kernels::transpose_back(bytemuck::cast_slice(&block), &mut block_rows);
+        for (r, &row) in block_rows.iter().enumerate() {
+            rows[r * blocks + b] = row;
+        }
+    }
+    block.zeroize();
+    block_rows.zeroize();
+    rows
+}
+
+fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
+    let mut all = vec![0u64; 2 * BLOCK * blocks];
+    kernels::transpose(rows, blocks, &mut all);
+    let labels: &[u64] = &all[..2 * values.len()];
+    values.iter_mut().zip(labels.chunks(2)).for_each(|(v, w)| *v = Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64));
+    all.zeroize();
+}
+
+fn rows_to_columns(rows: &[u128], blocks: usize, columns: &mut [u64], words: usize) {
+    if columns.len() == words * BLOCK * blocks {
+        return kernels::transpose(rows, blocks, columns);
+    }
+    let mut all = vec![0u64; words * BLOCK * blocks];
+    kernels::transpose(rows, blocks, &mut all);
+    columns.copy_from_slice(&all[..columns.len()]);
+    all.zeroize();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+use super::*;
+use crate::wire::{Tag, Tamper, memory_pair};
+
+/// Seeds as ideal OTs would deal them.
+fn deal(s: u32) -> (Sender, Receiver) {
+    let code = Code::for_security(s).unwrap();
+    let mut rng = Rng::new("test dealer").unwrap();
+    let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
+    let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
+    let chosen: Vec<Seed> = pairs.iter().zip(&watch).map(|(p, &w)| p[w as usize].clone()).collect();
+    (Sender::new(code, &pairs), Receiver::new(code, &chosen, &watch).unwrap())
+}
+
+/// What a script of commitments and claims comes to: the same script runs against the split scheme and the ideal one.
+struct Script {
+    security: u32,
+    /// Sizes of the rows: random, ending in 0, ending in 1, chosen.
+    random: [usize; 3],
+    chosen: Vec<Label>,
+    /// Changes to what the sender claims: (claim, bits to flip).
+    lie: Option<(usize, u128)>,
+    lie_bit: Option<usize>,
+    tamper: Option<Tamper>,
+}
+
+impl Script {
+    fn new(security: u32, size: usize) -> Self {
+        let mut rng = Rng::new("test script").unwrap();
+        Script {
+            security,
+            random: [size, size / 2, size / 3 + 1],
+            chosen: (0..size).map(|_| rng.label()).collect(),
+            lie: None,
+            lie_bit: None,
+            tamper: None,
+        }
+    }
+
+    fn run(self) -> Result<Vec<Label>, Error> {
+        let (mut sender, mut receiver) = deal(self.security);
+        let (mut left, mut right) = memory_pair();
+        if let Some(tamper) = self.tamper {
+            left.set_tamper(tamper);
+        }
+        let (random, chosen) = (self.random, &self.chosen);
+        let count = chosen.len().min(random[2]);
+        std::thread::scope(|scope| {
+            let committer = scope.spawn(move || -> Result<Vec<Label>, Error> {
+                let rows = [Lsb::Random, Lsb::Zero, Lsb::One].into_iter().zip(random);
+                let mut made = rows.map(|(lsb, n)| sender.commit_random(&mut left, n, lsb)).collect::<Result<Vec<_>, _>>()?;
+                made.push(sender.commit(&mut left, chosen)?);
+                // Claims: chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
+                let sum = |i: usize| made[3].values[i] ^ made[0].values[i] ^ made[2].values[i];
+                let values: Vec<Label> = (0..count).map(sum).collect();
+                let mut told = values.clone();
+                if let Some((at, flip)) = self.lie {
+                    told[at] ^= Label::from_bits(flip);
+                }
+                let mut bits: Vec<u8> = values.iter().map(|v| v.colour()).collect();
+                if let Some(at) = self.lie_bit {
+                    bits[at] ^= 1;
+                }
+                left.send(Tag(200), bytemuck::cast_slice(&told))?;
+                left.send(Tag(201), &bits)?;
+                let mut claims = Claims::new();
+                let add = |i: usize, sum: &mut Column| {
+                    made[3].shares.add(i, sum);
+                    made[0].shares.add(i, sum);
+                    made[2].shares.add_if(1, i, sum);
+                    values[i]
+                };
+                claims.known(count, add);
+                claims.bits(count, add);
+                sender.prove(&mut left, &made.iter().collect::<Vec<_>>(), &claims)?;
+                assert!(made[1].values.iter().all(|v| v.colour() == 0));
+                assert!(made[2].values.iter().all(|v| v.colour() == 1));
+                assert_eq!(made[3].values, *chosen);
+                drop(claims);
+                Ok(values)
+            });
+            let verdict = (|| -> Result<Vec<Label>, Error> {
+                let rows = [Lsb::Random, Lsb::Zero, Lsb::One].into_iter().zip(random);
+                let mut got = rows.map(|(lsb, n)| receiver.receive_random(&mut right, n, lsb)).collect::<Result<Vec<_>, _>>()?;
+                got.push(receiver.receive(&mut right, chosen.len())?);
+                let mut told = vec![Label::ZERO; count];
+                right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut told))?;
+                let bits = right.receive(Tag(201), count)?;
+                let add = |i: usize, sum: &mut Column| {
+                    got[3].shares().add(i, sum);
+                    got[0].shares().add(i, sum);
+                    got[2].shares().add_if(1, i, sum);
+                };
+                let mut claims = Claims::new();
+                claims.known(count, |i, sum| {
+                    add(i, sum);
+                    told[i]
+                });
+                claims.bits(count, |i, sum| {
+                    add(i, sum);
+                    Label::ZERO.with_colour(bits[i])
+                });
+                receiver.verify(&mut right, &got.iter().collect::<Vec<_>>(), &claims)?;
+                drop(claims);
+                Ok(told)
+            })();
+            drop(right);
+            let committed = committer.join().unwrap();
+            // The ideal scheme: what is claimed is accepted iff it is what was committed.
+            if let (Ok(committed), Ok(told)) = (&committed, &verdict) {
+                assert_eq!(committed, told, "a lie was accepted");
+            }
+            verdict
+        })
+    }
+}
+
+fn cheat(result: Result<Vec<Label>, Error>) -> Option<Cheat> {
+    match result {
+        Ok(_) => None,
+        Err(Error::Peer(cheat)) => Some(cheat),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn honest_openings_are_accepted_at_every_size_and_level() {
+    for s in [40, 64, 80] {
+        for size in [1, 2, 127, 128, 129, 300, 2100] {
+            Script::new(s, size).run().unwrap();
+        }
+    }
+    Script::new(40, CHUNK_BLOCKS * CHUNKS_A_MESSAGE * BLOCK + 77).run().unwrap();
+}
+
+#[test]
+fn row_11_wrong_decommitment() {
+    for flip in [1, 2, 1 << 127, u128::MAX] {
+        let script = Script { lie: Some((17, flip)), ..Script::new(40, 100) };
+        assert_eq!(cheat(script.run()), Some(Cheat::Opening));
+    }
+}
+
+#[test]
+fn row_07_wrong_indicator_bit() {
+    for at in [0, 33] {
+        assert_eq!(cheat(Script { lie_bit: Some(at), ..Script::new(40, 100) }.run()), Some(Cheat::Indicator));
+    }
+}
+
+/// A correction of weight 1 is seen if the receiver watches the second share of that coordinate: half the time.
+#[test]
+fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
+    for weight in [1usize, 2, 3] {
+        let trials = 96;
+        let mut caught = 0;
+        for trial in 0..trials {
+            let mut first = true;
+            let tamper: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::CORRECTIONS && first {
+                    first = false;
+                    for w in 0..weight {
+                        // Row of a coordinate: one block of 16 bytes here; the first commitment's bit.
+                        bytes[16 * (5 + (7 * w + trial) % 140)] ^= 1;
+                    }
+                }
+            });
+            match cheat(Script { tamper: Some(tamper), ..Script::new(40, 100) }.run()) {
+                // Where both checks fail the first one speaks.
+                Some(Cheat::Commitment) => caught += 1,
+                None => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let expected = trials as f64 * (1.0 - 0.5f64.powi(weight as i32));
+        let sigma = (trials as f64 * 0.5f64.powi(weight as i32) * (1.0 - 0.5f64.powi(weight as i32))).sqrt();
+        assert!((caught as f64 - expected).abs() <= 4.5 * sigma, "weight {weight}: {caught} of {trials}");
+    }
+}
+
+#[test]
+fn row_03_answers_are_checked_on_every_coordinate_and_value() {
+    let words = Code::for_security(40).unwrap().length() * 3 + 2 * DIMENSION;
+    for word in [0, 1, 127, 128, 200, 402, 403, 404, 530, 531, 805, 806, 1000, words - 1] {
+        let tamper: Tamper = Box::new(move |tag, bytes| {
+            if tag == msg::ANSWER {
+                assert_eq!(bytes.len(), 16 * words);
+                bytes[16 * word + 3] ^= 4;
+            }
+        });
+        assert!(cheat(Script { tamper: Some(tamper), ..Script::new(40, 50) }.run()).is_some(), "word {word}");
+    }
+}
+
+/// Row 27: what a proof tells about hidden values is masked. Two proofs over the same commitments give unrelated answers,
+/// and an answer never is the combination itself.
+#[test]
+fn row_27_hidden_values_are_combined_under_fresh_masks() {
+    let (mut sender, mut receiver) = deal(40);
+    let (mut left, mut right) = memory_pair();
+    std::thread::scope(|scope| {
+        let answers = scope.spawn(move || {
+            let made = sender.commit(&mut left, &[Label::from_bits(0); 64]).unwrap();
+            let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+            let keep = seen.clone();
+            left.set_tamper(Box::new(move |tag, bytes| {
+                if tag == msg::ANSWER {
+                    keep.lock().unwrap().push(bytes.clone());
+                }
+            }));
+            for _ in 0..2 {
+                sender.prove(&mut left, &[&made], &Claims::new()).unwrap();
+            }
+            seen.lock().unwrap().clone()
+        });
+        let got = receiver.receive(&mut right, 64).unwrap();
+        for _ in 0..2 {
+            receiver.verify(&mut right, &[&got], &Claims::new()).unwrap();
+        }
+        let answers = answers.join().unwrap();
+        // All committed values are 0, so unmasked combinations would be 0 too.
+        let combined = |answer: &[u8]| answer[..16 * DIMENSION].to_vec();
+        assert!(combined(&answers[0]).iter().any(|b| *b != 0));
+        assert_ne!(combined(&answers[0]), combined(&answers[1]));
+    });
+}
+
+/// Bytes of commitments and proofs, exactly: 147 bits of correction a random commitment at s = 40, 275 a chosen one.
+#[test]
+fn traffic_is_what_the_documentation_says() {
+    let (mut sender, mut receiver) = deal(40);
+    let (mut left, mut right) = memory_pair();
+    std::thread::scope(|scope| {
+        let sent = scope.spawn(move || {
+            let mut counts = Vec::new();
+            let mut made = Vec::new();
+            for count in [128usize, 1280, 1281] {
+                made.push(sender.commit_random(&mut left, count, Lsb::Random).unwrap());
+                counts.push(left.sent_bytes());
+                made.push(sender.commit(&mut left, &vec![Label::ZERO; count]).unwrap());
+                counts.push(left.sent_bytes());
+            }
+            sender.prove(&mut left, &made.iter().collect::<Vec<_>>(), &Claims::new()).unwrap();
+            counts.push(left.sent_bytes());
+            counts
+        });
+        let mut got = Vec::new();
+        for count in [128, 1280, 1281] {
+            got.push(receiver.receive_random(&mut right, count, Lsb::Random).unwrap());
+            got.push(receiver.receive(&mut right, count).unwrap());
+        }
+        receiver.verify(&mut right, &got.iter().collect::<Vec<_>>(), &Claims::new()).unwrap();
+        let sent = sent.join().unwrap();
+        let mut expected = 0u64;
+        for (i, blocks) in [1u64, 10, 11].into_iter().enumerate() {
+            expected += 5 + blocks * 147 * 16;
+            assert_eq!(sent[2 * i], expected);
+            expected += 5 + blocks * 275 * 16;
+            assert_eq!(sent[2 * i + 1], expected);
+        }
+        assert_eq!(sent[6], expected + 5 + 147 * 16 + 5 + (128 + 275) * 16);
+    });
+}
