@@ -1,6 +1,6 @@
 //! Building circuits gate by gate, with the folding that costs nothing.
 
-use super::{Circuit, Gate, Wire};
+use super::{Circuit, Gate, MAX_WIRES, Wire};
 use crate::Error;
 
 /// A bit while a circuit is built: a constant, or a wire that may be inverted. Inversion is free and is only turned
@@ -57,6 +57,8 @@ pub struct Builder {
     /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the memory is
     /// bounded; only gates built long ago are missed.
     recent: Vec<u32>,
+    /// Whether a gate was left out because no wire was left for it.
+    full: bool,
 }
 
 const FIRST_RECENT: usize = 1 << 8;
@@ -65,7 +67,7 @@ const MAX_RECENT: usize = 1 << 20;
 impl Builder {
     /// A builder for a circuit of `inputs` input wires.
     pub fn new(inputs: u32) -> Self {
-        Builder { inputs, gates: Vec::new(), and_gates: 0, recent: vec![0; FIRST_RECENT] }
+        Builder { inputs, gates: Vec::new(), and_gates: 0, recent: vec![0; FIRST_RECENT], full: inputs >= MAX_WIRES - 2 }
     }
 
     /// Input wire `index`.
@@ -100,6 +102,10 @@ impl Builder {
         let candidate = self.recent[place];
         if self.gates.get(candidate as usize) == Some(&gate) {
             return Bit::wire(self.inputs + candidate);
+        }
+        if self.inputs as usize + self.gates.len() >= MAX_WIRES as usize - 2 {
+            self.full = true;
+            return Bit::wire(0);
         }
         let index = self.gates.len() as u32;
         self.recent[place] = index;
@@ -165,7 +171,8 @@ impl Builder {
     /// The circuit with these outputs; gates that no output needs are dropped.
     ///
     /// # Errors
-    /// [`Error::Input`] if an output is a constant and there is no input wire to derive it from.
+    /// [`Error::Input`] if an output is a constant and there is no input wire to derive it from, or there are more than
+    /// [`MAX_WIRES`] wires.
     pub fn finish(mut self, outputs: &[Bit]) -> Result<Circuit, Error> {
         let mut zero = None;
         let mut wires = Vec::with_capacity(outputs.len());
@@ -180,6 +187,9 @@ impl Builder {
                     self.materialise(Bit(zero.0 ^ u32::from(value)))
                 }
             });
+        }
+        if self.full {
+            return Err(Error::Input(format!("the circuit has more than {MAX_WIRES} wires")));
         }
         let (gates, wires) = drop_dead(self.inputs, self.gates, wires);
         Circuit::new(self.inputs, gates, wires)

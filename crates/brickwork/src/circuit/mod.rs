@@ -6,6 +6,8 @@
 
 mod builder;
 mod bwp;
+pub mod formats;
+pub mod info;
 pub mod library;
 mod port;
 mod program;

@@ -1,6 +1,6 @@
 //! Programs in the clear.
 
-use super::{Circuit, ComponentId, Gate, Party, Program, Wire};
+use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
 
 /// As many evaluations of one circuit run side by side, a bit of a word each.
 const LANES: usize = 64;
@@ -37,28 +37,40 @@ impl Program {
         own.flat_map(|(_, bits)| bits.iter().copied()).collect()
     }
 
-    /// For each slot the length of the longest chain of slots that ends in it.
-    pub(super) fn levels(&self) -> Vec<u32> {
+    /// For each slot the length of the longest chain of slots that ends before it.
+    fn levels(&self) -> Vec<u32> {
+        self.path_lengths(|_| 1)
+    }
+
+    /// Weight of the heaviest chain of slots.
+    pub(super) fn longest_path(&self, weight: impl Fn(ComponentId) -> u64) -> u64 {
+        let ends = self.slots().zip(self.path_lengths(&weight)).map(|(slot, length)| length + weight(slot.component));
+        ends.max().unwrap_or(0)
+    }
+
+    /// For each slot the weight of the heaviest chain of slots that ends before it.
+    fn path_lengths<W: Copy + Ord + Default + std::ops::Add<Output = W>>(&self, weight: impl Fn(ComponentId) -> W) -> Vec<W> {
         let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as Wire;
-        let mut levels: Vec<u32> = Vec::with_capacity(self.slot_count());
+        let mut lengths: Vec<W> = Vec::with_capacity(self.slot_count());
         for slot in self.slots() {
-            let (mut level, mut known) = (0, 0..inputs);
+            let (mut length, mut known) = (W::default(), 0..inputs);
             for &wire in slot.inputs {
                 // Neighbours mostly have the same producer.
-                if !known.contains(&wire) {
-                    if wire < inputs {
-                        known = 0..inputs;
-                        continue;
-                    }
-                    let producer = self.producer(wire, levels.len());
-                    let start = self.slot(producer).first_output;
-                    known = start..start + self.component(self.slot(producer).component).circuit.outputs().len() as Wire;
-                    level = level.max(levels[producer] + 1);
+                if known.contains(&wire) {
+                    continue;
                 }
+                if wire < inputs {
+                    known = 0..inputs;
+                    continue;
+                }
+                let producer = self.producer(wire, lengths.len());
+                let Slot { component, first_output, .. } = self.slot(producer);
+                known = first_output..first_output + self.component(component).circuit.outputs().len() as Wire;
+                length = length.max(lengths[producer] + weight(component));
             }
-            levels.push(level);
+            lengths.push(length);
         }
-        levels
+        lengths
     }
 
     /// The slot, one of the first `slots`, that drives a wire which is no input.

@@ -95,3 +95,49 @@ fn millionaires() {
         }
     }
 }
+
+#[test]
+fn info_describes_the_millionaires() {
+    let program = library::millionaires().unwrap();
+    let info = program.info();
+    let uint1 = "{alice: uint1, bob: uint1}";
+    let range = |party: &str, value: &str, first_wire: u32, wires: u64| json!({"party": party, "value": value, "first_bit": 0, "first_wire": first_wire, "wires": wires});
+    assert_eq!(
+        json!(info),
+        json!({
+            "name": "millionaires",
+            "digest": program.digest().map(|b| format!("{b:02x}")).concat(),
+            "garbler_inputs": [{"name": "wealth", "type": "uint32", "width": 32}],
+            "evaluator_inputs": [{"name": "wealth", "type": "uint32", "width": 32}],
+            "outputs": [{"name": "richer", "type": uint1, "width": 2, "to": "both"}],
+            "components": [{
+                "name": "compare", "inputs": 64, "outputs": 2, "and_gates": 64, "slots": 1,
+                "gates": program.components()[0].circuit.gate_count(),
+                "input_ports": [{"name": "alice", "type": "uint32", "width": 32}, {"name": "bob", "type": "uint32", "width": 32}],
+                "output_ports": [{"name": "richer", "type": uint1, "width": 2}],
+            }],
+            "slots": 1, "and_gates": 64, "wires": 66, "and_depth": 32,
+            "gates": program.components()[0].circuit.gate_count(),
+            "input_map": [range("garbler", "wealth", 0, 32), range("evaluator", "wealth", 32, 32)],
+            "output_map": [range("both", "richer.alice", 64, 1), range("both", "richer.bob", 65, 1)],
+        })
+    );
+}
+
+proptest! {
+    /// Every bit of every input and output is in the wire map once, where the program has it.
+    #[test]
+    fn the_wire_map_is_complete(program in random::program()) {
+        let info = program.info();
+        let mut next = 0;
+        for range in &info.input_map {
+            prop_assert_eq!(range.first_wire, next);
+            next += range.wires as u32;
+        }
+        prop_assert_eq!(next as usize, program.input_width(Party::Garbler) + program.input_width(Party::Evaluator));
+        let mapped: Vec<u32> = info.output_map.iter().flat_map(|r| r.first_wire..r.first_wire + r.wires as u32).collect();
+        let wires: Vec<u32> = program.outputs().iter().flat_map(|o| o.wires.clone()).collect();
+        prop_assert_eq!(mapped, wires);
+        prop_assert!(info.and_depth >= u64::from(program.flatten().unwrap().and_depth()));
+    }
+}

@@ -1,0 +1,209 @@
+//! What there is to say about a program without running it.
+
+use serde::Serialize;
+
+use super::{Gate, Party, Port, Program, Recipient, Type, Wire};
+
+/// Everything `brickwork info` shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Info {
+    /// Name of the program.
+    pub name: String,
+    /// Digest in hexadecimal.
+    pub digest: String,
+    /// The garbler's inputs.
+    pub garbler_inputs: Vec<PortInfo>,
+    /// The evaluator's inputs.
+    pub evaluator_inputs: Vec<PortInfo>,
+    /// The outputs of all.
+    pub outputs: Vec<OutputInfo>,
+    /// The kinds of component, in the program's order.
+    pub components: Vec<ComponentInfo>,
+    /// Slots of all components together.
+    pub slots: u64,
+    /// AND gates of all slots together.
+    pub and_gates: u64,
+    /// Gates of any kind of all slots together.
+    pub gates: u64,
+    /// Global wires: inputs and the outputs of all slots.
+    pub wires: u64,
+    /// Most AND gates on a path through the whole program.
+    pub and_depth: u64,
+    /// Which wire is which bit of which input.
+    pub input_map: Vec<WireRange>,
+    /// Which wire is which bit of which output.
+    pub output_map: Vec<WireRange>,
+}
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PortInfo {
+    /// Its name.
+    pub name: String,
+    /// Its type, as [`Type`] displays it.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its number of bits.
+    pub width: u64,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutputInfo {
+    /// Name, type and width.
+    #[serde(flatten)]
+    pub port: PortInfo,
+    /// Who learns it.
+    pub to: &'static str,
+}
+
+/// A kind of component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ComponentInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of input wires.
+    pub inputs: u64,
+    /// Number of output wires.
+    pub outputs: u64,
+    /// AND gates of one slot.
+    pub and_gates: u64,
+    /// Gates of any kind of one slot.
+    pub gates: u64,
+    /// Slots it has in the program.
+    pub slots: u64,
+    /// Its input ports.
+    pub input_ports: Vec<PortInfo>,
+    /// Its output ports.
+    pub output_ports: Vec<PortInfo>,
+}
+
+/// Bits of one integer that lie on consecutive wires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WireRange {
+    /// Whose input, or who learns the output.
+    pub party: &'static str,
+    /// Which value: port, then fields and indices down to an integer. `[0..n]` are all elements of an array.
+    pub value: String,
+    /// The integer's bit on the first wire.
+    pub first_bit: u64,
+    /// Global number of the first wire.
+    pub first_wire: Wire,
+    /// Number of wires, each with the next bit; for all elements of an array, one element after the other.
+    pub wires: u64,
+}
+
+impl Program {
+    /// Describes the program.
+    pub fn info(&self) -> Info {
+        let ports = |ports: &[Port]| ports.iter().map(PortInfo::new).collect::<Vec<_>>();
+        let components = self.components().iter().zip(self.slots_by_component()).map(|(c, slots)| ComponentInfo {
+            name: c.name.clone(),
+            inputs: c.circuit.inputs() as u64,
+            outputs: c.circuit.outputs().len() as u64,
+            and_gates: c.circuit.and_gates() as u64,
+            gates: c.circuit.gate_count() as u64,
+            slots: slots as u64,
+            input_ports: ports(&c.inputs),
+            output_ports: ports(&c.outputs),
+        });
+        let components: Vec<ComponentInfo> = components.collect();
+
+        let mut input_map = Vec::new();
+        let mut next = 0;
+        for (party, name) in [(Party::Garbler, "garbler"), (Party::Evaluator, "evaluator")] {
+            for port in self.input_ports(party) {
+                leaves(&port.ty, &port.name, &mut |value, width| {
+                    input_map.push(WireRange { party: name, value: value.into(), first_bit: 0, first_wire: next, wires: width });
+                    next += width as Wire;
+                });
+            }
+        }
+        let mut output_map = Vec::new();
+        for output in self.outputs() {
+            let mut rest = &output.wires[..];
+            leaves(&output.port.ty, &output.port.name, &mut |value, width| {
+                let (own, others) = rest.split_at(width as usize);
+                rest = others;
+                let mut first_bit = 0;
+                for run in own.chunk_by(|a, b| a + 1 == *b) {
+                    let (party, wires) = (recipient(output.to), run.len() as u64);
+                    output_map.push(WireRange { party, value: value.into(), first_bit, first_wire: run[0], wires });
+                    first_bit += wires;
+                }
+            });
+        }
+        Info {
+            name: self.name().into(),
+            digest: self.digest().iter().map(|b| format!("{b:02x}")).collect(),
+            garbler_inputs: ports(self.input_ports(Party::Garbler)),
+            evaluator_inputs: ports(self.input_ports(Party::Evaluator)),
+            outputs: self.outputs().iter().map(|o| OutputInfo { port: PortInfo::new(&o.port), to: recipient(o.to) }).collect(),
+            slots: self.slot_count() as u64,
+            and_gates: self.and_gates(),
+            gates: components.iter().map(|c| c.gates * c.slots).sum(),
+            wires: self.wires() as u64,
+            and_depth: self.and_depth(),
+            components,
+            input_map,
+            output_map,
+        }
+    }
+
+    /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound that is
+    /// exact for programs of one slot.
+    fn and_depth(&self) -> u64 {
+        let depths: Vec<u32> = self.components().iter().map(|c| c.circuit.and_depth()).collect();
+        self.longest_path(|component| u64::from(depths[component.0 as usize]))
+    }
+}
+
+impl super::Circuit {
+    /// Most AND gates on a path from an input to an output.
+    pub fn and_depth(&self) -> u32 {
+        let mut depth = vec![0u32; self.inputs()];
+        depth.reserve(self.gate_count());
+        for gate in self.gates() {
+            depth.push(match gate {
+                Gate::Xor(a, b) => depth[a as usize].max(depth[b as usize]),
+                Gate::And(a, b) => depth[a as usize].max(depth[b as usize]) + 1,
+                Gate::Inv(a) => depth[a as usize],
+            });
+        }
+        self.outputs().iter().map(|&w| depth[w as usize]).max().unwrap_or(0)
+    }
+}
+
+impl PortInfo {
+    fn new(port: &Port) -> Self {
+        PortInfo { name: port.name.clone(), ty: port.ty.to_string(), width: port.width() }
+    }
+}
+
+fn recipient(to: Recipient) -> &'static str {
+    match to {
+        Recipient::Garbler => "garbler",
+        Recipient::Evaluator => "evaluator",
+        Recipient::Both => "both",
+    }
+}
+
+/// Calls `visit` with the path and the width of each integer, in the order of the wires. Arrays of integers are one.
+fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u64)) {
+    match ty {
+        Type::Uint(w) | Type::Int(w) => visit(path, u64::from(*w)),
+        Type::Array(element, n) => {
+            // Integers in an array of arrays too.
+            let (mut inner, mut dimensions) = (&**element, format!("[0..{n}]"));
+            while let Type::Array(element, n) = inner {
+                dimensions += &format!("[0..{n}]");
+                inner = element;
+            }
+            match inner {
+                Type::Struct(_) => (0..*n).for_each(|i| leaves(element, &format!("{path}[{i}]"), visit)),
+                _ => visit(&format!("{path}{dimensions}"), ty.width()),
+            }
+        }
+        Type::Struct(fields) => fields.iter().for_each(|(name, ty)| leaves(ty, &format!("{path}.{name}"), visit)),
+    }
+}
