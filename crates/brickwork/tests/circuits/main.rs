@@ -2,6 +2,7 @@
 
 mod bwp;
 mod formats;
+mod library;
 mod models;
 mod programs;
 mod random;

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{component, less_than, uint};
+use super::aes::{self, KeySize};
+use super::{component, less_than, matrix, uint};
 use crate::Error;
-use crate::circuit::{Port, Program, ProgramBuilder, Recipient, Type};
+use crate::circuit::{Port, Program, ProgramBuilder, Recipient, Type, value};
 
 /// A program to try, with inputs.
 pub struct Example {
@@ -17,6 +18,11 @@ pub struct Example {
 }
 
 impl Example {
+    fn new(program: Program, garbler: Value, evaluator: Value) -> Self {
+        let file = |party: &str| format!("{}.{party}.json", program.name());
+        Example { garbler: (file("garbler"), garbler), evaluator: (file("evaluator"), evaluator), program }
+    }
+
     /// The names and contents of the input files.
     pub fn input_files(&self) -> [(&str, String); 2] {
         [&self.garbler, &self.evaluator].map(|(name, value)| (&**name, format!("{value}\n")))
@@ -33,7 +39,31 @@ pub fn examples() -> Result<Vec<Example>, Error> {
         garbler: ("alice.json".into(), json!(1_250_000)),
         evaluator: ("bob.json".into(), json!(1_000_000)),
     };
-    Ok(vec![millionaires])
+    let mut examples = vec![millionaires];
+
+    // The inputs of the standard's examples.
+    let counting = |length: u8| hex(&(0..length).collect::<Vec<u8>>());
+    let block = hex(&(0..16).map(|i| 17 * i).collect::<Vec<u8>>());
+    examples.push(Example::new(aes::aes_128()?, counting(16), block.clone()));
+    let key = value::encode(&[uint("key", 128)], &counting(16))?;
+    let schedule = Port::new("round_keys", Type::Array(Box::new(Type::Uint(128)), 11));
+    let round_keys = value::decode(&[schedule], &aes::round_keys(&key)?);
+    examples.push(Example::new(aes::aes_128_expanded()?, round_keys, block.clone()));
+    for (size, length) in [(KeySize::Aes128, 16), (KeySize::Aes192, 24), (KeySize::Aes256, 32)] {
+        examples.push(Example::new(aes::aes_from_rounds(size)?, counting(length), block.clone()));
+    }
+    let message: Vec<Value> = (0..16).map(|i| hex(&[i; 16])).collect();
+    examples.push(Example::new(aes::cbc_mac(16)?, counting(16), json!(message)));
+
+    let matrix = |f: fn(u32, u32) -> u32| json!((0..16).map(|i| (0..16).map(|j| f(i, j)).collect()).collect::<Vec<Vec<u32>>>());
+    let (a, b) = (matrix(|i, j| 16 * i + j), matrix(|i, j| ((i + 1) * 0x0101_0101) ^ j));
+    examples.push(Example::new(matrix::product(16, 32, 2)?, a, b));
+    Ok(examples)
+}
+
+fn hex(bytes: &[u8]) -> Value {
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    Value::String(format!("0x{digits}"))
 }
 
 /// Yao's question: which of two people is richer, without telling either the other's wealth. If they are equally rich,

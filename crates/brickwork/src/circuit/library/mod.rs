@@ -3,7 +3,9 @@
 //! A word is a slice of [`Bit`]s, least significant first. Each function says what it costs in AND gates; constants
 //! among the inputs make it cheaper.
 
+pub mod aes;
 mod examples;
+pub mod matrix;
 
 use std::sync::Arc;
 
