@@ -6,6 +6,7 @@ pub mod bits;
 pub mod circuit;
 pub mod commit;
 pub mod error;
+pub mod garbling;
 pub mod label;
 pub mod ot;
 pub mod random;

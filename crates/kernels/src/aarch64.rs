@@ -1,15 +1,14 @@
 //! The kernel of aarch64: NEON registers with the AES and PMULL instructions.
 //!
 //! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation rests on what the trait asks of the
-//! caller: the features, and enough blocks behind pointers. The machine must be little endian, which `has_neon` tests.
+//! caller: the features, and enough blocks behind pointers.
 
 use core::arch::aarch64::*;
 
 use crate::vector::{Task, Vector};
 
 pub(crate) fn has_neon() -> bool {
-    cfg!(target_endian = "little")
-        && std::arch::is_aarch64_feature_detected!("neon")
+    std::arch::is_aarch64_feature_detected!("neon")
         && std::arch::is_aarch64_feature_detected!("aes")
         && std::arch::is_aarch64_feature_detected!("pmull")
 }
@@ -29,14 +28,6 @@ pub(crate) struct Neon(uint8x16_t);
 unsafe fn pack(x: u128) -> uint8x16_t {
     // SAFETY: NEON; `x` has the sixteen bytes that are read.
     unsafe { vld1q_u8((&raw const x).cast()) }
-}
-
-#[inline(always)]
-unsafe fn unpack(x: uint8x16_t) -> u128 {
-    let mut block = 0u128;
-    // SAFETY: NEON; `block` has the sixteen bytes that are written.
-    unsafe { vst1q_u8((&raw mut block).cast(), x) };
-    block
 }
 
 // The instructions beyond plain NEON in functions of their own: the compiler inlines an intrinsic only where its
@@ -64,6 +55,7 @@ fn last_round(x: uint8x16_t, key: uint8x16_t) -> uint8x16_t {
 impl Vector for Neon {
     const BLOCKS: usize = 1;
     type Keys = [Self; 11];
+    type Mask = uint8x16_t;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -90,12 +82,6 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: NEON.
-        unsafe { Neon(vandq_u8(self.0, other.0)) }
-    }
-
-    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: NEON.
         unsafe { Neon(vreinterpretq_u8_u64(vaddq_u64(vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(pack(count.into()))))) }
@@ -111,12 +97,18 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn colour_mask(self) -> Self {
+    unsafe fn colours(self) -> Self::Mask {
         // SAFETY: NEON.
         unsafe {
             let low = vdupq_laneq_u64::<0>(vreinterpretq_u64_u8(self.0));
-            Neon(vreinterpretq_u8_s64(vnegq_s64(vreinterpretq_s64_u64(vandq_u64(low, vdupq_n_u64(1))))))
+            vreinterpretq_u8_s64(vnegq_s64(vreinterpretq_s64_u64(vandq_u64(low, vdupq_n_u64(1)))))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(veorq_u8(self.0, vandq_u8(colours, other.0))) }
     }
 
     #[inline(always)]
@@ -135,18 +127,18 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, _stride: usize) {
-        // SAFETY: the caller vouches for two blocks at `to`.
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: the caller vouches for two blocks at `to(0)`.
         unsafe {
-            first.store(to);
-            second.store(to.add(1));
+            first.store(to(0));
+            second.store(to(0).add(1));
         }
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const u128, _stride: usize) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from`.
-        unsafe { (Self::load(from), Self::load(from.add(1))) }
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
+        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
     #[inline(always)]
@@ -172,10 +164,16 @@ impl Vector for Neon {
         blocks
     }
 
-    /// By AESE with key zero: with equal columns, ShiftRows moves nothing.
+    /// By AESE with key zero: when all columns are the rotated last word, ShiftRows moves nothing.
     #[inline(always)]
-    unsafe fn sub_word(word: u32) -> u32 {
+    unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: NEON and AES.
-        unsafe { unpack(last_round(vreinterpretq_u8_u32(vdupq_n_u32(word)), vdupq_n_u8(0))) as u32 }
+        unsafe {
+            let zero = vdupq_n_u8(0);
+            let rotated = vqtbl1q_u8(self.0, vreinterpretq_u8_u32(vdupq_n_u32(0x0c0f_0e0d)));
+            let word = veorq_u8(last_round(rotated, zero), vreinterpretq_u8_u32(vdupq_n_u32(round_constant.into())));
+            let twice = veorq_u8(self.0, vextq_u8::<12>(zero, self.0));
+            Neon(veorq_u8(veorq_u8(twice, vextq_u8::<8>(zero, twice)), word))
+        }
     }
 }

@@ -20,8 +20,19 @@ impl Aes128 {
     /// [`Aes128::new`] with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, key: u128) -> Self {
         let mut expanded = Aes128 { round_keys: [0; 11] };
-        kernel.run(Expand { key, round_keys: &mut expanded.round_keys });
+        kernel.run(Expand { keys: &[key], expanded: std::slice::from_mut(&mut expanded) });
         expanded
+    }
+
+    /// Expands several keys at once, which is faster than one by one; `expanded` is overwritten.
+    pub fn expand_many(kernel: Kernel, keys: &[u128], expanded: &mut Vec<Aes128>) {
+        expanded.resize(keys.len(), Aes128 { round_keys: [0; 11] });
+        kernel.run(Expand { keys, expanded });
+    }
+
+    /// The eleven round keys.
+    pub(crate) fn round_keys(&self) -> &[u128; 11] {
+        &self.round_keys
     }
 
     /// Encrypts every block in place.
@@ -74,34 +85,38 @@ pub fn ctr_rows_with(kernel: Kernel, keys: &[Aes128], counter: u128, out: &mut [
     }
 }
 
-/// The key schedule of FIPS 197, section 5.2, with the first word in the low 32 bits.
-#[inline(always)]
-pub(crate) unsafe fn expand<V: Vector>(key: u128, round_keys: &mut [u128; 11]) {
-    let mut rcon = 1u32;
-    round_keys[0] = key;
-    for r in 1..11 {
-        let previous = round_keys[r - 1];
-        // SAFETY: the caller vouches for the features of `V`.
-        let word = unsafe { V::sub_word(((previous >> 96) as u32).rotate_right(8)) } ^ rcon;
-        // Word i of the next key is the sum of words 0..=i of this one and of `word`.
-        let twice = previous ^ previous << 32;
-        let everywhere = u128::from(word) * (u128::MAX / u128::from(u32::MAX));
-        round_keys[r] = twice ^ twice << 64 ^ everywhere;
-        rcon = rcon << 1 ^ if r == 8 { 0x11b } else { 0 };
-    }
-}
-
 struct Expand<'a> {
-    key: u128,
-    round_keys: &'a mut [u128; 11],
+    keys: &'a [u128],
+    expanded: &'a mut [Aes128],
 }
 
 impl Task for Expand<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: the caller vouches for the features of `V`.
-        unsafe { expand::<V>(self.key, self.round_keys) }
+        // Two registers of keys at a time, because a key schedule is a chain of dependent steps.
+        let keys = self.keys.chunks(2 * V::BLOCKS);
+        for (keys, expanded) in keys.zip(self.expanded.chunks_mut(2 * V::BLOCKS)) {
+            let mut lanes = [[0u128; 8]; 11];
+            lanes[0][..keys.len()].copy_from_slice(keys);
+            // SAFETY: the caller vouches for the features of `V`; two registers are at most eight blocks.
+            unsafe {
+                let at = lanes[0].as_ptr();
+                let mut pair = [V::load(at), V::load(at.add(V::BLOCKS))];
+                let mut round_constant = 1u8;
+                for lanes in &mut lanes[1..] {
+                    pair = pair.map(|x| x.next_round_key(round_constant));
+                    round_constant = (round_constant << 1) ^ ((round_constant >> 7) * 0x1b);
+                    let to = lanes.as_mut_ptr();
+                    pair[0].store(to);
+                    pair[1].store(to.add(V::BLOCKS));
+                }
+            }
+            for (k, key) in expanded.iter_mut().enumerate() {
+                key.round_keys = std::array::from_fn(|r| lanes[r][k]);
+            }
+            lanes.zeroize();
+        }
     }
 }
 
@@ -250,9 +265,10 @@ mod tests {
             let expected: Vec<u128> =
                 keys.iter().flat_map(|&k| (0..blocks).map(move |i| reference(k, counter.wrapping_add(i as u128)))).collect();
             for kernel in Kernel::all_available() {
-                let keys: Vec<Aes128> = keys.iter().map(|&k| Aes128::with_kernel(kernel, k)).collect();
+                let mut expanded = Vec::new();
+                Aes128::expand_many(kernel, &keys, &mut expanded);
                 let mut out = vec![0; expected.len()];
-                ctr_rows_with(kernel, &keys, counter, &mut out, blocks);
+                ctr_rows_with(kernel, &expanded, counter, &mut out, blocks);
                 assert_eq!(out, expected, "{kernel:?}");
             }
         }

@@ -65,8 +65,8 @@ unsafe fn accumulate<V: Vector>(acc: *mut u128, row: *const u128, chi: V) {
     // SAFETY: the caller vouches for the features, for `V::BLOCKS` rows and for as many pairs of blocks.
     unsafe {
         let (low, high) = V::load(row).multiply(chi);
-        let (a, b) = V::load_pairs(acc, 2);
-        V::store_pairs(a.xor(low), b.xor(high), acc, 2);
+        let (a, b) = V::load_pairs(|k| acc.add(2 * k));
+        V::store_pairs(a.xor(low), b.xor(high), |k| acc.add(2 * k));
     }
 }
 

@@ -6,8 +6,12 @@
 //! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label its colour.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(target_endian = "big")]
+compile_error!("labels and tables are little endian in memory as on the wire; big-endian machines are not supported");
+
 mod aes;
 mod clmul;
+mod garble;
 mod kernel;
 mod portable;
 mod transpose;
@@ -20,5 +24,6 @@ mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with};
+pub use garble::{Keys, Op, PIECE, Script, Step, Wires};
 pub use kernel::Kernel;
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};

@@ -6,9 +6,9 @@
 
 use crate::vector::Vector;
 
-/// Eight blocks.
+/// One block.
 #[derive(Clone, Copy)]
-pub(crate) struct Portable([u128; 8]);
+pub(crate) struct Portable(u128);
 
 type Planes = [u128; 8];
 
@@ -264,86 +264,73 @@ fn multiply128(a: u128, b: u128) -> (u128, u128) {
     (low ^ middle << 64, high ^ middle >> 64)
 }
 
-impl Portable {
-    #[inline(always)]
-    fn map(self, f: impl Fn(u128) -> u128) -> Self {
-        Portable(self.0.map(f))
-    }
-
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(u128, u128) -> u128) -> Self {
-        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
-    }
-}
-
 impl Vector for Portable {
-    const BLOCKS: usize = 8;
+    const BLOCKS: usize = 1;
     type Keys = [Planes; 11];
+    type Mask = u128;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: the caller vouches for eight blocks at `from`.
-        Portable(unsafe { from.cast::<[u128; 8]>().read() })
+        // SAFETY: the caller vouches for a block at `from`.
+        Portable(unsafe { from.read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: the caller vouches for eight blocks at `to`.
-        unsafe { to.cast::<[u128; 8]>().write(self.0) }
+        // SAFETY: the caller vouches for a block at `to`.
+        unsafe { to.write_unaligned(self.0) }
     }
 
     #[inline(always)]
     unsafe fn splat(block: u128) -> Self {
-        Portable([block; 8])
+        Portable(block)
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        self.zip(other, |a, b| a ^ b)
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        self.zip(other, |a, b| a & b)
+        Portable(self.0 ^ other.0)
     }
 
     #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
-        self.map(|x| x >> 64 << 64 | u128::from((x as u64).wrapping_add(count)))
+        Portable(self.0 >> 64 << 64 | u128::from((self.0 as u64).wrapping_add(count)))
     }
 
     #[inline(always)]
     unsafe fn sigma(self) -> Self {
-        self.map(|x| x >> 64 | (x ^ x << 64) >> 64 << 64)
+        let (high, low) = (self.0 >> 64, self.0 << 64 >> 64);
+        Portable((high ^ low) << 64 | high)
     }
 
     #[inline(always)]
-    unsafe fn colour_mask(self) -> Self {
-        self.map(|x| (x & 1).wrapping_neg())
+    unsafe fn colours(self) -> Self::Mask {
+        (self.0 & 1).wrapping_neg()
+    }
+
+    #[inline(always)]
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
+        Portable(self.0 ^ (colours & other.0))
     }
 
     #[inline(always)]
     unsafe fn multiply(self, other: Self) -> (Self, Self) {
-        let products: [(u128, u128); 8] = std::array::from_fn(|i| multiply128(self.0[i], other.0[i]));
-        (Portable(products.map(|p| p.0)), Portable(products.map(|p| p.1)))
+        let (low, high) = multiply128(self.0, other.0);
+        (Portable(low), Portable(high))
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, stride: usize) {
-        for k in 0..8 {
-            // SAFETY: the caller vouches for two blocks at `to + k * stride`.
-            unsafe {
-                to.add(k * stride).write(first.0[k]);
-                to.add(k * stride + 1).write(second.0[k]);
-            }
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: the caller vouches for two blocks at `to(0)`.
+        unsafe {
+            first.store(to(0));
+            second.store(to(0).add(1));
         }
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const u128, stride: usize) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from + k * stride` for each k < 8.
-        let at = |k: usize| unsafe { from.add(k).read() };
-        (Portable(std::array::from_fn(|k| at(k * stride))), Portable(std::array::from_fn(|k| at(k * stride + 1))))
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
+        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
     #[inline(always)]
@@ -353,20 +340,36 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
-        for vector in &mut blocks {
-            encrypt8(keys, &mut vector.0);
+        for run in blocks.chunks_mut(8) {
+            let mut planes = [0; 8];
+            for (p, x) in planes.iter_mut().zip(run.iter()) {
+                *p = x.0;
+            }
+            encrypt8(keys, &mut planes);
+            for (x, p) in run.iter_mut().zip(planes) {
+                x.0 = p;
+            }
         }
         blocks
     }
 
     #[inline(always)]
-    unsafe fn sub_word(word: u32) -> u32 {
-        let mut state = [u128::from(word), 0, 0, 0, 0, 0, 0, 0];
-        bitslice(&mut state);
-        sub_bytes(&mut state);
-        bitslice(&mut state);
-        state[0] as u32
+    unsafe fn next_round_key(self, round_constant: u8) -> Self {
+        let word = sub_word(((self.0 >> 96) as u32).rotate_right(8)) ^ u32::from(round_constant);
+        // Word i of the next key is the sum of words 0..=i of this one and of `word`.
+        let twice = self.0 ^ self.0 << 32;
+        let everywhere = u128::from(word) * (u128::MAX / u128::from(u32::MAX));
+        Portable(twice ^ twice << 64 ^ everywhere)
     }
+}
+
+/// The S-box on each of four bytes.
+fn sub_word(word: u32) -> u32 {
+    let mut state = [u128::from(word), 0, 0, 0, 0, 0, 0, 0];
+    bitslice(&mut state);
+    sub_bytes(&mut state);
+    bitslice(&mut state);
+    state[0] as u32
 }
 
 #[cfg(test)]
@@ -385,8 +388,7 @@ mod tests {
         for x in 0..=255u8 {
             let inverse = (0..=255).find(|&y| multiply(x, y).0 == 1).unwrap_or(0);
             let expected = (0..5).fold(0x63, |sum, k| sum ^ inverse.rotate_left(k));
-            // SAFETY: the portable kernel needs no feature.
-            let word = unsafe { Portable::sub_word(u32::from_le_bytes([x, 0, x, !x])) };
+            let word = sub_word(u32::from_le_bytes([x, 0, x, !x]));
             assert_eq!(word.to_le_bytes()[0], expected, "S({x:#x})");
             assert_eq!(word.to_le_bytes()[2], expected, "S({x:#x})");
             assert_eq!(word.to_le_bytes()[1], 0x63);

@@ -11,39 +11,44 @@ pub(crate) trait Vector: Copy {
     const BLOCKS: usize;
     /// The eleven round keys in the form the rounds take them.
     type Keys: Copy;
+    /// One bit for each block.
+    type Mask: Copy;
 
-    /// Reads `BLOCKS` blocks from `from`, of any alignment of `u128`.
+    /// Reads `BLOCKS` blocks from `from`, of any alignment.
     unsafe fn load(from: *const u128) -> Self;
-    /// Writes `BLOCKS` blocks to `to`.
+    /// Writes `BLOCKS` blocks to `to`, of any alignment.
     unsafe fn store(self, to: *mut u128);
     /// The same block everywhere.
     unsafe fn splat(block: u128) -> Self;
     /// Bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Bitwise and.
-    #[allow(dead_code)]
-    unsafe fn and(self, other: Self) -> Self;
+    /// Exclusive or of three.
+    #[inline(always)]
+    unsafe fn xor3(self, b: Self, c: Self) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { self.xor(b).xor(c) }
+    }
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
     /// The linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu 2020).
-    #[allow(dead_code)]
     unsafe fn sigma(self) -> Self;
-    /// All ones in the blocks whose bit 0 is set, zero in the others.
-    #[allow(dead_code)]
-    unsafe fn colour_mask(self) -> Self;
+    /// Bit 0 of every block.
+    unsafe fn colours(self) -> Self::Mask;
+    /// Adds `other` in the blocks whose colour is set.
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
     /// The carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
-    /// Writes block `k` of `first` and `second` to `to[k * stride]` and `to[k * stride + 1]`.
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, stride: usize);
+    /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
     /// Reads what [`Vector::store_pairs`] writes.
-    unsafe fn load_pairs(from: *const u128, stride: usize) -> (Self, Self);
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
     /// AES-128 of every block of `M` registers.
     unsafe fn encrypt<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
-    /// The S-box on each of four bytes, for the key schedule.
-    unsafe fn sub_word(word: u32) -> u32;
+    /// The next round key of every block (FIPS 197, section 5.2).
+    unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
     /// Two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to bit `r` of the
     /// low (high) half of `m[c]`.

@@ -65,12 +65,18 @@ unsafe fn block(x: u128) -> __m128i {
     unsafe { _mm_set_epi64x((x >> 64) as i64, x as i64) }
 }
 
-/// The S-box on four bytes by the last round of AES: with equal columns, ShiftRows moves nothing.
-#[inline(always)]
-unsafe fn sub_word(word: u32) -> u32 {
-    // SAFETY: the caller vouches for AES-NI.
-    unsafe { _mm_cvtsi128_si32(_mm_aesenclast_si128(_mm_set1_epi32(word as i32), _mm_setzero_si128())) as u32 }
+/// The next round key by the last round of AES: when all columns are the rotated last word, ShiftRows moves nothing.
+macro_rules! next_round_key {
+    ($key:expr, $constant:expr, $xor:ident, $shuffle:ident, $left:ident, $last:ident) => {{
+        let rotated = $shuffle($key, Self::splat(LAST_WORD_ROTATED).0);
+        let word = $last(rotated, Self::splat(u128::from($constant) * ONE_IN_EACH_WORD).0);
+        let twice = $xor($key, $left::<4>($key));
+        $xor($xor(twice, $left::<8>(twice)), word)
+    }};
 }
+
+const LAST_WORD_ROTATED: u128 = 0x0c0f_0e0d * ONE_IN_EACH_WORD;
+const ONE_IN_EACH_WORD: u128 = u128::MAX / u32::MAX as u128;
 
 /// The product of 128-bit polynomials from its four partial products, which `$mul` computes by halves.
 macro_rules! schoolbook {
@@ -101,6 +107,7 @@ macro_rules! rounds {
 impl Vector for X1 {
     const BLOCKS: usize = 1;
     type Keys = [Self; 11];
+    type Mask = __m128i;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -127,12 +134,6 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: SSE2.
-        unsafe { X1(_mm_and_si128(self.0, other.0)) }
-    }
-
-    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: SSE2.
         unsafe { X1(_mm_add_epi64(self.0, _mm_set_epi64x(0, count as i64))) }
@@ -148,12 +149,15 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn colour_mask(self) -> Self {
+    unsafe fn colours(self) -> Self::Mask {
         // SAFETY: SSE2.
-        unsafe {
-            let sign = _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(self.0));
-            X1(_mm_shuffle_epi32::<0>(sign))
-        }
+        unsafe { _mm_shuffle_epi32::<0>(_mm_srai_epi32::<31>(_mm_slli_epi32::<31>(self.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
+        // SAFETY: SSE2.
+        unsafe { X1(_mm_xor_si128(self.0, _mm_and_si128(colours, other.0))) }
     }
 
     #[inline(always)]
@@ -164,18 +168,18 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, _stride: usize) {
-        // SAFETY: the caller vouches for two blocks at `to`.
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: the caller vouches for two blocks at `to(0)`.
         unsafe {
-            first.store(to);
-            second.store(to.add(1));
+            first.store(to(0));
+            second.store(to(0).add(1));
         }
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const u128, _stride: usize) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from`.
-        unsafe { (Self::load(from), Self::load(from.add(1))) }
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
+        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
     #[inline(always)]
@@ -192,9 +196,9 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn sub_word(word: u32) -> u32 {
-        // SAFETY: AES-NI.
-        unsafe { sub_word(word) }
+    unsafe fn next_round_key(self, round_constant: u8) -> Self {
+        // SAFETY: SSSE3 and AES-NI.
+        unsafe { X1(next_round_key!(self.0, round_constant, _mm_xor_si128, _mm_shuffle_epi8, _mm_bslli_si128, _mm_aesenclast_si128)) }
     }
 }
 
@@ -202,6 +206,7 @@ impl Vector for X1 {
 impl Vector for X2 {
     const BLOCKS: usize = 2;
     type Keys = [Self; 11];
+    type Mask = __m256i;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -228,12 +233,6 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: AVX2.
-        unsafe { X2(_mm256_and_si256(self.0, other.0)) }
-    }
-
-    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX2.
         unsafe { X2(_mm256_add_epi64(self.0, _mm256_set_epi64x(0, count as i64, 0, count as i64))) }
@@ -249,12 +248,15 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn colour_mask(self) -> Self {
+    unsafe fn colours(self) -> Self::Mask {
         // SAFETY: AVX2.
-        unsafe {
-            let sign = _mm256_srai_epi32::<31>(_mm256_slli_epi32::<31>(self.0));
-            X2(_mm256_shuffle_epi32::<0>(sign))
-        }
+        unsafe { _mm256_shuffle_epi32::<0>(_mm256_srai_epi32::<31>(_mm256_slli_epi32::<31>(self.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_xor_si256(self.0, _mm256_and_si256(colours, other.0))) }
     }
 
     #[inline(always)]
@@ -266,19 +268,19 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, stride: usize) {
-        // SAFETY: AVX2; the caller vouches for two blocks at `to` and at `to + stride`.
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX2; the caller vouches for two blocks at `to(0)` and at `to(1)`.
         unsafe {
-            X2(_mm256_permute2x128_si256::<0x20>(first.0, second.0)).store(to);
-            X2(_mm256_permute2x128_si256::<0x31>(first.0, second.0)).store(to.add(stride));
+            X2(_mm256_permute2x128_si256::<0x20>(first.0, second.0)).store(to(0));
+            X2(_mm256_permute2x128_si256::<0x31>(first.0, second.0)).store(to(1));
         }
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const u128, stride: usize) -> (Self, Self) {
-        // SAFETY: AVX2; the caller vouches for two blocks at `from` and at `from + stride`.
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
+        // SAFETY: AVX2; the caller vouches for two blocks at `from(0)` and at `from(1)`.
         unsafe {
-            let (a, b) = (Self::load(from).0, Self::load(from.add(stride)).0);
+            let (a, b) = (Self::load(from(0)).0, Self::load(from(1)).0);
             (X2(_mm256_permute2x128_si256::<0x20>(a, b)), X2(_mm256_permute2x128_si256::<0x31>(a, b)))
         }
     }
@@ -297,9 +299,18 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn sub_word(word: u32) -> u32 {
-        // SAFETY: AES-NI.
-        unsafe { sub_word(word) }
+    unsafe fn next_round_key(self, round_constant: u8) -> Self {
+        // SAFETY: AVX2 and VAES.
+        unsafe {
+            X2(next_round_key!(
+                self.0,
+                round_constant,
+                _mm256_xor_si256,
+                _mm256_shuffle_epi8,
+                _mm256_bslli_epi128,
+                _mm256_aesenclast_epi128
+            ))
+        }
     }
 }
 
@@ -307,6 +318,7 @@ impl Vector for X2 {
 impl Vector for X4 {
     const BLOCKS: usize = 4;
     type Keys = [Self; 11];
+    type Mask = __mmask16;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -333,12 +345,6 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: AVX-512.
-        unsafe { X4(_mm512_and_si512(self.0, other.0)) }
-    }
-
-    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_add_epi64(self.0, _mm512_maskz_set1_epi64(0x55, count as i64))) }
@@ -354,12 +360,21 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn colour_mask(self) -> Self {
+    unsafe fn colours(self) -> Self::Mask {
         // SAFETY: AVX-512.
-        unsafe {
-            let sign = _mm512_srai_epi32::<31>(_mm512_slli_epi32::<31>(self.0));
-            X4(_mm512_shuffle_epi32::<0>(sign))
-        }
+        unsafe { _mm512_test_epi32_mask(_mm512_shuffle_epi32::<0>(self.0), _mm512_set1_epi32(1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_mask_xor_epi32(self.0, colours, self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor3(self, b: Self, c: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_ternarylogic_epi64::<0x96>(self.0, b.0, c.0)) }
     }
 
     #[inline(always)]
@@ -371,23 +386,23 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(first: Self, second: Self, to: *mut u128, stride: usize) {
-        // SAFETY: AVX-512; the caller vouches for two blocks at `to + k * stride` for each k < 4.
+    unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX-512; the caller vouches for two blocks at `to(k)` for each k < 4.
         unsafe {
             let low = _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second.0);
             let high = _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), second.0);
-            _mm256_storeu_si256(to.cast(), _mm512_castsi512_si256(low));
-            _mm256_storeu_si256(to.add(stride).cast(), _mm512_extracti64x4_epi64::<1>(low));
-            _mm256_storeu_si256(to.add(2 * stride).cast(), _mm512_castsi512_si256(high));
-            _mm256_storeu_si256(to.add(3 * stride).cast(), _mm512_extracti64x4_epi64::<1>(high));
+            _mm256_storeu_si256(to(0).cast(), _mm512_castsi512_si256(low));
+            _mm256_storeu_si256(to(1).cast(), _mm512_extracti64x4_epi64::<1>(low));
+            _mm256_storeu_si256(to(2).cast(), _mm512_castsi512_si256(high));
+            _mm256_storeu_si256(to(3).cast(), _mm512_extracti64x4_epi64::<1>(high));
         }
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const u128, stride: usize) -> (Self, Self) {
-        // SAFETY: AVX-512; the caller vouches for two blocks at `from + k * stride` for each k < 4.
+    unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
+        // SAFETY: AVX-512; the caller vouches for two blocks at `from(k)` for each k < 4.
         unsafe {
-            let at = |k: usize| _mm256_loadu_si256(from.add(k * stride).cast());
+            let at = |k: usize| _mm256_loadu_si256(from(k).cast());
             let low = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(0)), at(1));
             let high = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(2)), at(3));
             (X4(_mm512_shuffle_i64x2::<0b10_00_10_00>(low, high)), X4(_mm512_shuffle_i64x2::<0b11_01_11_01>(low, high)))
@@ -408,8 +423,17 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn sub_word(word: u32) -> u32 {
-        // SAFETY: AES-NI.
-        unsafe { sub_word(word) }
+    unsafe fn next_round_key(self, round_constant: u8) -> Self {
+        // SAFETY: AVX-512 and VAES.
+        unsafe {
+            X4(next_round_key!(
+                self.0,
+                round_constant,
+                _mm512_xor_si512,
+                _mm512_shuffle_epi8,
+                _mm512_bslli_epi128,
+                _mm512_aesenclast_epi128
+            ))
+        }
     }
 }
