@@ -152,7 +152,7 @@ fn aes_from_one_stock_of_rounds() {
         let program = circuits::aes_from_rounds(size).unwrap();
         assert_eq!(program.and_gates(), and_gates);
         // FIPS 197, appendix C.
-        let key: Vec<u8> = (0..program.input_width(Party::Garbler) as u8 / 8).collect();
+        let key: Vec<u8> = (0..(program.input_width(Party::Garbler) / 8) as u8).collect();
         assert_eq!(run(&program, &hex(&key), &json!("0x00112233445566778899aabbccddeeff")), ciphertext);
         for seed in 0..10 {
             let (key, block) = (noise::<32>(seed), noise::<16>(!seed));
