@@ -9,9 +9,12 @@
 //! connecting side                                    listening side
 //!      hello(version, role, lane 0, lanes wanted)  ─────▶
 //!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish)
-//!      hello(…, lane i, session)  ─────▶                            for each further lane, all at once
+//!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
 //!      ◀─────  the same, as an acknowledgement
 //! ```
+//!
+//! A [`probe`] also compares the terms, a hash of what the parties must agree on, and goes no further: the listener
+//! answers it and goes on waiting. In a real session the protocol compares them itself, and says what differs.
 
 mod identity;
 mod lane;
@@ -40,6 +43,9 @@ pub const MAX_LANES: u8 = 64;
 /// Version of what stands in this module and in the frames; the protocols have their own.
 const VERSION: u16 = 1;
 
+/// What a probe gives as its lane.
+const PROBE: u8 = 255;
+
 /// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest handshake is
 /// short, so a crowd of silent strangers cannot keep the peer out.
 const MAX_PENDING: usize = 64;
@@ -55,6 +61,8 @@ pub struct Options {
     pub party: Party,
     /// Lanes wanted, 1 to [`MAX_LANES`]; the smaller wish counts.
     pub lanes: u8,
+    /// For probes: a hash of what both sides must agree on, such as program and parameters.
+    pub terms: [u8; 32],
     /// How long connecting is tried, how long a handshake may take, and how long a peer may stall.
     pub timeout: Duration,
 }
@@ -66,12 +74,21 @@ struct Hello {
     party: Party,
     lane: u8,
     lanes: u8,
+    /// The session id on a further lane, the terms in a probe.
     session: [u8; 32],
 }
 
 const HELLO_BYTES: usize = 39;
 
 impl Hello {
+    fn first(options: &Options) -> Hello {
+        Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] }
+    }
+
+    fn probe(options: &Options) -> Hello {
+        Hello { lane: PROBE, session: options.terms, ..Hello::first(options) }
+    }
+
     fn send(&self, lane: &mut Lane) -> io::Result<()> {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..2].copy_from_slice(b"BW");
@@ -104,6 +121,9 @@ impl Hello {
             let role = if self.party == Party::Garbler { "garbler" } else { "evaluator" };
             return Err(Error::Mismatch(format!("both run as the {role}")));
         }
+        if self.lane == PROBE && self.session != peer.session {
+            return Err(Error::Mismatch("the program or the parameters differ".into()));
+        }
         Ok(())
     }
 }
@@ -128,7 +148,7 @@ pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Op
     check(identity, peer, options)?;
     let config = identity.client_config(peer)?;
     let (mut main, at) = first_connection(address, &config, options.timeout)?;
-    let mut hello = Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] };
+    let mut hello = Hello::first(options);
     hello.send(&mut main)?;
     let answer = Hello::receive(&mut main)?;
     hello.agree(&answer)?;
@@ -157,6 +177,18 @@ pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Op
     })?;
     let lanes = std::iter::once(main).chain(further).collect();
     Ok(Channel::new(Lane::join(lanes)?))
+}
+
+/// Asks a listening peer whether the two could work together, and leaves it waiting for the real connection.
+///
+/// # Errors
+/// As [`connect`].
+pub fn probe(address: &str, identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
+    check(identity, peer, options)?;
+    let (mut lane, _) = first_connection(address, &identity.client_config(peer)?, options.timeout)?;
+    let hello = Hello::probe(options);
+    hello.send(&mut lane)?;
+    hello.agree(&Hello::receive(&mut lane)?)
 }
 
 fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> io::Result<Lane> {
@@ -242,16 +274,17 @@ impl Listener {
     pub fn accept(&self) -> Result<Channel, Error> {
         let (arrived, guests) = channel();
         let mut pending = Pending::default();
+        let here = Hello::first(&self.options);
         let main = loop {
             self.welcome(&mut pending, &arrived);
-            let Ok(guest) = guests.recv_timeout(POLL) else { continue };
-            if guest.hello.lane == 0 {
-                break guest;
+            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            match guest.hello.lane {
+                0 => break guest,
+                PROBE => self.answer(&mut guest),
+                _ => warn!("refused a lane of a session that is over"),
             }
-            warn!("refused a lane of a session that is over");
         };
         let mut lanes = vec![main.lane];
-        let here = Hello { version: VERSION, party: self.options.party, lane: 0, lanes: self.options.lanes, session: [0; 32] };
         let there = main.hello;
         let count = here.lanes.min(there.lanes).max(1);
         Hello { lanes: count, ..here }.send(&mut lanes[0])?;
@@ -276,6 +309,33 @@ impl Listener {
         }
         lanes.extend(further.into_iter().flatten());
         Ok(Channel::new(Lane::join(lanes)?))
+    }
+
+    /// Waits for a [`probe`] and answers it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if none comes `within` this time, [`Error::Mismatch`] if the parties could not work together.
+    pub fn answer_probe(&self, within: Duration) -> Result<(), Error> {
+        let (arrived, guests) = channel();
+        let mut pending = Pending::default();
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            self.welcome(&mut pending, &arrived);
+            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            if guest.hello.lane != PROBE {
+                warn!("refused a connection that is no probe");
+                continue;
+            }
+            self.answer(&mut guest);
+            return Hello::probe(&self.options).agree(&guest.hello);
+        }
+        Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into())
+    }
+
+    fn answer(&self, guest: &mut Guest) {
+        if let Err(e) = Hello::probe(&self.options).send(&mut guest.lane) {
+            debug!("a probe went away: {e}");
+        }
     }
 
     /// Accepts the connections that wait and starts their handshakes.

@@ -4,6 +4,7 @@ use super::*;
 use crate::wire::{MAX_FRAME_BYTES, Tag};
 
 const TAG: Tag = Tag(7);
+const TERMS: [u8; 32] = [9; 32];
 
 struct Two {
     garbler: Identity,
@@ -15,7 +16,7 @@ fn two() -> Two {
 }
 
 fn options(party: Party) -> Options {
-    Options { party, lanes: 1, timeout: Duration::from_secs(20) }
+    Options { party, lanes: 1, terms: TERMS, timeout: Duration::from_secs(20) }
 }
 
 /// Errors within a test's patience where something should go wrong.
@@ -186,6 +187,25 @@ fn roles_and_versions_must_fit() {
         let mut main = raw(&parties, &address);
         Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }.send(&mut main).unwrap();
         assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
+    });
+}
+
+#[test]
+fn a_probe_leaves_the_listener_waiting() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
+        let other = Options { terms: [8; 32], ..options(Party::Evaluator) };
+        assert!(matches!(probe(&address, evaluator, garbler, &other), Err(Error::Mismatch(_))));
+        parties.connect(&address, options(Party::Evaluator)).unwrap();
+        listening.join().unwrap().unwrap();
+        let answering = scope.spawn(|| listener.answer_probe(Duration::from_secs(20)));
+        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
+        answering.join().unwrap().unwrap();
+        assert_eq!(kind(listener.answer_probe(Duration::from_millis(50))), ErrorKind::TimedOut);
     });
 }
 

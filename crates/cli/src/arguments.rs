@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brickwork::circuit::Party;
+use brickwork::wire::tls::{self, PublicKey};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+use crate::{doctor, info, keygen, simulate};
+
+/// Secure two-party computation from garbled components.
+///
+/// Two parties who do not trust each other compute a function of their private inputs; neither learns more than its
+/// own output.
+#[derive(Parser)]
+#[command(name = "brickwork", version, max_term_width = 100)]
+pub struct Cli {
+    /// Print one JSON object on stdout, also for errors
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress and no warnings on stderr
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Info(info::Arguments),
+    Simulate(simulate::Arguments),
+    Keygen(keygen::Arguments),
+    Doctor(doctor::Arguments),
+}
+
+/// The program that a command works on.
+#[derive(Args)]
+pub struct ProgramArguments {
+    /// The program: a .bwp file
+    pub file: PathBuf,
+}
+
+/// How often the program is evaluated.
+#[derive(Args)]
+pub struct Executions {
+    /// Evaluate N times with one preprocessing; every value is then an array of N values
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub executions: Option<u32>,
+}
+
+/// What the parties must agree on, apart from the program.
+#[derive(Args)]
+pub struct Parameters {
+    /// The protocol
+    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    pub protocol: Protocol,
+    /// The commitment scheme
+    #[arg(long, value_name = "NAME", default_value = "split")]
+    pub commitments: Commitments,
+    /// Statistical security in bits: a cheater succeeds with probability at most 2^-S
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    pub security: u32,
+    #[command(flatten)]
+    pub executions: Executions,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Protocol {
+    /// Malicious security by cut-and-choose of components
+    Duplo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Commitments {
+    /// XOR-homomorphic commitments from a linear code
+    Split,
+}
+
+fn security(text: &str) -> Result<u32, String> {
+    match text {
+        "40" => Ok(40),
+        "64" => Ok(64),
+        "80" => Ok(80),
+        _ => Err("the statistical security is 40, 64 or 80 bits".into()),
+    }
+}
+
+impl Parameters {
+    /// Names everything that both sides must have alike.
+    pub fn terms(&self, program: &brickwork::circuit::Program) -> [u8; 32] {
+        let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
+        hash.update(&program.digest());
+        hash.update(&self.security.to_le_bytes());
+        hash.update(&self.executions.executions.map_or(0, u64::from).to_le_bytes());
+        hash.update(&[match self.protocol {
+            Protocol::Duplo => 0,
+        }]);
+        hash.update(&[match self.commitments {
+            Commitments::Split => 0,
+        }]);
+        hash.update(env!("CARGO_PKG_VERSION").as_bytes());
+        *hash.finalize().as_bytes()
+    }
+}
+
+/// What a party decides for itself.
+#[derive(Args)]
+pub struct Resources {
+    /// Threads; all cores by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
+    pub lanes: u8,
+    /// How long a peer may stall, and how long --connect tries
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86400))]
+    pub timeout: u32,
+}
+
+impl Resources {
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout.into())
+    }
+
+    pub fn options(&self, party: Party, terms: [u8; 32]) -> tls::Options {
+        tls::Options { party, lanes: self.lanes, terms, timeout: self.timeout() }
+    }
+}
+
+/// Where the peer is.
+#[derive(Args)]
+#[group(multiple = false)]
+pub struct Address {
+    /// Wait for the peer at this address of this machine; port 0 lets the system choose
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Connect to the peer, who listens at this address
+    #[arg(long, value_name = "HOST:PORT")]
+    pub connect: Option<String>,
+}
+
+/// Reads a public key.
+pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
+    text.parse().map_err(|e: brickwork::Error| Failure::usage(format!("--peer: {e}")))
+}

@@ -1,0 +1,188 @@
+//! Errors as the user sees them: an exit code, a message, and a hint what to do.
+
+use std::io;
+use std::process::ExitCode;
+
+use brickwork::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde_json::{Value, json};
+
+/// Why the command failed.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+    hint: String,
+}
+
+/// The exit codes, apart from 0.
+pub mod code {
+    pub const OTHER: u8 = 1;
+    pub const USAGE: u8 = 2;
+    pub const INPUT: u8 = 3;
+    pub const NETWORK: u8 = 4;
+    pub const PEER: u8 = 5;
+    pub const MISMATCH: u8 = 7;
+}
+
+/// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
+const NOT_BUILT: [&str; 14] = [
+    "compile",
+    "plan",
+    "preprocess",
+    "stock",
+    "bench",
+    "--store",
+    "--max-ram",
+    "--map",
+    "--bandwidth",
+    "--post-quantum",
+    "compgc",
+    "jimu",
+    "lego",
+    "vole",
+];
+
+impl Failure {
+    pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure { code, message: message.into(), hint: hint.into() }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure::new(code::USAGE, message, "see `brickwork --help`")
+    }
+
+    pub fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::new(code::INPUT, message, hint)
+    }
+
+    pub fn other(message: impl Into<String>) -> Self {
+        Failure::new(code::OTHER, message, "")
+    }
+
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+
+    /// What stands on stdout with `--json`.
+    pub fn json(&self) -> String {
+        format!("{}\n", json!({ "error": self.value() }))
+    }
+
+    /// The fields of the JSON form.
+    pub fn value(&self) -> Value {
+        json!({ "code": self.code, "message": self.message, "hint": self.hint })
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// What stands on stderr otherwise.
+    pub fn human(&self) -> String {
+        let hint = if self.hint.is_empty() { String::new() } else { format!("hint: {}\n", self.hint) };
+        format!("error: {}\n{hint}", self.message)
+    }
+
+    /// Says where the failure happened.
+    pub fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (code, hint) = match &error {
+            Error::Peer(_) => {
+                (code::PEER, "do not run again with this peer before the cause is known; what this session used is not used again")
+            }
+            Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
+            Error::Mismatch(_) => (code::MISMATCH, "both parties need the same version, parameters and program"),
+            Error::Input(_) => (code::INPUT, "`brickwork info FILE` shows what a program expects"),
+            Error::Usage(_) => (code::USAGE, "see `brickwork --help`"),
+            Error::Resource(_) => (code::OTHER, "free the resource, or use a smaller program or fewer threads"),
+        };
+        Failure::new(code, error.to_string(), hint)
+    }
+}
+
+fn network_hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => "another program listens at this port; choose another one",
+        io::ErrorKind::AddrNotAvailable => "--listen needs an address of this machine, or 0.0.0.0 for all of them",
+        io::ErrorKind::ConnectionRefused => "start the listening side first, or raise --timeout; is the address right?",
+        io::ErrorKind::PermissionDenied => "--peer must be the key that the other side's `brickwork keygen` printed, on both sides",
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "is the peer still there? if the line is slow, raise --timeout",
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            "the peer ended the connection; its own message says why"
+        }
+        io::ErrorKind::InvalidData => "is it the right address? something between the parties may alter the data",
+        _ => "check the address and the network",
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        if let Some(name) = not_built(&error) {
+            return Failure::usage(format!("{name} is not built yet"));
+        }
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure::usage("a command is missing");
+        }
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        // The first paragraph says what is wrong, the rest is advice.
+        let (message, hint) = text.split_once("\n\n").unwrap_or((text, "see `brickwork --help`"));
+        Failure::new(code::USAGE, message, hint.trim().replace("\n\n", "\n"))
+    }
+}
+
+/// Whether clap's own message would say less than ours.
+pub fn is_special(error: &clap::Error) -> bool {
+    not_built(error).is_some()
+}
+
+/// What was asked for, if it belongs to the design but not to this version.
+fn not_built(error: &clap::Error) -> Option<String> {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let argument = context(ContextKind::InvalidArg).unwrap_or_default();
+    let name = match error.kind() {
+        ErrorKind::InvalidSubcommand => context(ContextKind::InvalidSubcommand)?,
+        ErrorKind::UnknownArgument => argument,
+        ErrorKind::InvalidValue if argument.starts_with("--protocol") || argument.starts_with("--commitments") => {
+            context(ContextKind::InvalidValue)?
+        }
+        _ => return None,
+    };
+    NOT_BUILT.contains(&name).then(|| format!("`{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_error_has_its_code_and_a_hint() {
+        let cases = [
+            (Error::Peer(brickwork::Cheat::UnexpectedMessage), 5),
+            (Error::Io(io::ErrorKind::TimedOut.into()), 4),
+            (Error::Mismatch(String::new()), 7),
+            (Error::Input(String::new()), 3),
+            (Error::Usage(String::new()), 2),
+            (Error::Resource(String::new()), 1),
+        ];
+        for (error, code) in cases {
+            let failure = Failure::from(error);
+            assert_eq!(failure.code, code, "{failure:?}");
+            assert!(!failure.hint.is_empty());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Programs, values and keys out of files.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use brickwork::circuit::{Party, Program, value};
+use brickwork::wire::tls::Identity;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use crate::arguments::ProgramArguments;
+use crate::failure::Failure;
+
+/// Largest program file.
+const MAX_PROGRAM_BYTES: u64 = 4 << 30;
+
+/// Largest file with a party's input.
+const MAX_VALUE_BYTES: u64 = 1 << 30;
+
+/// Largest key file.
+const MAX_KEY_BYTES: u64 = 64 << 10;
+
+/// All of `source`, unless it is longer than `limit`: a device or a pipe may never end.
+fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    source
+        .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|e| Failure::input(format!("cannot read {name}: {e}"), "check the path and the permissions"))?;
+    if bytes.len() as u64 > limit {
+        return Err(Failure::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
+    }
+    Ok(bytes)
+}
+
+/// Reads a program; its kind is told by the content.
+pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
+    let path = &arguments.file;
+    let name = path.display().to_string();
+    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &name)?;
+    if bytes.starts_with(b"brickwp") {
+        return Program::from_bytes(&bytes).map_err(|e| Failure::from(e).within(&name));
+    }
+    let kind = if path.extension().is_some_and(|e| e == "wir") { "sources (.wir)" } else { "files of this kind" };
+    Err(Failure::input(format!("{name}: {kind} cannot be read yet"), "give a .bwp program"))
+}
+
+/// Reads a value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`). No value is [`Value::Null`].
+pub fn value(text: Option<&str>) -> Result<Value, Failure> {
+    let file;
+    let text = match text {
+        None => return Ok(Value::Null),
+        Some("-") => {
+            file = read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")?;
+            utf8(&file, "stdin")?
+        }
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => {
+                file = read_all(File::open(path), MAX_VALUE_BYTES, path)?;
+                utf8(&file, path)?
+            }
+            None => text,
+        },
+    };
+    Ok(value::parse(text)?)
+}
+
+fn utf8<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, Failure> {
+    std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), "a value is JSON text"))
+}
+
+/// The bits of a party's input.
+pub fn input_bits(program: &Program, party: Party, executions: Option<u32>, value: &Value) -> Result<Zeroizing<Vec<bool>>, Failure> {
+    let ports = program.input_ports(party);
+    let role = role(party);
+    if value.is_null() && !ports.is_empty() {
+        return Err(Failure::usage(format!("the program needs an input of the {role}")));
+    }
+    let bits = match executions {
+        Some(n) => value::encode_executions(ports, n as usize, value),
+        None => value::encode(ports, value),
+    };
+    bits.map(Zeroizing::new).map_err(|e| Failure::from(e).within(&format!("input of the {role}")))
+}
+
+/// What a party's output bits mean.
+pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
+    match executions {
+        Some(n) => value::decode_executions(program, n as usize, party, bits),
+        None => value::decode(&program.output_ports(party), bits),
+    }
+}
+
+/// The program that is garbled: `program` itself, or its repetition.
+pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, Failure> {
+    match executions {
+        Some(n) => Ok(program.repeat(n as usize)?),
+        None => Ok(program.clone()),
+    }
+}
+
+/// The role's name.
+pub fn role(party: Party) -> &'static str {
+    match party {
+        Party::Garbler => "garbler",
+        Party::Evaluator => "evaluator",
+    }
+}
+
+/// Reads a private key that nobody else may read.
+pub fn identity(path: &Path) -> Result<Identity, Failure> {
+    let name = path.display().to_string();
+    check_private(path).map_err(|e| e.within(&name))?;
+    let pem = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
+    let pem = std::str::from_utf8(&pem).unwrap_or("");
+    Identity::from_pem(pem).map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))
+}
+
+#[cfg(unix)]
+fn check_private(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    // A file that is not there is reported by whoever opens it.
+    match std::fs::metadata(path) {
+        Ok(data) if data.permissions().mode() & 0o077 != 0 => {
+            Err(Failure::input("other users can read or change this private key", "`chmod 600` it, or make a new one if it may be known"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_private(_: &Path) -> Result<(), Failure> {
+    Ok(())
+}

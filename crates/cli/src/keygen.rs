@@ -1,0 +1,45 @@
+//! `brickwork keygen`: a key pair for a party.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use brickwork::wire::tls::Identity;
+use serde_json::json;
+
+use crate::failure::{Failure, code};
+use crate::report::Report;
+
+/// Make a key pair: write the private key, print the public one for the peer
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where to write the private key; an existing file is never overwritten.
+    #[arg(short, long, value_name = "KEYFILE")]
+    output: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let path = &arguments.output;
+    let (identity, pem) = Identity::generate()?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path).map_err(|e| {
+        let hint = match e.kind() {
+            ErrorKind::AlreadyExists => "choose another name; a key is never overwritten",
+            _ => "check the folder and its permissions",
+        };
+        Failure::new(code::OTHER, format!("cannot write {}: {e}", path.display()), hint)
+    })?;
+    if let Err(e) = file.write_all(pem.as_bytes()).and_then(|()| file.sync_all()) {
+        // Half a key is of no use; that it cannot be removed either adds nothing.
+        let _ = fs::remove_file(path);
+        return Err(Failure::other(format!("cannot write {}: {e}", path.display())));
+    }
+    let public = identity.public_key();
+    Ok(Report::new(
+        json!({ "identity": path.display().to_string(), "public_key": public }),
+        format!("The private key is in {}; keep it secret.\nThe public key, for the peer: {public}\n", path.display()),
+    ))
+}

@@ -1,0 +1,70 @@
+//! `brickwork simulate`: the program in the clear, for both parties at once.
+
+use brickwork::circuit::Party;
+use serde_json::json;
+
+use crate::arguments::{Executions, ProgramArguments};
+use crate::failure::Failure;
+use crate::files;
+use crate::report::{Report, bit_string};
+
+/// Evaluate a program in the clear, without any protocol.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    #[command(flatten)]
+    executions: Executions,
+    #[command(flatten)]
+    values: Values,
+}
+
+/// The inputs of both parties.
+#[derive(clap::Args)]
+pub struct Values {
+    /// The garbler's input: JSON, @file, or - for stdin.
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    pub garbler: Option<String>,
+    /// The evaluator's input: JSON, @file, or - for stdin.
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    pub evaluator: Option<String>,
+}
+
+impl Values {
+    /// Both values as given.
+    pub fn read(&self) -> Result<[serde_json::Value; 2], Failure> {
+        if self.garbler.as_deref() == Some("-") && self.evaluator.as_deref() == Some("-") {
+            return Err(Failure::usage("only one value can come from stdin"));
+        }
+        Ok([files::value(self.garbler.as_deref())?, files::value(self.evaluator.as_deref())?])
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let program = files::program(&arguments.program)?;
+    let executions = arguments.executions.executions;
+    let values = arguments.values.read()?;
+    let garbler = files::input_bits(&program, Party::Garbler, executions, &values[0])?;
+    let evaluator = files::input_bits(&program, Party::Evaluator, executions, &values[1])?;
+    let repeated = files::repeated(&program, executions)?;
+    let outputs = repeated.simulate(&garbler, &evaluator);
+    let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));
+    let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
+        .map(|(party, bits)| files::output_value(&program, party, executions, bits));
+    let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
+    let json = json!({
+        "outputs": { "garbler": garbler, "evaluator": evaluator },
+        "output_bits": { "garbler": bit_string(&bits[0]), "evaluator": bit_string(&bits[1]) },
+        "and_gates": repeated.and_gates(),
+    });
+    Ok(Report::new(json, human))
+}
+
+/// A line for each party's output.
+pub fn outputs_text(outputs: &[(&str, &serde_json::Value)]) -> String {
+    let line = |(role, value): &(&str, &serde_json::Value)| match value {
+        serde_json::Value::Null => format!("The {role} learns nothing.\n"),
+        value => format!("The {role} learns {value}\n"),
+    };
+    outputs.iter().map(line).collect()
+}

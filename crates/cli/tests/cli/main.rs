@@ -1,0 +1,97 @@
+//! The command as its users meet it: another process, exit codes, stdout and stderr.
+
+mod connection;
+mod offline;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The command with these arguments.
+fn brickwork(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brickwork"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    brickwork(arguments).output().expect("the command starts")
+}
+
+/// Runs it twice, in both forms; it must succeed. Returns the text and the JSON object.
+fn good(arguments: &[&str]) -> (String, Value) {
+    let human = run(arguments);
+    assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));
+    let json = run(&[arguments, &["--json"]].concat());
+    assert_eq!(json.status.code(), Some(0));
+    (text(&human.stdout), object(&json))
+}
+
+/// Runs it in both forms; it must fail with this code, say so in each, and hold `words` in its message.
+fn bad(arguments: &[&str], code: i32, words: &str) {
+    let human = run(arguments);
+    let stderr = text(&human.stderr);
+    assert_eq!(human.status.code(), Some(code), "{arguments:?}: {stderr}");
+    assert!(stderr.contains("error: ") && stderr.contains(words), "{arguments:?}: {stderr}");
+    assert!(human.stdout.is_empty(), "{}", text(&human.stdout));
+    is_error(&run(&[arguments, &["--json"]].concat()), code, words);
+}
+
+/// Asserts that this is an error in its JSON form.
+fn is_error(output: &Output, code: i32, words: &str) {
+    let error = &object(output)["error"];
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert_eq!(error["code"], code);
+    assert!(error["message"].as_str().expect("a message").contains(words), "{error}");
+    assert!(error["hint"].is_string());
+}
+
+/// The one JSON object on stdout.
+fn object(output: &Output) -> Value {
+    let stdout = text(&output.stdout);
+    assert_eq!(stdout.lines().count(), 1, "one line: {stdout} {}", text(&output.stderr));
+    serde_json::from_str(&stdout).expect("JSON")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file of the project's examples.
+fn example(name: &str) -> String {
+    path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name))
+}
+
+fn path(path: &Path) -> String {
+    path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// A folder with two key pairs.
+struct Keys {
+    folder: TempDir,
+    garbler: String,
+    evaluator: String,
+}
+
+impl Keys {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let key = |name: &str| {
+            let human = run(&["keygen", "-o", &path(&folder.path().join(name))]);
+            text(&human.stdout).split_whitespace().last().expect("a public key").to_owned()
+        };
+        let (garbler, evaluator) = (key("garbler.key"), key("evaluator.key"));
+        Keys { folder, garbler, evaluator }
+    }
+
+    fn file(&self, name: &str) -> String {
+        path(&self.folder.path().join(name))
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> String {
+        std::fs::write(self.folder.path().join(name), content).expect("a file");
+        self.file(name)
+    }
+}

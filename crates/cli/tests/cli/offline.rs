@@ -1,0 +1,137 @@
+//! What needs no peer.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use super::*;
+
+#[test]
+fn keygen_writes_a_private_file_and_never_overwrites() {
+    let keys = Keys::new();
+    let file = keys.file("garbler.key");
+    let pem = std::fs::read_to_string(&file).unwrap();
+    assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----\n"));
+    assert!(keys.garbler.starts_with("brickwork1:") && keys.garbler.len() == 75, "{}", keys.garbler);
+    assert_ne!(keys.garbler, keys.evaluator);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    bad(&["keygen", "-o", &file], 1, "cannot write");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), pem);
+    bad(&["keygen", "-o", &keys.file("no/such/folder")], 1, "cannot write");
+    let json = object(&run(&["keygen", "-o", &keys.file("third.key"), "--json"]));
+    assert!(json["public_key"].as_str().unwrap().starts_with("brickwork1:"));
+    assert_eq!(json["identity"], keys.file("third.key"));
+}
+
+#[test]
+fn info_shows_ports_components_and_wires() {
+    let (human, json) = good(&["info", &example("millionaires.bwp")]);
+    assert!(human.contains("wealth: uint32, wires 32-63") && human.contains("64 AND gates in 1 slot"), "{human}");
+    assert_eq!(json["name"], "millionaires");
+    assert_eq!(json["and_gates"], 64);
+    assert_eq!(json["inputs"]["garbler"][0]["wires"], serde_json::json!([[0, 31]]));
+    assert_eq!(json["inputs"]["evaluator"][0]["type"], "uint32");
+    assert_eq!(json["outputs"][0]["to"], "both");
+    assert_eq!(json["components"][0]["slots"], 1);
+    assert_eq!(json["digest"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn simulate_takes_values_in_every_form() {
+    let file = example("millionaires.bwp");
+    let (alice, bob) = (format!("@{}", example("alice.json")), format!("@{}", example("bob.json")));
+    let (human, json) = good(&["simulate", &file, "--garbler", &alice, "--evaluator", &bob]);
+    assert!(human.contains("The garbler learns {\"alice\":1,\"bob\":0}"), "{human}");
+    assert_eq!(json["outputs"]["evaluator"], serde_json::json!({ "alice": 1, "bob": 0 }));
+    assert_eq!(json["output_bits"]["garbler"], "10");
+
+    let bits = format!("bits:{}", "1".repeat(32));
+    let json = object(&run(&["simulate", &file, "--garbler", "0x10", "--evaluator", &bits, "--json"]));
+    assert_eq!(json["output_bits"]["garbler"], "01");
+
+    let (_, json) = good(&["simulate", &file, "--executions", "3", "--garbler", "[1,2,3]", "--evaluator", "[3,2,1]"]);
+    let expected = serde_json::json!([{ "alice": 0, "bob": 1 }, { "alice": 0, "bob": 0 }, { "alice": 1, "bob": 0 }]);
+    assert_eq!(json["outputs"]["garbler"], expected);
+
+    let mut child = brickwork(&["simulate", &file, "--garbler", "-", "--evaluator", "5", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b" 6\n").unwrap();
+    assert_eq!(object(&child.wait_with_output().unwrap())["output_bits"]["garbler"], "10");
+}
+
+#[test]
+fn bad_inputs_and_files_are_code_3() {
+    let keys = Keys::new();
+    let file = example("millionaires.bwp");
+    let bytes = std::fs::read(&file).unwrap();
+    let simulate = |garbler: &str, words: &str| bad(&["simulate", &file, "--garbler", garbler, "--evaluator", "1"], 3, words);
+    simulate("4294967296", "does not fit");
+    simulate("-1", "negative");
+    simulate("{", "not JSON");
+    simulate("[1]", "expected a number");
+    simulate("@no-such-file", "cannot read no-such-file");
+    simulate(&format!("@{}", keys.write("binary", &[0xff, 0xfe])), "not a text file");
+    bad(&["simulate", &file, "--executions", "2", "--garbler", "[1]", "--evaluator", "[1,2]"], 3, "array of 2");
+    bad(&["info", "no-such-file"], 3, "cannot read");
+    bad(&["info", &keys.file("")], 3, "cannot read");
+    bad(&["info", &keys.write("truncated.bwp", &bytes[..bytes.len() / 2])], 3, "truncated");
+    bad(&["info", &keys.write("empty.bwp", b"")], 3, "empty.bwp");
+    bad(&["info", &keys.write("source.wir", b"function main() {}")], 3, "cannot be read yet");
+    let mut flipped = bytes.clone();
+    flipped[20] ^= 1;
+    bad(&["info", &keys.write("flipped.bwp", &flipped)], 3, "damaged");
+}
+
+/// A secret must not come back in a message that ends in a log.
+#[test]
+fn messages_do_not_repeat_inputs() {
+    for secret in ["90071992547409931234", "\"hunter2\"", "{\"hunter2\": 1}", "[90071992547409931234]", "hunter2"] {
+        let output = run(&["simulate", &example("millionaires.bwp"), "--garbler", secret, "--evaluator", "1"]);
+        let all = text(&output.stderr) + &text(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{all}");
+        assert!(!all.contains("hunter2") && !all.contains("9007199"), "{all}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_code_2() {
+    let file = example("millionaires.bwp");
+    bad(&["simulate", &file, "--garbler", "1"], 2, "needs an input of the evaluator");
+    bad(&["simulate", &file, "--garbler", "-", "--evaluator", "-"], 2, "stdin");
+    bad(&["simulate", &file, "--executions", "0"], 2, "executions");
+    bad(&["info"], 2, "FILE");
+    bad(&["info", &file, "--no-such-flag"], 2, "--no-such-flag");
+    bad(&["no-such-command"], 2, "no-such-command");
+    let nothing = run(&["--json"]);
+    is_error(&nothing, 2, "command");
+    for missing in [&["plan", &file][..], &["stock", "ls"], &["info", &file, "--store", "x"], &["doctor", &file, "--protocol", "compgc"]] {
+        bad(missing, 2, "not built yet");
+    }
+    let help = text(&run(&["--help"]).stdout);
+    assert!(help.contains("simulate") && !help.contains("stock"), "{help}");
+}
+
+#[test]
+fn the_doctor_names_every_problem() {
+    let keys = Keys::new();
+    let file = example("millionaires.bwp");
+    let (human, json) = good(&["doctor", &file, "--identity", &keys.file("garbler.key"), "--peer", &keys.evaluator]);
+    assert!(human.contains("ok      identity") && human.contains("kernel"), "{human}");
+    assert!(json["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true));
+
+    let open = keys.file("evaluator.key");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let output = run(&["doctor", "no-such-file", "--identity", &open, "--peer", "nonsense", "--json"]);
+    let json = object(&output);
+    let failed: Vec<_> = json["checks"].as_array().unwrap().iter().filter(|c| c["ok"] == false).map(|c| c["name"].clone()).collect();
+    assert_eq!(failed, ["identity", "peer", "program"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(json["error"]["code"], 3);
+    assert!(json["error"]["hint"].as_str().unwrap().contains("chmod"));
+}
