@@ -85,11 +85,13 @@ pub struct WireRange {
     pub party: &'static str,
     /// Which value: port, then fields and indices down to an integer. `[0..n]` are all elements of an array.
     pub value: String,
-    /// The integer's bit on the first wire.
+    /// Bits of the integer, or of each in an array.
+    pub integer_bits: u32,
+    /// The value's bit on the first wire, counted through all elements of an array.
     pub first_bit: u64,
     /// Global number of the first wire.
     pub first_wire: Wire,
-    /// Number of wires, each with the next bit; for all elements of an array, one element after the other.
+    /// Number of wires, each with the next bit.
     pub wires: u64,
 }
 
@@ -113,8 +115,15 @@ impl Program {
         let mut next = 0;
         for (party, name) in [(Party::Garbler, "garbler"), (Party::Evaluator, "evaluator")] {
             for port in self.input_ports(party) {
-                leaves(&port.ty, &port.name, &mut |value, width| {
-                    input_map.push(WireRange { party: name, value: value.into(), first_bit: 0, first_wire: next, wires: width });
+                leaves(&port.ty, &port.name, &mut |value, integer_bits, width| {
+                    input_map.push(WireRange {
+                        party: name,
+                        value: value.into(),
+                        integer_bits,
+                        first_bit: 0,
+                        first_wire: next,
+                        wires: width,
+                    });
                     next += width as Wire;
                 });
             }
@@ -122,13 +131,13 @@ impl Program {
         let mut output_map = Vec::new();
         for output in self.outputs() {
             let mut rest = &output.wires[..];
-            leaves(&output.port.ty, &output.port.name, &mut |value, width| {
+            leaves(&output.port.ty, &output.port.name, &mut |value, integer_bits, width| {
                 let (own, others) = rest.split_at(width as usize);
                 rest = others;
                 let mut first_bit = 0;
                 for run in own.chunk_by(|a, b| a + 1 == *b) {
                     let (party, wires) = (recipient(output.to), run.len() as u64);
-                    output_map.push(WireRange { party, value: value.into(), first_bit, first_wire: run[0], wires });
+                    output_map.push(WireRange { party, value: value.into(), integer_bits, first_bit, first_wire: run[0], wires });
                     first_bit += wires;
                 }
             });
@@ -188,20 +197,20 @@ fn recipient(to: Recipient) -> &'static str {
     }
 }
 
-/// Calls `visit` with the path and the width of each integer, in the order of the wires. Arrays of integers are one.
-fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u64)) {
+/// Calls `visit` with the path, the bits of an integer and the number of wires of each integer or array of integers, in
+/// the order of the wires.
+fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
     match ty {
-        Type::Uint(w) | Type::Int(w) => visit(path, u64::from(*w)),
+        Type::Uint(w) | Type::Int(w) => visit(path, *w, u64::from(*w)),
         Type::Array(element, n) => {
-            // Integers in an array of arrays too.
-            let (mut inner, mut dimensions) = (&**element, format!("[0..{n}]"));
+            let (mut inner, mut indices) = (&**element, format!("[0..{n}]"));
             while let Type::Array(element, n) = inner {
-                dimensions += &format!("[0..{n}]");
+                indices += &format!("[0..{n}]");
                 inner = element;
             }
             match inner {
-                Type::Struct(_) => (0..*n).for_each(|i| leaves(element, &format!("{path}[{i}]"), visit)),
-                _ => visit(&format!("{path}{dimensions}"), ty.width()),
+                Type::Uint(w) | Type::Int(w) => visit(&format!("{path}{indices}"), *w, ty.width()),
+                _ => (0..*n).for_each(|i| leaves(element, &format!("{path}[{i}]"), visit)),
             }
         }
         Type::Struct(fields) => fields.iter().for_each(|(name, ty)| leaves(ty, &format!("{path}.{name}"), visit)),

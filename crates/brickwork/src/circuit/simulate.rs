@@ -87,6 +87,14 @@ impl Program {
     fn simulate_group(&self, slots: &[u32], wires: &mut [bool], scratch: &mut Vec<u64>) {
         let component: ComponentId = self.slot(slots[0] as usize).component;
         let circuit = &self.component(component).circuit;
+        if let [slot] = *slots {
+            // A circuit may be large enough that words instead of bools would not fit into the memory.
+            let Slot { inputs, first_output, .. } = self.slot(slot as usize);
+            let inputs: Vec<bool> = inputs.iter().map(|&w| wires[w as usize]).collect();
+            let outputs = circuit.evaluate(&inputs);
+            wires[first_output as usize..][..outputs.len()].copy_from_slice(&outputs);
+            return;
+        }
         scratch.clear();
         scratch.resize(circuit.inputs(), 0);
         for (lane, &slot) in slots.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Simulation, repetition, flattening.
 
-use brickwork::circuit::{Party, Program, library, value};
+use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type, library, value};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -101,7 +101,7 @@ fn info_describes_the_millionaires() {
     let program = library::millionaires().unwrap();
     let info = program.info();
     let uint1 = "{alice: uint1, bob: uint1}";
-    let range = |party: &str, value: &str, first_wire: u32, wires: u64| json!({"party": party, "value": value, "first_bit": 0, "first_wire": first_wire, "wires": wires});
+    let range = |party: &str, value: &str, first_wire: u32, wires: u64| json!({"party": party, "value": value, "integer_bits": wires, "first_bit": 0, "first_wire": first_wire, "wires": wires});
     assert_eq!(
         json!(info),
         json!({
@@ -140,4 +140,29 @@ proptest! {
         prop_assert_eq!(mapped, wires);
         prop_assert!(info.and_depth >= u64::from(program.flatten().unwrap().and_depth()));
     }
+}
+
+#[test]
+fn the_wire_map_names_leaves() {
+    let inner = Type::Array(Box::new(Type::Array(Box::new(Type::Int(5)), 3)), 2);
+    let item = Type::Struct(vec![("m".into(), inner), ("n".into(), Type::Uint(7))]);
+    let ports = vec![Port::new("items", Type::Array(Box::new(item), 2))];
+    let mut program = ProgramBuilder::new("map", ports, vec![]).unwrap();
+    program.output(Port::new("n", Type::Uint(4)), Recipient::Evaluator, vec![9, 10, 3, 4]).unwrap();
+    let info = program.finish().unwrap().info();
+    let map = |ranges: &[brickwork::circuit::info::WireRange]| {
+        let short = |r: &brickwork::circuit::info::WireRange| (r.value.clone(), r.integer_bits, r.first_bit, r.first_wire, r.wires);
+        ranges.iter().map(short).collect::<Vec<_>>()
+    };
+    let name = String::from;
+    assert_eq!(
+        map(&info.input_map),
+        [
+            (name("items[0].m[0..2][0..3]"), 5, 0, 0, 30),
+            (name("items[0].n"), 7, 0, 30, 7),
+            (name("items[1].m[0..2][0..3]"), 5, 0, 37, 30),
+            (name("items[1].n"), 7, 0, 67, 7),
+        ]
+    );
+    assert_eq!(map(&info.output_map), [(name("n"), 4, 0, 9, 2), (name("n"), 4, 2, 3, 2)]);
 }

@@ -197,6 +197,9 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 
 /// The program for DUPLO. Names and types are lost, and of a component that has no slot nothing remains.
 ///
+/// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one producer with
+/// those of another between them it would change the order.
+///
 /// # Errors
 /// [`Error::Input`] if the program has more wires than the format's 32-bit numbers can name.
 pub fn write(program: &Program) -> Result<String, Error> {
