@@ -7,6 +7,7 @@
 //!
 //! Messages say what was expected and where, but never repeat what was given: it may be secret.
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::{Party, Port, Program, Recipient, Type};
@@ -25,11 +26,74 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     if unsigned.starts_with("0x") || unsigned.starts_with("0X") || text.starts_with("bits:") {
         return Ok(Value::String(text.to_owned()));
     }
-    serde_json::from_str(text).map_err(|e| {
+    serde_json::from_str::<DistinctNames>(text).and_then(|_| serde_json::from_str(text)).map_err(|e| {
+        if e.to_string().starts_with(SAME_NAME) {
+            return Error::Input(format!("the value is ambiguous: {SAME_NAME} (line {}, column {})", e.line(), e.column()));
+        }
         // The error's own text could repeat a part of the value.
         let at = if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
         Error::Input(format!("the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object by name"))
     })
+}
+
+const SAME_NAME: &str = "an object gives one name twice";
+
+/// Any JSON in which no object has a name twice. `Value` would silently keep the last of them.
+struct DistinctNames;
+
+impl<'de> Deserialize<'de> for DistinctNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctNames)
+    }
+}
+
+impl<'de> Visitor<'de> for DistinctNames {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self, A::Error> {
+        while elements.next_element::<DistinctNames>()?.is_some() {}
+        Ok(self)
+    }
+
+    /// Long numbers come here too: to keep all their digits they are passed on as an object of one name.
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        let mut names = std::collections::HashSet::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if !names.insert(name) {
+                return Err(serde::de::Error::custom(SAME_NAME));
+            }
+            fields.next_value::<DistinctNames>()?;
+        }
+        Ok(self)
+    }
 }
 
 /// The bits of a party's input.

@@ -202,6 +202,9 @@ proptest! {
             _ => OLD.into(),
         }.into_bytes();
         for (at, value, how) in edits {
+            if bytes.is_empty() {
+                break;
+            }
             let at = at.index(bytes.len());
             match how {
                 0 => bytes[at] = value,

@@ -102,6 +102,8 @@ fn messages_name_the_place_and_what_is_expected() {
         (&Type::Uint(100), "-1", "v (uint100): a negative number"),
         (&Type::Int(100), "0x1ffffffffffffffffffffffffff", "expected -2^99 to 2^99 - 1"),
         (&byte, "{\"secret", "not JSON"),
+        (&pair, r#"{"x": 1, "y": [1, 2], "x": 3}"#, "gives one name twice (line 1, column"),
+        (&pair, r#"[[{"x": -1.5e3, "x": 3}]]"#, "gives one name twice"),
     ] {
         let message = bits(ty, text).unwrap_err();
         assert!(message.contains(expected), "{text}: {message:?} should say {expected:?}");
