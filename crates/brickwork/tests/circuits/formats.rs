@@ -1,5 +1,7 @@
 //! Files of other projects.
 
+use std::io::Write;
+
 use brickwork::circuit::formats::{self, Kind, bristol, duplo};
 use brickwork::circuit::{Gate, Party, Program, Recipient, library, value};
 use proptest::prelude::*;
@@ -15,7 +17,9 @@ fn shared(path: &str) -> Option<Program> {
     match std::fs::read(&file) {
         Ok(bytes) => Some(formats::load(&bytes, file.file_name().unwrap().to_str().unwrap()).unwrap()),
         Err(e) => {
-            println!("SKIPPED: {}: {e}; set BRICKWORK_SHARED to the folder that holds circuits/", file.display());
+            // Not by a macro, whose output a passing test does not show.
+            let hint = "set BRICKWORK_SHARED to the folder that holds circuits/";
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {}: {e}; {hint}", file.display());
             None
         }
     }
