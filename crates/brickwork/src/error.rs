@@ -38,6 +38,9 @@ pub enum Cheat {
     /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
     #[error("base OT: the identity instead of a point")]
     BaseOtIdentity,
+    /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
+    #[error("OT extension: inconsistent choices")]
+    OtExtension,
     /// Commitments (FJNT16): something that was sent as a commitment is none.
     #[error("commitments: a correction leaves the code")]
     Commitment,

@@ -6,3 +6,4 @@ use crate::wire::Tag;
 
 /// Base OT, both directions: the sender's point and the receiver's points.
 pub const BASE_OT: Tag = Tag(16);
+pub mod extension;

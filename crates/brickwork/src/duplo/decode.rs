@@ -1,0 +1,186 @@
+//! Decode: each party learns its own outputs, and the garbler makes sure that they are the ones that were computed.
+//!
+//! ```text
+//!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
+//! ```
+//!
+//! The paper's E sends the labels themselves. The garbler knows both labels of each wire, so a colour says which one it
+//! is, and one hash shows that E holds all of them: as hard to forge as the labels and 1 bit instead of 128 a wire. If G
+//! believed the colours alone, E would choose G's output.
+//!
+//! # Recovery (section 5.2)
+//!
+//! If a bucket yielded two valid labels, their sum is Δ_ka, all other offsets follow from the links, and the garbler's
+//! inputs from its self-authenticating labels. The evaluator then computes f in the clear and sends labels for exactly
+//! those outputs. It always goes through all of this, with a random offset where there is nothing to recover, before it
+//! sends anything; the garbler sees the same bytes in the same order either way.
+
+use rayon::prelude::*;
+use subtle::ConstantTimeEq;
+
+use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
+use super::evaluate::Evaluated;
+use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
+use crate::bits;
+use crate::circuit::{OutputPort, Party, Program, Recipient};
+use crate::label::{Delta, Label};
+use crate::solder::CommittedWire;
+
+/// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
+fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(&blake3::derive_key("brickwork 2026-11 output labels", session));
+    labels.for_each(|label| {
+        hasher.update(&label.to_bytes());
+    });
+    *hasher.finalize().as_bytes()
+}
+
+/// Sorts bits that come as first the private, then the shared outputs into the order of the garbler's ports.
+fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
+    let (mut private, mut shared) = bits.split_at(private);
+    let mut take = |port: &OutputPort| {
+        let from = if port.to == Recipient::Garbler { &mut private } else { &mut shared };
+        let (mine, rest) = from.split_at(port.wires.len());
+        *from = rest;
+        mine.to_vec()
+    };
+    program.outputs().iter().filter(|o| o.to.includes(Party::Garbler)).flat_map(&mut take).collect()
+}
+
+pub(super) fn garbler(party: &mut Garbler, program: &Program, built: &GarblerBuilt) -> Result<Vec<bool>, Error> {
+    party.run.phase("decode")?;
+    let Garbler { run, delta_ka, session, .. } = party;
+    let GarblerBuilt { layout, stock, .. } = built;
+    let private = (0..layout.private_outputs.len()).map(|k| stock.gadget(layout.private_bucket(k)));
+    let shared = layout.shared_outputs.iter().map(|&wire| stock.home(layout.home(wire), *delta_ka));
+    let wires: Vec<CommittedWire> = private.chain(shared).collect();
+
+    let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;
+    let (colours, hash) = message.split_at(wires.len().div_ceil(8));
+    let colours = bits::unpack(colours, wires.len())?;
+    let expected = labels_hash(session, wires.iter().zip(&colours).map(|(wire, &colour)| wire.of_colour(colour)));
+    if !bool::from(expected.ct_eq(hash)) {
+        return Err(Cheat::ForgedOutput.into());
+    }
+    let outputs: Vec<bool> = wires.iter().zip(&colours).map(|(wire, colour)| wire.indicator() != *colour).collect();
+    Ok(by_port(program, layout.private_outputs.len(), &outputs))
+}
+
+/// The evaluator's outputs, and whether they had to be recovered.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    program: &Program,
+    built: &EvaluatorBuilt,
+    evaluated: &Evaluated,
+    input: &[bool],
+) -> Result<(Vec<bool>, bool), Error> {
+    party.run.phase("decode")?;
+    let recovered = evaluated.delta_ka.is_some();
+    let delta_ka = evaluated.delta_ka.unwrap_or(party.rng.delta());
+    let honest = honest_labels(built, evaluated);
+    let (restored, clear) = recover(program, built, evaluated, delta_ka, input);
+    let labels: Vec<Label> = if recovered { restored } else { honest };
+
+    let colours = bits::pack(labels.iter().map(|label| label.colour()));
+    let hash = labels_hash(&party.session, labels.iter().copied());
+    let mut message = [&colours[..], &hash].concat();
+    party.hooks.alter(Point::OutputLabels, &mut message);
+    party.run.channel.send(msg::OUTPUT_LABELS, &message)?;
+    party.run.channel.flush()?;
+
+    let decoded = built.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
+    let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
+    Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
+}
+
+fn link(built: &EvaluatorBuilt, home: Home) -> Label {
+    match home {
+        Home::Input(bucket) => built.stock.input.link(bucket * built.stock.input.size),
+        Home::Plain(_) => Label::ZERO,
+    }
+}
+
+/// The labels of the garbler's outputs, private ones first, as evaluation gave them.
+fn honest_labels(built: &EvaluatorBuilt, evaluated: &Evaluated) -> Vec<Label> {
+    let EvaluatorBuilt { layout, joints, stock, .. } = built;
+    let private = layout.private_outputs.iter().zip(&joints.outputs).enumerate().map(|(k, (&wire, soldering))| {
+        let gadget = stock.input.link(layout.private_bucket(k) * stock.input.size);
+        soldering.carry(evaluated.labels[wire as usize], link(built, layout.home(wire)) ^ gadget)
+    });
+    private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect()
+}
+
+/// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.
+fn recover(
+    program: &Program,
+    built: &EvaluatorBuilt,
+    evaluated: &Evaluated,
+    delta_ka: Delta,
+    input: &[bool],
+) -> (Vec<Label>, Vec<Vec<bool>>) {
+    let EvaluatorBuilt { layout, stock, .. } = built;
+    let theirs: Vec<bool> = (0..program.input_width(Party::Garbler))
+        .into_par_iter()
+        .map(|wire| recover_input_bit(built, wire, evaluated.labels[wire], delta_ka))
+        .collect();
+    let clear = program.simulate(&theirs, input);
+    let mut values = clear.iter().zip(program.outputs()).filter(|(_, o)| o.to == Recipient::Garbler).flat_map(|(bits, _)| bits);
+    let mut labels: Vec<Label> = (0..layout.private_outputs.len())
+        .map(|k| {
+            let bucket = layout.private_bucket(k);
+            let bit = u8::from(*values.next().expect("as many values as wires"));
+            let delta = offset(stock.input.link(bucket * stock.input.size), delta_ka);
+            recover_false_label(built, bucket, delta_ka) ^ delta.times(bit)
+        })
+        .collect();
+    // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
+    let mut indicators = evaluated.indicators.iter();
+    for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
+        for (&bit, &wire) in bits.iter().zip(&port.wires) {
+            let sigma = *indicators.next().expect("one for each of the evaluator's output wires");
+            if port.to == Recipient::Both {
+                let label = evaluated.labels[wire as usize];
+                let delta = offset(link(built, layout.home(wire)), delta_ka);
+                labels.push(label ^ delta.times(label.colour() ^ u8::from(bit) ^ sigma));
+            }
+        }
+    }
+    (labels, clear)
+}
+
+/// The offset of a gadget from its link; with a dummy Δ_ka it is a dummy too.
+fn offset(link: Label, delta_ka: Delta) -> Delta {
+    Delta::new((link ^ delta_ka).bits())
+}
+
+/// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
+fn recover_input_bit(built: &EvaluatorBuilt, bucket: usize, label: Label, delta_ka: Delta) -> bool {
+    let gadgets = &built.stock.input;
+    let mut ones = 0;
+    for (gadget, label) in gadgets.carried(bucket, label) {
+        let delta = offset(gadgets.link(gadget), delta_ka);
+        let false_label = gadgets.hasher.false_label(gadgets.indices[gadget] as u64, delta);
+        ones += usize::from(bool::from(label.ct_eq(&(false_label ^ delta))));
+    }
+    2 * ones > gadgets.size
+}
+
+/// The false label of a bucket's head: what a strict majority of its gadgets says.
+fn recover_false_label(built: &EvaluatorBuilt, bucket: usize, delta_ka: Delta) -> Label {
+    let gadgets = &built.stock.input;
+    let head = bucket * gadgets.size;
+    let votes: Vec<Label> = (0..gadgets.size)
+        .map(|i| {
+            let gadget = head + i;
+            let delta = offset(gadgets.link(gadget), delta_ka);
+            let label = gadgets.hasher.false_label(gadgets.indices[gadget] as u64, delta);
+            if i == 0 {
+                return label;
+            }
+            let soldering = gadgets.solderings[bucket * (gadgets.size - 1) + i - 1];
+            soldering.carry_back(label, gadgets.link(head) ^ gadgets.link(gadget))
+        })
+        .collect();
+    let support = |label: &Label| votes.iter().filter(|v| *v == label).count();
+    votes.iter().copied().max_by_key(support).unwrap_or_default()
+}

@@ -1,0 +1,231 @@
+//! Evaluate: both parties' inputs become labels, and the evaluator carries them through every slot.
+//!
+//! ```text
+//!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
+//!   garbler -> evaluator    a label for each of its own input bits; for each of E's an opening; the indicator bits of
+//!                           the outputs that E learns
+//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
+//! ```
+//!
+//! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
+//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it, and claims
+//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. A lie about e flips that bit's truth, so e and σ
+//! are bound. Its label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`. Everything E computes and checks here is a function of f, which is
+//! uniformly random, and of what G sent: whether E aborts does not depend on y (docs/security.md).
+//!
+//! E sends nothing after this until all slots are evaluated.
+
+use rayon::prelude::*;
+
+use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
+use super::prepare::EvaluatorStock;
+use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
+use crate::bits;
+use crate::circuit::{Party, Program};
+use crate::commit::Claims;
+use crate::garbling;
+use crate::label::{Delta, LABEL_BYTES, Label};
+
+/// Copies that one task evaluates side by side.
+const COPIES_A_TASK: usize = 16;
+
+/// The evaluator after evaluation: a valid label for every wire.
+pub(super) struct Evaluated {
+    /// Of each global wire the label at the head of its home.
+    pub labels: Vec<Label>,
+    /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
+    pub indicators: Vec<u8>,
+    /// Two valid labels of one wire came out of a bucket: what the garbler's cheating gave away.
+    pub delta_ka: Option<Delta>,
+}
+
+pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool]) -> Result<(), Error> {
+    party.run.phase("evaluate")?;
+    let Garbler { run, committer, hooks, delta_ka, ot, .. } = party;
+    let GarblerBuilt { layout, stock, ots } = built;
+    let (first, count) = layout.evaluator_inputs;
+    let masked = bits::unpack(&run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?;
+
+    let delta_ot = Delta::new(ot.values[0].bits());
+    let own = input.iter().enumerate().map(|(w, &bit)| stock.gadget(w).of_bit(u8::from(bit)));
+    let e = |k: usize| masked[k] ^ stock.home(Home::Plain(first + k), *delta_ka).indicator();
+    let theirs = (0..count).map(|k| stock.home(Home::Plain(first + k), *delta_ka).base() ^ ots.values[k] ^ delta_ot.times(e(k)));
+    let mut labels: Vec<Label> = own.chain(theirs).collect();
+    hooks.alter(Point::InputLabels, &mut labels);
+    let outputs: Vec<_> = layout.evaluator_outputs.iter().map(|&w| stock.home(layout.home(w), *delta_ka)).collect();
+    let mut indicators = bits::pack(outputs.iter().map(|wire| wire.indicator()));
+    hooks.alter(Point::Indicators, &mut indicators);
+    run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
+
+    let (homes, first_wire) = (stock.homes(layout), layout.first_evaluator_input());
+    let mut claims = Claims::new();
+    claims.known(count, |k, sum| {
+        homes.add(first_wire + k as u32, sum);
+        ots.shares.add(k, sum);
+        ot.shares.add_if(e(k), 0, sum);
+        Label::ZERO
+    });
+    claims.bits(outputs.len(), |k, sum| {
+        homes.add(layout.evaluator_outputs[k], sum);
+        outputs[k].value
+    });
+    committer.prove(&mut run.channel, &[], &claims)
+}
+
+pub(super) fn evaluator(party: &mut Evaluator, program: &Program, built: &EvaluatorBuilt, input: &[bool]) -> Result<Evaluated, Error> {
+    party.run.phase("evaluate")?;
+    let Evaluator { run, holder, hooks, ot, link_ot, .. } = party;
+    let EvaluatorBuilt { layout, stock, ots, ot_choices, ot_labels, .. } = built;
+    let count = layout.evaluator_inputs.1;
+    let own = program.input_width(Party::Garbler);
+    let masked: Vec<u8> = input.iter().zip(ot_choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
+    let mut message = bits::pack(masked.iter().copied());
+    hooks.alter(Point::MaskedInput, &mut message);
+    run.channel.send(msg::MASKED_INPUT, &message)?;
+
+    let outputs = &layout.evaluator_outputs;
+    let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
+    let (labels, indicators) = message.split_at((own + count) * LABEL_BYTES);
+    let indicators = bits::unpack(indicators, outputs.len())?;
+    let mut labels: Vec<Label> = labels.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
+
+    let sent = labels[own..].to_vec();
+    let e = |k: usize| sent[k].colour() ^ ot_labels[k].colour() ^ ot_choices[k];
+    for k in 0..count {
+        let sigma = e(k) ^ masked[k];
+        labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
+    }
+    let (homes, first_wire) = (stock.homes(layout), layout.first_evaluator_input());
+    let mut claims = Claims::new();
+    claims.known(count, |k, sum| {
+        homes.add(first_wire + k as u32, sum);
+        ots.add(k, sum);
+        ot.add_if(e(k), 0, sum);
+        sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
+    });
+    claims.bits(outputs.len(), |k, sum| {
+        homes.add(outputs[k], sum);
+        Label::ZERO.with_colour(indicators[k])
+    });
+    holder.verify(&mut run.channel, &[], &claims)?;
+    drop(claims);
+
+    // InputG and InputE: the authenticators must accept the labels.
+    for (wire, &label) in labels.iter().enumerate() {
+        let accepted = match layout.home(wire as u32) {
+            Home::Input(bucket) => stock.input.accept(bucket, label),
+            Home::Plain(bucket) => stock.plain.accept(bucket, label),
+        };
+        if !accepted {
+            return Err(Cheat::InputLabel.into());
+        }
+    }
+    let delta_ka = evaluate_slots(program, built, &mut labels)?;
+    Ok(Evaluated { labels, indicators, delta_ka })
+}
+
+/// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of evaluation.
+fn groups(program: &Program, built: &EvaluatorBuilt) -> Vec<(usize, Vec<u32>)> {
+    let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+    let mut level_of_wire: Vec<u32> = vec![0; inputs];
+    let mut groups = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
+    for (index, slot) in program.slots().enumerate() {
+        let level = slot.inputs.iter().map(|&w| level_of_wire[w as usize]).max().unwrap_or(0);
+        let (batch, _) = built.layout.places[index];
+        level_of_wire.resize(level_of_wire.len() + built.stock.batches[batch as usize].shape.outputs, level + 1);
+        groups.entry((level, batch)).or_default().push(index as u32);
+    }
+    groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
+}
+
+/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up.
+fn evaluate_slots(program: &Program, built: &EvaluatorBuilt, labels: &mut Vec<Label>) -> Result<Option<Delta>, Error> {
+    let mut delta_ka = None;
+    labels.resize(program.wires(), Label::ZERO);
+    for (batch, slots) in groups(program, built) {
+        let candidates = evaluate_copies(program, built, batch, &slots, labels)?;
+        let (size, outputs) = (built.stock.batches[batch].shape.batch.size, built.stock.batches[batch].shape.outputs);
+        let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
+        let accepted: Vec<(Label, Option<Delta>)> = (0..slots.len() * outputs)
+            .into_par_iter()
+            .map(|k| {
+                let (slot, wire) = (k / outputs, k % outputs);
+                let Home::Plain(bucket) = built.layout.home((first_output(slot) + wire) as u32) else { unreachable!("outputs of slots") };
+                one_or_two(&built.stock, bucket, (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]))
+            })
+            .collect::<Result<_, Cheat>>()?;
+        for (k, (label, delta)) in accepted.into_iter().enumerate() {
+            labels[first_output(k / outputs) + k % outputs] = label;
+            delta_ka = delta_ka.or(delta);
+        }
+    }
+    Ok(delta_ka)
+}
+
+/// EvKAs: of the labels that the copies of a bucket produced for one wire, the one that is valid; and their offset if
+/// there are two.
+fn one_or_two(stock: &EvaluatorStock, bucket: usize, candidates: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
+    let mut seen: Vec<Label> = Vec::with_capacity(2);
+    let mut valid: Vec<Label> = Vec::with_capacity(2);
+    for label in candidates {
+        if !seen.contains(&label) {
+            seen.push(label);
+            if stock.plain.accept(bucket, label) {
+                valid.push(label);
+            }
+        }
+    }
+    match valid[..] {
+        [] => Err(Cheat::NoValidLabel),
+        [label] => Ok((label, None)),
+        // Labels of one colour that differ: a collision of the hash, which nobody finds.
+        [a, b] => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
+        _ => Err(Cheat::ThirdLabel),
+    }
+}
+
+/// Evaluates every copy of these slots' buckets; returns, `[slot][copy][output wire]`, the labels that they become on the
+/// head of the wire's authenticators.
+fn evaluate_copies(program: &Program, built: &EvaluatorBuilt, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Vec<Label>, Error> {
+    let EvaluatorBuilt { layout, stock, joints, .. } = built;
+    let b = &stock.batches[batch];
+    let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
+    let link_of = |home: Home| match home {
+        Home::Input(bucket) => stock.input.link(bucket * stock.input.size),
+        Home::Plain(_) => Label::ZERO,
+    };
+    let mut results = vec![Label::ZERO; slots.len() * size * outputs];
+    results.par_chunks_mut(COPIES_A_TASK * outputs).enumerate().try_for_each(|(task, results)| {
+        let here = results.len() / outputs;
+        let chosen = |lane: usize| {
+            let place = task * COPIES_A_TASK + lane;
+            layout.places[slots[place / size] as usize].1 as usize * size + place % size
+        };
+        let mut active = Vec::with_capacity(here * inputs);
+        for lane in 0..here {
+            let copy = chosen(lane);
+            let (bucket, place) = (copy / size, copy % size);
+            let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
+            for (wire, &from) in program.slot(slot as usize).inputs.iter().enumerate() {
+                let soldering = joints.inputs[batch][bucket * inputs + wire];
+                let mut label = soldering.carry(labels[from as usize], link_of(layout.home(from)) ^ b.links[head]);
+                if place > 0 {
+                    let soldering = b.solderings[(bucket * (size - 1) + place - 1) * inputs + wire];
+                    label = soldering.carry(label, b.links[head] ^ b.links[copy]);
+                }
+                active.push(label);
+            }
+        }
+        let copies: Vec<u32> = (0..here).map(|lane| b.copies[chosen(lane)] as u32).collect();
+        let tables: Vec<&[u8]> = (0..here).map(|lane| &b.tables[chosen(lane) * b.shape.table_bytes..][..b.shape.table_bytes]).collect();
+        garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut &tables[..], results)?;
+        for (lane, results) in results.chunks_mut(outputs).enumerate() {
+            let copy = chosen(lane);
+            for (wire, label) in results.iter_mut().enumerate() {
+                *label = stock.output_solderings[batch][copy * outputs + wire].carry(*label, b.links[copy]);
+            }
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(results)
+}

@@ -1,0 +1,165 @@
+//! Where a cheater gets its hands in: tests and the adversary drive the real state machines and alter a party's state
+//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
+//! this exists.
+
+#[cfg(any(test, feature = "adversary"))]
+pub use cheating::{Hooks, StateHook, TableHook};
+#[cfg(not(any(test, feature = "adversary")))]
+pub(super) use honest::Hooks;
+
+/// A place where state can be altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels, `[copy]`.
+    GarbledOffsets(usize),
+    /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
+    CommittedOutputs(usize),
+    /// Garbler: the hashes of a component's tables. 32 bytes a copy.
+    TableHashes(usize),
+    /// Garbler: what is opened of a component's checked copies: offsets, then inputs. Labels.
+    Opened(usize),
+    /// Garbler: S_c of a component's chosen copies. Labels.
+    Links(usize),
+    /// Garbler: solderings within a component's buckets. Labels.
+    BucketSolderings(usize),
+    /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
+    InputGadgets,
+    /// Garbler: the hashes of the plain authenticators. 32 bytes a gadget.
+    PlainAuthenticators,
+    /// Garbler: the hashes of the self-authenticating gadgets. 32 bytes a gadget.
+    InputAuthenticators,
+    /// Garbler: what is opened of checked plain authenticators. Labels.
+    OpenedPlain,
+    /// Garbler: the offsets that are opened of checked input authenticators. Labels.
+    OpenedInput,
+    /// Garbler: solderings within the buckets of plain authenticators. Labels.
+    PlainSolderings,
+    /// Garbler: solderings within the buckets of input authenticators. Labels.
+    InputSolderings,
+    /// Garbler: solderings of a batch's outputs to their authenticators. Labels, `[copy][wire]`.
+    OutputSolderings(usize),
+    /// Garbler: solderings of a batch's head inputs to where they come from. Labels, `[slot][wire]`.
+    Joints(usize),
+    /// Garbler: solderings of its private outputs to their gadgets. Labels.
+    PrivateJoints,
+    /// Garbler: its OT labels, before they are committed to. Labels.
+    OtLabels,
+    /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
+    InputLabels,
+    /// Garbler: indicator bits of the evaluator's outputs. Bits, packed.
+    Indicators,
+    /// Evaluator: what it shows of the binding OTs: labels, then bits as bytes.
+    OtBinding,
+    /// Evaluator: its masked input. Bits, packed.
+    MaskedInput,
+    /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
+    OutputLabels,
+}
+
+#[cfg(not(any(test, feature = "adversary")))]
+mod honest {
+    use super::Point;
+
+    use crate::duplo::Parameters;
+
+    /// Nothing to hook.
+    pub struct Hooks;
+
+    impl Hooks {
+        pub fn none() -> Self {
+            Hooks
+        }
+
+        #[inline(always)]
+        pub fn parameters(&self) -> Option<&Parameters> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+
+        #[inline(always)]
+        pub fn tables<S>(&self, _: usize, _: &[u32], sink: S) -> S {
+            sink
+        }
+    }
+}
+
+#[cfg(any(test, feature = "adversary"))]
+mod cheating {
+    use std::ops::{Deref, DerefMut};
+
+    use super::Point;
+    use crate::Error;
+    use crate::duplo::Parameters;
+    use crate::garbling::TableSink;
+
+    /// Alters the bytes of a party's state at a point.
+    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
+
+    /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes, the bytes.
+    pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
+
+    /// What a cheater does.
+    #[derive(Default)]
+    pub struct Hooks {
+        /// Alters the bytes of a party's state.
+        pub alter: Option<StateHook>,
+        /// Alters tables, before they are hashed and when they are sent.
+        pub tables: Option<TableHook>,
+        /// Parameters instead of the safe ones, so that cheating succeeds often enough to be counted.
+        pub parameters: Option<Parameters>,
+    }
+
+    impl Hooks {
+        pub(in crate::duplo) fn none() -> Self {
+            Hooks::default()
+        }
+
+        pub(in crate::duplo) fn parameters(&self) -> Option<&Parameters> {
+            self.parameters.as_ref()
+        }
+
+        pub(in crate::duplo) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
+            if let Some(alter) = &mut self.alter {
+                alter(point, bytemuck::cast_slice_mut(data));
+            }
+        }
+
+        pub(in crate::duplo) fn tables<S>(&self, component: usize, copies: &[u32], sink: S) -> Altered<'_, S> {
+            Altered { hook: self.tables.as_ref(), component, copies: copies.to_vec(), offsets: vec![0; copies.len()], sink }
+        }
+    }
+
+    /// A sink that gets altered tables.
+    pub struct Altered<'a, S> {
+        hook: Option<&'a TableHook>,
+        component: usize,
+        copies: Vec<u32>,
+        offsets: Vec<usize>,
+        sink: S,
+    }
+
+    impl<S> Deref for Altered<'_, S> {
+        type Target = S;
+        fn deref(&self) -> &S {
+            &self.sink
+        }
+    }
+
+    impl<S> DerefMut for Altered<'_, S> {
+        fn deref_mut(&mut self) -> &mut S {
+            &mut self.sink
+        }
+    }
+
+    impl<S: TableSink> TableSink for Altered<'_, S> {
+        fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
+            let Some(hook) = self.hook else { return self.sink.tables(copy, bytes) };
+            let mut altered = bytes.to_vec();
+            hook(self.component, self.copies[copy] as usize, self.offsets[copy], &mut altered);
+            self.offsets[copy] += bytes.len();
+            self.sink.tables(copy, &altered)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Setup: base OTs in both directions, and commitments to the two offsets that last for the session.
+//!
+//! ```text
+//!   both ways               base OTs: the code's seeds by E's watch bits, the extension's by the bits of G's Δ_ot
+//!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
+//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
+//! ```
+//!
+//! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
+//! `lsb(Δ_ot)` would not be bound.
+
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Job, Parameters, msg};
+use crate::circuit::Party;
+use crate::commit::code::Code;
+use crate::commit::split::{Receiver, Sender};
+use crate::commit::{Claims, Lsb, Shares};
+use crate::label::{Delta, Label};
+use crate::ot::{base, extension};
+use crate::random::Rng;
+use crate::session::{Run, handshake};
+
+/// Claim: the commitments to Δ_ot and Δ_ka add up to S_ot.
+fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label) -> Claims<'a> {
+    let mut claims = Claims::new();
+    claims.known(1, move |_, sum| {
+        ka.add(0, sum);
+        ot.add(0, sum);
+        link
+    });
+    claims
+}
+
+fn code(security: u32) -> Result<&'static Code, Error> {
+    Code::for_security(security).ok_or_else(|| Error::Usage(format!("--security {security} is not offered; choose 40, 64 or 80")))
+}
+
+pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, hooks: Hooks) -> Result<Garbler<'o>, Error> {
+    let code = code(job.security)?;
+    let session = handshake(&mut run.channel, Party::Garbler, job, parameters)?;
+    run.phase("setup")?;
+    let mut rng = Rng::new("brickwork garbler")?;
+    let delta_ot = rng.delta();
+    let choices: Vec<u8> = (0..128).map(|i| (delta_ot.bits() >> i) as u8 & 1).collect();
+    let keys = base::garbler(&mut run.channel, &session, code.length(), &choices, job.threads)?;
+    let mut committer = Sender::new(code, &keys.sent);
+    let ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
+    let ot = committer.commit(&mut run.channel, &[delta_ot.label()])?;
+    let link = ka.values[0] ^ ot.values[0];
+    run.channel.send(msg::LINK_OT, &link.to_bytes())?;
+    committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link))?;
+    let delta_ka = Delta::checked(ka.values[0].bits()).expect("the scheme sets the lowest bit");
+    let cot = extension::Sender::new(delta_ot, &keys.received)?;
+    Ok(Garbler { run, session, committer, rng, hooks, cot, delta_ka, ka, ot })
+}
+
+pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, hooks: Hooks) -> Result<Evaluator<'o>, Error> {
+    let code = code(job.security)?;
+    let session = handshake(&mut run.channel, Party::Evaluator, job, parameters)?;
+    run.phase("setup")?;
+    let mut rng = Rng::new("brickwork evaluator")?;
+    let mut watch_bits = zeroize::Zeroizing::new(vec![0u8; code.length()]);
+    rng.fill(&mut watch_bits);
+    watch_bits.iter_mut().for_each(|b| *b &= 1);
+    let keys = base::evaluator(&mut run.channel, &session, 128, &watch_bits, job.threads)?;
+    let mut holder = Receiver::new(code, &keys.received, &watch_bits)?;
+    let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
+    let ot = holder.receive(&mut run.channel, 1)?;
+    let link_ot = run.label(msg::LINK_OT)?;
+    if link_ot.colour() != 0 {
+        return Err(Cheat::LinkColour.into());
+    }
+    let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot))?;
+    let (ka, ot) = (ka.accept(&proof), ot.accept(&proof));
+    let cot = extension::Receiver::new(&keys.sent)?;
+    Ok(Evaluator { run, session, holder, rng, hooks, cot, ka, ot, link_ot })
+}

@@ -1,0 +1,239 @@
+//! What the two parties agree on before they start, and what a run reports: shared by all protocols.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::circuit::{Party, Program};
+use crate::duplo::Parameters;
+use crate::random::Rng;
+use crate::wire::{Channel, Tag};
+
+/// Version of everything that two parties must have in common to understand each other.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
+#[derive(Clone)]
+pub struct Job {
+    /// What is computed.
+    pub program: Arc<Program>,
+    /// Statistical security s in bits: 40, 64 or 80.
+    pub security: u32,
+    /// Threads that this party uses, at least 1. Not part of the agreement.
+    pub threads: usize,
+    /// The public keys of the garbler and the evaluator, as the transport authenticated them.
+    pub identities: [[u8; 32]; 2],
+}
+
+/// Is told how far a run is.
+pub trait Observer: Send {
+    /// A phase begins.
+    fn phase(&mut self, name: &'static str);
+    /// `done` of `total` bytes of the running phase have passed; `total` is 0 where it is not known.
+    fn progress(&mut self, done: u64, total: u64);
+}
+
+/// An observer that looks away.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn phase(&mut self, _: &'static str) {}
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// What one phase took.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseReport {
+    /// setup, preprocess, prepare, build, evaluate or decode.
+    pub name: &'static str,
+    /// Wall time at this party.
+    pub seconds: f64,
+    /// Bytes that the garbler sent: payload and framing.
+    pub garbler_sent_bytes: u64,
+    /// Bytes that the evaluator sent.
+    pub evaluator_sent_bytes: u64,
+}
+
+/// A party's result.
+#[derive(Debug)]
+pub struct Report {
+    /// The bits of the outputs that this party learns, port after port.
+    pub outputs: Vec<bool>,
+    /// What each phase took.
+    pub phases: Vec<PhaseReport>,
+    /// What was promised.
+    pub security: SecurityReport,
+    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
+    pub recovered: bool,
+}
+
+/// The promise of a run and the parameters that it follows from.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecurityReport {
+    /// `malicious`, with abort.
+    pub model: &'static str,
+    /// s: what was asked for.
+    pub statistical_bits: u32,
+    /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the session together.
+    pub bound_log2: f64,
+    /// kappa minus what its uses in this session lose.
+    pub computational_bits: f64,
+    /// The commitment scheme.
+    pub commitments: &'static str,
+    /// Its code: length, dimension, distance.
+    pub code: [usize; 3],
+    /// Cut-and-choose of each component.
+    pub components: Vec<BatchReport>,
+    /// Cut-and-choose of the key authenticators.
+    pub key_authenticators: BatchReport,
+    /// Cut-and-choose of the self-authenticating ones.
+    pub input_authenticators: BatchReport,
+}
+
+/// Cut-and-choose of one kind of item.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchReport {
+    /// What it is.
+    pub name: String,
+    /// Buckets: slots or wires.
+    pub slots: usize,
+    /// B: items in a bucket.
+    pub bucket_size: usize,
+    /// L: items made.
+    pub copies: usize,
+    /// c: items opened and checked.
+    pub opened: usize,
+}
+
+/// A connection with a stopwatch.
+pub(crate) struct Run<'o> {
+    pub channel: Channel,
+    pub role: Party,
+    observer: &'o mut dyn Observer,
+    phases: Vec<PhaseReport>,
+    started: Instant,
+    bytes: [u64; 2],
+}
+
+impl<'o> Run<'o> {
+    pub fn new(channel: Channel, role: Party, observer: &'o mut dyn Observer) -> Self {
+        let bytes = [channel.sent_bytes(), channel.received_bytes()];
+        Run { channel, role, observer, phases: Vec::new(), started: Instant::now(), bytes }
+    }
+
+    /// Ends the running phase, if there is one, and begins the next.
+    pub fn phase(&mut self, name: &'static str) -> Result<(), Error> {
+        self.end_phase()?;
+        self.observer.phase(name);
+        self.phases.push(PhaseReport { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0 });
+        Ok(())
+    }
+
+    fn end_phase(&mut self) -> Result<(), Error> {
+        self.channel.flush()?;
+        let now = [self.channel.sent_bytes(), self.channel.received_bytes()];
+        let [sent, received] = [now[0] - self.bytes[0], now[1] - self.bytes[1]];
+        if let Some(phase) = self.phases.last_mut() {
+            phase.seconds = self.started.elapsed().as_secs_f64();
+            (phase.garbler_sent_bytes, phase.evaluator_sent_bytes) = match self.role {
+                Party::Garbler => (sent, received),
+                Party::Evaluator => (received, sent),
+            };
+            self.bytes = now;
+        }
+        self.started = Instant::now();
+        Ok(())
+    }
+
+    pub fn progress(&mut self, done: u64, total: u64) {
+        self.observer.progress(done, total);
+    }
+
+    pub fn finish(mut self) -> Result<Vec<PhaseReport>, Error> {
+        self.end_phase()?;
+        Ok(self.phases)
+    }
+}
+
+/// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
+pub type SessionId = [u8; 32];
+
+/// The messages of the handshake.
+pub mod msg {
+    use crate::wire::Tag;
+
+    /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it at once.
+    pub const HELLO: Tag = Tag(1);
+}
+
+const _: Tag = msg::HELLO;
+
+/// Fixed layout, 4 + 4 + 4 + 1 + 3 + 32 * 4 bytes.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Hello {
+    magic: [u8; 4],
+    version: [u8; 4],
+    security: [u8; 4],
+    role: u8,
+    zero: [u8; 3],
+    program: [u8; 32],
+    parameters: [u8; 32],
+    identities: [u8; 32],
+    nonce: [u8; 32],
+}
+
+/// Compares what both parties bring and derives the session's identifier. Nothing is negotiated: all that may differ is
+/// refused, so that nothing can be negotiated down.
+///
+/// # Errors
+/// [`Error::Mismatch`] that names what differs.
+pub(crate) fn handshake(channel: &mut Channel, role: Party, job: &Job, parameters: &Parameters) -> Result<SessionId, Error> {
+    let mut nonce = [0; 32];
+    Rng::new("brickwork session nonce")?.fill(&mut nonce);
+    let mine = Hello {
+        magic: *b"BRWK",
+        version: PROTOCOL_VERSION.to_le_bytes(),
+        security: job.security.to_le_bytes(),
+        role: role as u8,
+        zero: [0; 3],
+        program: job.program.digest(),
+        parameters: parameters.digest(),
+        identities: *blake3::hash(&job.identities.concat()).as_bytes(),
+        nonce,
+    };
+    channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
+    let mut theirs = mine;
+    channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
+    let differs = [
+        (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
+        (
+            theirs.version != mine.version,
+            format!(
+                "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same release on both sides",
+                u32::from_le_bytes(theirs.version)
+            ),
+        ),
+        (theirs.role == mine.role, format!("both parties are {role:?}; one must be the garbler and one the evaluator")),
+        (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
+        (
+            theirs.security != mine.security,
+            format!("--security is {} here and {} at the peer", job.security, u32::from_le_bytes(theirs.security)),
+        ),
+        (
+            theirs.program != mine.program,
+            "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
+        ),
+        (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
+        (theirs.parameters != mine.parameters, "the peer's cut-and-choose parameters are others".to_string()),
+    ];
+    if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
+        return Err(Error::Mismatch(why));
+    }
+    let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
+    hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
+    Ok(*hasher.finalize().as_bytes())
+}

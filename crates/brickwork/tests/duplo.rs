@@ -1,0 +1,109 @@
+//! Honest runs of the protocol against plaintext simulation.
+
+use std::sync::Arc;
+
+use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::duplo;
+use brickwork::random::Rng;
+use brickwork::session::{Job, Report, Unobserved};
+use brickwork::wire::memory_pair;
+
+fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
+    Job { program: program.clone(), security, threads, identities: [[1; 32], [2; 32]] }
+}
+
+fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[bool]) -> (Report, Report) {
+    let (left, right) = memory_pair();
+    let job = job(program, security, threads);
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, x, &mut Unobserved));
+        let evaluator = duplo::evaluator(right, &job, y, &mut Unobserved);
+        let garbler = garbler.join().unwrap();
+        match (garbler, evaluator) {
+            (Ok(garbler), Ok(evaluator)) => (garbler, evaluator),
+            (garbler, evaluator) => panic!("garbler: {:?}, evaluator: {:?}", garbler.err(), evaluator.err()),
+        }
+    })
+}
+
+fn check(program: &Arc<Program>, security: u32, threads: usize, rng: &mut Rng) {
+    let mut bits = |n: usize| (0..n).map(|_| rng.below(2) == 1).collect::<Vec<bool>>();
+    let (x, y) = (bits(program.input_width(Party::Garbler)), bits(program.input_width(Party::Evaluator)));
+    let expected = program.simulate(&x, &y);
+    let (garbler, evaluator) = run(program, security, threads, &x, &y);
+    assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &expected));
+    assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
+    assert!(!evaluator.recovered);
+    for (g, e) in garbler.phases.iter().zip(&evaluator.phases) {
+        assert_eq!((g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes), (e.name, e.garbler_sent_bytes, e.evaluator_sent_bytes));
+    }
+}
+
+fn random_component(name: &str, inputs: u32, outputs: u32, gates: usize, rng: &mut Rng) -> Component {
+    let mut builder = Builder::new(inputs);
+    let mut bits = builder.all_inputs();
+    for _ in 0..gates {
+        let mut pick = || {
+            let bit = bits[rng.below(bits.len() as u64) as usize];
+            if rng.below(4) == 0 { !bit } else { bit }
+        };
+        let (a, b) = (pick(), pick());
+        let out = if rng.below(2) == 0 { builder.and(a, b) } else { builder.xor(a, b) };
+        bits.push(out);
+    }
+    let outs: Vec<Bit> =
+        (0..outputs).map(|_| bits[bits.len() - 1 - rng.below(bits.len().min(3 * outputs as usize) as u64) as usize]).collect();
+    Component {
+        name: name.into(),
+        inputs: vec![Port::new("in", Type::Uint(inputs))],
+        outputs: vec![Port::new("out", Type::Uint(outputs))],
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
+/// Random components in random slots, outputs for everybody, some inputs passed through.
+fn random_program(rng: &mut Rng) -> Arc<Program> {
+    let (a, b) = (rng.below(6) as u32, rng.below(6) as u32);
+    let (a, b) = if a + b == 0 { (1, 0) } else { (a, b) };
+    let ports = |name: &str, width: u32| if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() };
+    let mut program = ProgramBuilder::new("random", ports("x", a), ports("y", b)).unwrap();
+    let kinds: Vec<_> = (0..1 + rng.below(3))
+        .map(|i| {
+            let (inputs, outputs, gates) = (1 + rng.below(5) as u32, 1 + rng.below(4) as u32, 1 + rng.below(40) as usize);
+            (program.component(random_component(&format!("c{i}"), inputs, outputs, gates, rng)).unwrap(), inputs)
+        })
+        .collect();
+    let mut wires = a + b;
+    for _ in 0..1 + rng.below(6) {
+        let (kind, inputs) = kinds[rng.below(kinds.len() as u64) as usize];
+        let from: Vec<u32> = (0..inputs).map(|_| rng.below(wires as u64) as u32).collect();
+        program.slot(kind, &from).unwrap();
+        wires = program.wires();
+    }
+    for (i, to) in [Recipient::Both, Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate() {
+        let width = rng.below(4) as u32 + u32::from(i == 0);
+        if width == 0 {
+            continue;
+        }
+        let from = (0..width).map(|_| rng.below(wires as u64) as u32).collect();
+        program.output(Port::new(format!("o{i}"), Type::Uint(width)), to, from).unwrap();
+    }
+    Arc::new(program.finish().unwrap())
+}
+
+#[test]
+fn random_programs_give_what_simulation_gives() {
+    let mut rng = Rng::new("test programs").unwrap();
+    for round in 0..12 {
+        let program = random_program(&mut rng);
+        check(&program, 40, 1 + round % 3, &mut rng);
+    }
+}
+
+#[test]
+fn higher_levels_of_security() {
+    let mut rng = Rng::new("test programs").unwrap();
+    for security in [64, 80] {
+        check(&random_program(&mut rng), security, 2, &mut rng);
+    }
+}
