@@ -1,0 +1,181 @@
+//! Quotients and remainders.
+
+use super::{absolute, add, constant, extend, known, mask, negate_if, sub, sub_borrow, trimmed};
+use crate::graph::{Bit, Graph};
+
+/// What is wanted of a division.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The quotient.
+    Quotient,
+    /// The remainder.
+    Remainder,
+}
+
+/// `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is applied, the remainder
+/// the dividend; signed quotients are cut towards zero.
+pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
+    let want = if remainder { Want::Remainder } else { Want::Quotient };
+    with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
+}
+
+/// `a // b` or `a %% b`: the quotient must fit the width of `b`, which is half of that of `a`.
+pub fn wide_divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
+    let want = if remainder { Want::Remainder } else { Want::Quotient };
+    with_signs(g, a, b, signed, want, |g, a, b| {
+        let start = a[b.len()..].to_vec();
+        let divisor = b.to_vec();
+        let run = rows(g, &a[..b.len()], &divisor, start, want);
+        extend(&run, b.len())
+    })
+}
+
+fn with_signs(
+    g: &mut Graph,
+    a: &[Bit],
+    b: &[Bit],
+    signed: bool,
+    want: Want,
+    divide: impl FnOnce(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>,
+) -> Vec<Bit> {
+    // As with multiplications: refuse early what surely does not fit.
+    let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
+    if n > 1000 && !g.reserve((n - d.min(n)).saturating_mul(d)) {
+        return vec![Bit::ZERO; b.len()];
+    }
+    if !signed {
+        return divide(g, a, b);
+    }
+    let (sign_a, sign_b) = (a[a.len() - 1], b[b.len() - 1]);
+    let (abs_a, abs_b) = (absolute(g, a), absolute(g, b));
+    let result = divide(g, &abs_a, &abs_b);
+    let sign = if want == Want::Quotient { g.xor(sign_a, sign_b) } else { sign_a };
+    negate_if(g, sign, &result)
+}
+
+fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
+    let n = a.len();
+    if let Some(d) = known(b) {
+        return by_constant(g, a, d, want);
+    }
+    let result = rows(g, a, trimmed(b), Vec::new(), want);
+    extend(&result, n)
+}
+
+/// Long division of the bits of `a`, with `rest` (less than the divisor) before them. While the partial remainder is
+/// shorter than half of the divisor, a row subtracts and chooses; from then on a row adds or subtracts by the sign of the
+/// last one (non-restoring), which costs one AND for each bit of the divisor.
+fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> Vec<Bit> {
+    let length = d.len();
+    let mut quotient = vec![Bit::ZERO; a.len()];
+    // above[k]: some bit of the divisor from k on is set.
+    let mut above = vec![Bit::ZERO; length + 1];
+    for k in (0..length).rev() {
+        above[k] = g.or(d[k], above[k + 1]);
+    }
+    let mut next = a.len();
+    while next > 0 && rest.len() < length && (cheap(&rest, length) || length == 1) {
+        next -= 1;
+        rest.insert(0, a[next]);
+        let k = rest.len();
+        let difference = sub_borrow(g, &rest, &d[..k], true);
+        let fits = g.and(!difference[k], !above[k]);
+        quotient[next] = fits;
+        for i in 0..k {
+            rest[i] = g.mux(fits, difference[i], rest[i]);
+        }
+    }
+    if next == 0 {
+        return if want == Want::Quotient { quotient } else { rest };
+    }
+    // One more bit than the divisor for the sign.
+    let mut s = extend(&rest, length + 1);
+    let d = extend(d, length + 1);
+    for i in (0..next).rev() {
+        if g.full() {
+            break;
+        }
+        let negative = s[length];
+        s.pop();
+        s.insert(0, a[i]);
+        // Subtracting is adding the inverse and one.
+        let term: Vec<Bit> = d.iter().map(|&x| g.xor(x, !negative)).collect();
+        s = if negative == Bit::ZERO { sub(g, &s, &d) } else { add(g, &s, &term, !negative) };
+        quotient[i] = !s[length];
+    }
+    if want == Want::Quotient {
+        return quotient;
+    }
+    let back = mask(g, s[length], &d[..length]);
+    add(g, &s[..length], &back, Bit::ZERO)
+}
+
+/// Whether a row that chooses is cheaper than one that does not: it costs twice the length of the remainder. Known bits at
+/// the top of the dividend make it free.
+fn cheap(rest: &[Bit], length: usize) -> bool {
+    let unknown = rest.iter().filter(|b| b.known().is_none()).count();
+    2 * unknown + 4 < length
+}
+
+fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
+    let n = a.len();
+    if d == 0 {
+        return if want == Want::Quotient { vec![Bit::ONE; n] } else { a.to_vec() };
+    }
+    let zeros = d.trailing_zeros() as usize;
+    let bits = 128 - d.leading_zeros() as usize;
+    if bits > trimmed(a).len() {
+        return if want == Want::Quotient { vec![Bit::ZERO; n] } else { a.to_vec() };
+    }
+    // a = high 2^zeros + low, d = odd 2^zeros.
+    let odd = d >> zeros;
+    let high = trimmed(&a[zeros..]).to_vec();
+    let divisor: Vec<Bit> = (0..bits - zeros).map(|i| Bit::constant(odd >> i & 1 == 1)).collect();
+    let quotient = if odd == 1 {
+        Some(high.clone())
+    } else {
+        reciprocal(g, &high, odd, want)
+    };
+    let result = match (quotient, want) {
+        (Some(quotient), Want::Quotient) => quotient,
+        (Some(_), Want::Remainder) if odd == 1 => a[..zeros].to_vec(),
+        (Some(quotient), Want::Remainder) => {
+            // The remainder is shorter than the divisor, so the rest of the product does not matter.
+            let width = bits - zeros;
+            let product = constant::multiply(g, &quotient, odd, width);
+            let rest = sub(g, &extend(&high, width), &product);
+            a[..zeros].iter().copied().chain(rest).collect()
+        }
+        (None, Want::Quotient) => rows(g, &high, &divisor, Vec::new(), want),
+        (None, Want::Remainder) => a[..zeros].iter().copied().chain(rows(g, &high, &divisor, Vec::new(), want)).collect(),
+    };
+    extend(&result, n)
+}
+
+/// The quotient by an odd constant, as the upper bits of a product with its reciprocal (Granlund and Montgomery), if that
+/// is cheaper than a long division.
+fn reciprocal(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Option<Vec<Bit>> {
+    let n = a.len() as u32;
+    let length = 128 - d.leading_zeros();
+    if n > 62 || length > n {
+        return None;
+    }
+    // m = ceil(2^(n + s) / d) is exact enough as soon as m d - 2^(n + s) <= 2^s.
+    let candidates = (0..=length).filter_map(|s| {
+        let power = 1u128 << (n + s);
+        let m = power.div_ceil(d);
+        (m * d - power <= 1 << s).then_some((s, m))
+    });
+    let candidates: Vec<(u32, u128)> = candidates.collect();
+    let best = candidates.into_iter().map(|(s, m)| (g.planner.plan(m).cost(n), s, m)).min()?;
+    let (mut cost, s, m) = best;
+    if want == Want::Remainder {
+        cost += g.planner.plan(d).cost(length) + length;
+    }
+    let long = (n - length + 1) * length + if want == Want::Remainder { 2 * length } else { 0 };
+    if cost >= long {
+        return None;
+    }
+    let product = constant::multiply(g, a, m, 2 * n as usize + 1 + s as usize);
+    Some(product[(n + s) as usize..].iter().copied().take(n as usize).collect())
+}

@@ -1,0 +1,164 @@
+//! Circuits for the operators, on lists of bits, least significant first.
+
+mod constant;
+mod div;
+mod mul;
+#[cfg(test)]
+mod tests;
+
+pub use constant::Planner;
+pub use div::{divide, wide_divide};
+pub use mul::{multiply, wide_multiply};
+
+use crate::graph::{Bit, Graph};
+
+/// Exactly `width` bits: cut off, or zeros above.
+pub fn extend(bits: &[Bit], width: usize) -> Vec<Bit> {
+    let mut out = bits[..bits.len().min(width)].to_vec();
+    out.resize(width, Bit::ZERO);
+    out
+}
+
+/// The value, if all bits are known and it fits.
+pub fn known(bits: &[Bit]) -> Option<u128> {
+    let mut value = 0u128;
+    for (i, bit) in bits.iter().enumerate() {
+        if bit.known()? {
+            if i >= 128 {
+                return None;
+            }
+            value |= 1 << i;
+        }
+    }
+    Some(value)
+}
+
+/// Whether all bits are known.
+pub fn all_known(bits: &[Bit]) -> bool {
+    bits.iter().all(|b| b.known().is_some())
+}
+
+/// Without the zeros at the top.
+fn trimmed(bits: &[Bit]) -> &[Bit] {
+    let length = bits.iter().rposition(|b| *b != Bit::ZERO).map_or(0, |p| p + 1);
+    &bits[..length]
+}
+
+/// At least two of three.
+fn majority(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
+    for (x, y, z) in [(c, a, b), (b, a, c), (a, b, c)] {
+        match x.known() {
+            Some(false) => return g.and(y, z),
+            Some(true) => return g.or(y, z),
+            None if y == z => return y,
+            None if y == !z => return x,
+            None => {}
+        }
+    }
+    let (p, q) = (g.xor(a, b), g.xor(a, c));
+    let both = g.and(p, q);
+    g.xor(a, both)
+}
+
+/// Borrow of `a - b - c`: whether `b + c > a`.
+fn borrow(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
+    if [a, b, c].iter().any(|x| x.known().is_some()) || a == b || a == !b || a == c || a == !c || b == c || b == !c {
+        return majority(g, !a, b, c);
+    }
+    // The majority of !a, b and c, without an inversion.
+    let (p, q) = (g.xor(a, b), g.xor(b, c));
+    let both = g.and(p, q);
+    g.xor(c, both)
+}
+
+/// `a + b + carry`, of the width of `a`; `b` is as wide. One AND a bit, none for the last.
+pub fn add(g: &mut Graph, a: &[Bit], b: &[Bit], carry: Bit) -> Vec<Bit> {
+    add_carry(g, a, b, carry, false)
+}
+
+/// As [`add`]; with `out`, the carry follows as one more bit.
+fn add_carry(g: &mut Graph, a: &[Bit], b: &[Bit], mut carry: Bit, out: bool) -> Vec<Bit> {
+    let mut sum = Vec::with_capacity(a.len() + 1);
+    for (i, (&x, &y)) in a.iter().zip(b).enumerate() {
+        let half = g.xor(x, y);
+        sum.push(g.xor(half, carry));
+        if out || i + 1 < a.len() {
+            carry = majority(g, x, y, carry);
+        }
+    }
+    if out {
+        sum.push(carry);
+    }
+    sum
+}
+
+/// `a - b`, of their common width.
+pub fn sub(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
+    sub_borrow(g, a, b, false)
+}
+
+/// As [`sub`]; with `out`, the borrow follows as one more bit.
+fn sub_borrow(g: &mut Graph, a: &[Bit], b: &[Bit], out: bool) -> Vec<Bit> {
+    let mut difference = Vec::with_capacity(a.len() + 1);
+    let mut c = Bit::ZERO;
+    for (i, (&x, &y)) in a.iter().zip(b).enumerate() {
+        let half = g.xor(x, y);
+        difference.push(g.xor(half, c));
+        if out || i + 1 < a.len() {
+            c = borrow(g, x, y, c);
+        }
+    }
+    if out {
+        difference.push(c);
+    }
+    difference
+}
+
+/// `0 - a`.
+pub fn negate(g: &mut Graph, a: &[Bit]) -> Vec<Bit> {
+    sub(g, &vec![Bit::ZERO; a.len()], a)
+}
+
+/// `-a` if `condition`, else `a`: inverted and one added.
+fn negate_if(g: &mut Graph, condition: Bit, a: &[Bit]) -> Vec<Bit> {
+    let flipped: Vec<Bit> = a.iter().map(|&x| g.xor(x, condition)).collect();
+    add(g, &flipped, &vec![Bit::ZERO; a.len()], condition)
+}
+
+/// Whether `a < b`; both as wide. One AND a bit.
+pub fn less(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Bit {
+    let mut c = Bit::ZERO;
+    for i in 0..a.len() {
+        // A sign counts the other way round.
+        let (x, y) = if signed && i + 1 == a.len() { (b[i], a[i]) } else { (a[i], b[i]) };
+        c = borrow(g, x, y, c);
+    }
+    c
+}
+
+/// Whether all bits are one, as a tree.
+pub fn all(g: &mut Graph, mut bits: Vec<Bit>) -> Bit {
+    while bits.len() > 1 {
+        bits = bits.chunks(2).map(|pair| if let [a, b] = *pair { g.and(a, b) } else { pair[0] }).collect();
+    }
+    bits.first().copied().unwrap_or(Bit::ONE)
+}
+
+/// Whether `a == b`; both as wide.
+pub fn equal(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Bit {
+    let same: Vec<Bit> = a.iter().zip(b).map(|(&x, &y)| !g.xor(x, y)).collect();
+    if same.contains(&Bit::ZERO) {
+        return Bit::ZERO;
+    }
+    all(g, same)
+}
+
+/// `bits & condition`, each.
+fn mask(g: &mut Graph, condition: Bit, bits: &[Bit]) -> Vec<Bit> {
+    bits.iter().map(|&b| g.and(condition, b)).collect()
+}
+
+/// The value, sign dropped.
+fn absolute(g: &mut Graph, a: &[Bit]) -> Vec<Bit> {
+    negate_if(g, a[a.len() - 1], a)
+}

@@ -1,0 +1,367 @@
+//! Statements, and the variables that they see.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::ast::{self, Init, Stmt};
+use crate::check::Checker;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Ex, ExKind, Func, Part, Place, St};
+use crate::source::Span;
+use crate::types::{Compatible, Type};
+
+/// All variables of a function together may have this many bits.
+const MAX_FRAME: u64 = 1 << 27;
+
+pub(super) struct Body<'c, 's> {
+    pub(super) cx: &'c mut Checker<'s>,
+    pub(super) is_main: bool,
+    /// Type, declaration and, for parameters and inputs, no declaration, of each variable.
+    pub(super) vars: Vec<(Type, Option<Span>)>,
+    frame: u64,
+    /// What each name means now.
+    names: HashMap<Rc<str>, u32>,
+    /// Names of the open scopes, to be forgotten at their ends.
+    scopes: Vec<Vec<Rc<str>>>,
+    pub(super) calls: Vec<(usize, Span)>,
+    /// Where the outermost macro that is being checked was used.
+    pub(super) macro_use: Option<Span>,
+    /// Whether the expression that is being checked changes a variable inside of it.
+    pub(super) changes: bool,
+}
+
+/// Checks the body of function `number`. `predeclared` are the inputs and outputs, for `main`.
+pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, predeclared: &[(Rc<str>, Type)]) -> Func {
+    let signature = &cx.signatures[number];
+    let (name, span, ret) = (Rc::clone(&signature.name), signature.span, signature.ret.clone());
+    let params: Vec<_> = signature.params.clone();
+    let is_main = &*name == "main";
+    let mut body = Body {
+        cx,
+        is_main,
+        vars: Vec::new(),
+        frame: 0,
+        names: HashMap::new(),
+        scopes: vec![Vec::new()],
+        calls: Vec::new(),
+        macro_use: None,
+        changes: false,
+    };
+    for (name, ty, span) in &params {
+        body.add(name, ty.clone(), Some(*span), *span);
+    }
+    for (name, ty) in predeclared {
+        body.add(name, ty.clone(), None, span);
+    }
+    let empty = f.body.is_empty() && f.result.is_none();
+    let list = f.body.iter().filter_map(|s| body.stmt(s)).collect();
+    let mut result = None;
+    match (&ret, f.result) {
+        (Type::Void | Type::Broken, Some((None, _)) | None) => {}
+        (Type::Void, Some((Some(value), _))) => body.error(
+            Diagnostic::error("function::return", value.span, format!("`{name}` is `void` and cannot return a value")).also(span, "declared here"),
+        ),
+        (ret, Some((Some(value), _))) => {
+            let value = body.statement_expr(&value);
+            body.assignable(ret, &value, "function::return", "the returned value");
+            result = Some(value);
+        }
+        (_, Some((None, at))) => {
+            let wanted = body.cx.types.show(&ret);
+            body.error(Diagnostic::error("function::return", at, format!("`{name}` must return a value of type {wanted}")));
+        }
+        // An entirely empty body returns zeros.
+        (_, None) if empty => {}
+        (_, None) => body.error(
+            Diagnostic::error("function::return", span, format!("`{name}` does not return a value"))
+                .hint("the last statement of the function must be `return …;`"),
+        ),
+    }
+    let Body { vars, calls, cx, .. } = body;
+    let vars = vars.iter().map(|(ty, _)| cx.types.width(ty)).collect();
+    let params = params.into_iter().map(|(n, t, _)| (n, t)).collect();
+    Func { name, span, params, ret, vars, body: list, result, calls, requests: f.requests }
+}
+
+impl Body<'_, '_> {
+    /// Reports an error or warning; inside of a macro, where the macro is used.
+    pub(super) fn error(&mut self, mut diagnostic: Diagnostic) {
+        if let Some(at) = self.macro_use {
+            if diagnostic.span != at {
+                diagnostic = diagnostic.also(at, "used here");
+                let inner = std::mem::replace(&mut diagnostic.span, at);
+                diagnostic.related.pop();
+                diagnostic = diagnostic.also(inner, "in this `#define`");
+            }
+        }
+        self.cx.sink.push(diagnostic);
+    }
+
+    fn add(&mut self, name: &Rc<str>, ty: Type, declared: Option<Span>, at: Span) -> u32 {
+        self.frame += u64::from(self.cx.types.width(&ty));
+        if self.frame > MAX_FRAME {
+            self.error(Diagnostic::error("type::size", at, format!("the variables of this function have more than {MAX_FRAME} bits")));
+        }
+        let number = self.vars.len() as u32;
+        self.vars.push((ty, declared));
+        self.names.insert(Rc::clone(name), number);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push(Rc::clone(name));
+        }
+        number
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    pub(super) fn is_function(&self, name: &str) -> bool {
+        self.cx.globals.contains_key(name)
+    }
+
+    fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(Vec::new());
+        let result = f(self);
+        for name in self.scopes.pop().unwrap_or_default() {
+            self.names.remove(&name);
+        }
+        result
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Option<St> {
+        match stmt {
+            Stmt::Empty => None,
+            Stmt::Expr(e) => Some(St::Expr(self.statement_expr(e))),
+            Stmt::Vars(decl) => Some(St::Block(self.vardecl(decl))),
+            Stmt::Block(list) => Some(St::Block(self.scoped(|b| list.iter().filter_map(|s| b.stmt(s)).collect()))),
+            Stmt::For { init, cond, step, body, span } => self.scoped(|b| {
+                let init = b.vardecl(init);
+                let cond = b.condition(cond);
+                let step = b.statement_expr(step);
+                let body = Box::new(b.scoped(|b| b.stmt(body)).unwrap_or(St::Block(Vec::new())));
+                Some(St::For { init, cond, step, body, span: *span })
+            }),
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.condition(cond);
+                let then = Box::new(self.scoped(|b| b.stmt(then)).unwrap_or(St::Block(Vec::new())));
+                let otherwise = otherwise.as_ref().and_then(|o| self.scoped(|b| b.stmt(o))).map(Box::new);
+                Some(St::If { cond, then, otherwise })
+            }
+        }
+    }
+
+    fn condition(&mut self, e: &ast::Expr) -> Ex {
+        let cond = self.statement_expr(e);
+        match &cond.ty {
+            Type::Broken | Type::Untyped => {}
+            Type::Int(int) if int.width == 1 => {}
+            other => {
+                let found = self.cx.types.show(other);
+                self.error(
+                    Diagnostic::error("condition::type", cond.span, "a condition must be a single bit")
+                        .label(format!("this is {found}"))
+                        .hint("compare it, e.g. `x != 0`"),
+                );
+            }
+        }
+        cond
+    }
+
+    fn vardecl(&mut self, decl: &ast::VarDecl) -> Vec<St> {
+        let base = self.cx.type_named(&decl.ty);
+        let mut list = Vec::new();
+        for var in &decl.vars {
+            let ty = self.cx.array_of(base.clone(), &var.dims);
+            // The initialiser does not see the new variable.
+            let mut values = Vec::new();
+            let width = match (&var.init, &ty) {
+                (None, _) => 0,
+                (Some(Init::Expr(e)), ty) => {
+                    let value = self.statement_expr(e);
+                    self.assignable(ty, &value, "init::type", "the initialiser");
+                    values.push(value);
+                    self.cx.types.width(ty)
+                }
+                (Some(init), Type::Array(array)) => {
+                    let (dims, base) = (array.dims.clone(), array.base.clone());
+                    self.array_init(init, &dims, &base, &mut values);
+                    self.same_kind(&values);
+                    self.cx.types.width(&base)
+                }
+                (Some(init), _) => {
+                    self.array_init(init, &[], &Type::Broken, &mut Vec::new());
+                    0
+                }
+            };
+            if let Some(first) = self.lookup(&var.name.name) {
+                let declared = self.vars[first as usize].1;
+                let mut diagnostic = Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name))
+                    .hint("a variable cannot hide another one; choose a different name");
+                match declared {
+                    Some(at) => diagnostic = diagnostic.also(at, "declared here"),
+                    None => diagnostic.label = "this is an input or output of the program".into(),
+                }
+                self.error(diagnostic);
+                continue;
+            }
+            let var = self.add(&var.name.name, ty, Some(var.name.span), var.name.span);
+            list.push(St::Declare { var, init: values, width });
+        }
+        list
+    }
+
+    fn array_init(&mut self, init: &Init, dims: &[u32], base: &Type, values: &mut Vec<Ex>) {
+        match (init, dims) {
+            (Init::Expr(e), []) => {
+                let value = self.statement_expr(e);
+                self.assignable(base, &value, "init::type", "this element");
+                values.push(value);
+            }
+            (Init::List(items, span), [count, inner @ ..]) => {
+                if items.len() != *count as usize {
+                    self.error(
+                        Diagnostic::error("init::count", *span, format!("{} elements for an array of {count}", items.len()))
+                            .hint("give every element a value, or none"),
+                    );
+                }
+                items.iter().for_each(|item| self.array_init(item, inner, base, values));
+            }
+            (Init::List(items, span), []) => {
+                if *base != Type::Broken {
+                    self.error(Diagnostic::error("init::shape", *span, "one value is expected here, not a list"));
+                }
+                items.iter().for_each(|item| self.array_init(item, &[], &Type::Broken, values));
+            }
+            (Init::Expr(e), _) => {
+                self.error(Diagnostic::error("init::shape", e.span, "a list in braces is expected here").hint("nest the lists as the array's dimensions are"));
+                self.statement_expr(e);
+            }
+        }
+    }
+
+    /// Items of an array initialiser must go together.
+    fn same_kind(&mut self, values: &[Ex]) {
+        let Some(first) = values.iter().find(|v| !matches!(v.ty, Type::Untyped | Type::Broken)) else { return };
+        for value in values {
+            if self.cx.types.compatible(&first.ty, &value.ty) == Compatible::No {
+                let (a, b) = (self.cx.types.show(&first.ty), self.cx.types.show(&value.ty));
+                self.error(
+                    Diagnostic::error("init::mixed", value.span, "the elements of this list have different types")
+                        .label(format!("this is {b}"))
+                        .also(first.span, format!("this is {a}")),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Requires that `value` can become a `ty`.
+    pub(super) fn assignable(&mut self, ty: &Type, value: &Ex, code: &'static str, what: &str) {
+        let (wanted, found) = (self.cx.types.show(ty), self.cx.types.show(&value.ty));
+        match self.cx.types.compatible(ty, &value.ty) {
+            Compatible::Yes => {}
+            Compatible::Cast => self.error(
+                Diagnostic::warning("type::cast", value.span, format!("{what} changes its type from {found} to {wanted}"))
+                    .label("the bits stay the same"),
+            ),
+            Compatible::No => {
+                let hint = match (ty, &value.ty) {
+                    (Type::Int(to), Type::Int(from)) if from.width < to.width => {
+                        format!("there are no implicit conversions; widen with `x{{0:{}}} = …`", from.width)
+                    }
+                    (Type::Int(to), Type::Int(_)) => format!("there are no implicit conversions; narrow with `…{{0:{}}}`", to.width),
+                    _ => String::new(),
+                };
+                let mut diagnostic =
+                    Diagnostic::error(code, value.span, format!("{what} has the wrong type")).label(format!("this is {found}, but {wanted} is needed"));
+                if !hint.is_empty() {
+                    diagnostic = diagnostic.hint(hint);
+                }
+                self.error(diagnostic);
+            }
+        }
+    }
+
+    /// An expression that stands by itself: here it is looked at as a whole.
+    pub(super) fn statement_expr(&mut self, e: &ast::Expr) -> Ex {
+        let outer = std::mem::replace(&mut self.changes, false);
+        let ex = self.expr(e);
+        if std::mem::replace(&mut self.changes, outer) {
+            let mut uses = Uses::default();
+            uses.ex(&ex, true);
+            for (var, at) in uses.changed {
+                if uses.count[&var] > 1 {
+                    self.error(
+                        Diagnostic::warning("expression::order", at, "this changes a variable that the same expression uses elsewhere")
+                            .label("the other uses see the value from before or after, by their order from left to right")
+                            .hint("write two statements"),
+                    );
+                }
+            }
+        }
+        ex
+    }
+}
+
+/// How often an expression mentions each variable, and which it changes on the way.
+#[derive(Default)]
+struct Uses {
+    count: HashMap<u32, u32>,
+    changed: Vec<(u32, Span)>,
+}
+
+impl Uses {
+    fn place(&mut self, place: &Place) {
+        *self.count.entry(place.var).or_default() += 1;
+        self.parts(&place.parts);
+    }
+
+    fn parts(&mut self, parts: &[Part]) {
+        for part in parts {
+            match part {
+                Part::Index { index: e, .. } | Part::Wires { base: e, .. } => self.ex(e, false),
+                Part::Field { .. } => {}
+            }
+        }
+    }
+
+    fn ex(&mut self, ex: &Ex, root: bool) {
+        match &ex.kind {
+            ExKind::Const { .. } | ExKind::Broken => {}
+            ExKind::Read(place) => self.place(place),
+            ExKind::Part(inner, parts) => {
+                self.ex(inner, false);
+                self.parts(parts);
+            }
+            ExKind::Assign(place, value) => {
+                // A statement's own target is written last, so it may appear on the right.
+                if root {
+                    self.parts(&place.parts);
+                    let mut right = Uses::default();
+                    right.ex(value, false);
+                    if right.changed.iter().any(|(var, _)| *var == place.var) {
+                        *self.count.entry(place.var).or_default() += 1;
+                    }
+                    right.count.into_iter().for_each(|(var, n)| *self.count.entry(var).or_default() += n);
+                    self.changed.extend(right.changed);
+                } else {
+                    self.place(place);
+                    self.changed.push((place.var, ex.span));
+                    self.ex(value, false);
+                }
+            }
+            ExKind::Step { place, .. } => {
+                self.place(place);
+                if !root {
+                    self.changed.push((place.var, ex.span));
+                }
+            }
+            ExKind::Binary { operands, .. } | ExKind::Wide { operands, .. } | ExKind::Shift { operands, .. } => {
+                self.ex(&operands.0, false);
+                self.ex(&operands.1, false);
+            }
+            ExKind::Neg(a) | ExKind::Not(a) => self.ex(a, false),
+            ExKind::Call { args, .. } => args.iter().for_each(|a| self.ex(a, false)),
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Expressions.
+
+use std::rc::Rc;
+
+use super::Global;
+use super::body::Body;
+use crate::ast::{BinaryOp, Expr, ExprKind, Ident, UnaryOp};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Ex, ExKind, Part, Place};
+use crate::source::Span;
+use crate::types::{Compatible, IntType, Type};
+
+/// A place, as long as one can still go on into a part of it, or a value.
+enum Operand {
+    Place(Place, Type),
+    Value(Ex),
+}
+
+impl Operand {
+    fn ty(&self) -> &Type {
+        match self {
+            Operand::Place(_, ty) => ty,
+            Operand::Value(ex) => &ex.ty,
+        }
+    }
+
+    fn part(self, part: Part, ty: Type, span: Span) -> Operand {
+        match self {
+            Operand::Place(mut place, _) => {
+                place.parts.push(part);
+                place.span = span;
+                Operand::Place(place, ty)
+            }
+            Operand::Value(Ex { kind: ExKind::Part(inner, mut parts), .. }) => {
+                parts.push(part);
+                Operand::Value(Ex { kind: ExKind::Part(inner, parts), ty, span })
+            }
+            Operand::Value(inner) => Operand::Value(Ex { kind: ExKind::Part(Box::new(inner), vec![part]), ty, span }),
+        }
+    }
+}
+
+fn broken(span: Span) -> Ex {
+    Ex { kind: ExKind::Broken, ty: Type::Broken, span }
+}
+
+impl Body<'_, '_> {
+    pub(super) fn expr(&mut self, e: &Expr) -> Ex {
+        let ex = match self.operand(e) {
+            Operand::Place(place, ty) => Ex { span: place.span, kind: ExKind::Read(place), ty },
+            Operand::Value(ex) => ex,
+        };
+        // Places inside of macros are reported where the macro is used.
+        match self.macro_use {
+            Some(span) => Ex { span, ..ex },
+            None => ex,
+        }
+    }
+
+    fn show(&self, ty: &Type) -> String {
+        self.cx.types.show(ty)
+    }
+
+    fn operand(&mut self, e: &Expr) -> Operand {
+        match &e.kind {
+            ExprKind::Ident(name) => match self.lookup(name) {
+                Some(var) => Operand::Place(Place { var, parts: Vec::new(), span: e.span }, self.vars[var as usize].0.clone()),
+                None => {
+                    self.undefined(name, e.span);
+                    Operand::Value(broken(e.span))
+                }
+            },
+            ExprKind::Macro(body) => {
+                let outer = self.macro_use;
+                self.macro_use = Some(outer.unwrap_or(e.span));
+                let mut operand = self.operand(body);
+                self.macro_use = outer;
+                match &mut operand {
+                    Operand::Place(Place { span, .. }, _) | Operand::Value(Ex { span, .. }) => *span = outer.unwrap_or(e.span),
+                }
+                operand
+            }
+            ExprKind::Index(array, index) => self.index(e, array, index),
+            ExprKind::Field(value, name) => self.field(e, value, name),
+            ExprKind::Bit(value, base) => self.wires(e, value, base, None),
+            ExprKind::Slice(value, base, length) => self.wires(e, value, base, Some(length)),
+            _ => Operand::Value(self.value(e)),
+        }
+    }
+
+    fn undefined(&mut self, name: &Rc<str>, span: Span) {
+        let port = |prefix: &str| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
+        let mut diagnostic = Diagnostic::error("variable::undefined", span, format!("there is no variable `{name}`"));
+        if self.is_function(name) {
+            diagnostic.message = format!("`{name}` is not a variable");
+        } else if (port("input") || port("output")) && !self.is_main {
+            diagnostic = diagnostic.hint("inputs and outputs are visible only in `main`; pass them as arguments");
+        } else if port("input") || port("output") {
+            let (what, party) = name.split_at(name.len() - name.chars().rev().take_while(char::is_ascii_digit).count());
+            diagnostic = diagnostic.hint(format!("declare it at the top: `#{what} {party} TYPE`"));
+        }
+        self.error(diagnostic);
+    }
+
+    fn index(&mut self, e: &Expr, array: &Expr, index: &Expr) -> Operand {
+        let array = self.operand(array);
+        let index = self.expr(index);
+        match &index.ty {
+            Type::Int(int) if int.signed => self.error(
+                Diagnostic::warning("index::signed", index.span, "this index is a signed number")
+                    .hint("a negative index is an error; use an unsigned type"),
+            ),
+            ty if ty.is_number() => {}
+            other => {
+                let found = self.show(other);
+                self.error(Diagnostic::error("index::type", index.span, "an index must be a number").label(format!("this is {found}")));
+            }
+        }
+        let Type::Array(kind) = array.ty() else {
+            if *array.ty() != Type::Broken {
+                let found = self.show(array.ty());
+                self.error(Diagnostic::error("index::array", e.span, "only arrays have elements").label(format!("this is an element of {found}")));
+            }
+            return Operand::Value(broken(e.span));
+        };
+        let (count, ty) = (kind.dims[0], self.cx.types.element(kind));
+        let width = self.cx.types.width(&ty);
+        array.part(Part::Index { index, count, width }, ty, e.span)
+    }
+
+    fn field(&mut self, e: &Expr, value: &Expr, name: &Ident) -> Operand {
+        let value = self.operand(value);
+        let Type::Struct(number) = *value.ty() else {
+            if *value.ty() != Type::Broken {
+                let found = self.show(value.ty());
+                self.error(Diagnostic::error("field::struct", e.span, "only structs have fields").label(format!("this is a field of {found}")));
+            }
+            return Operand::Value(broken(e.span));
+        };
+        let kind = &self.cx.types.structs[number as usize];
+        let Some(field) = kind.fields.iter().find(|f| f.name == name.name) else {
+            let names: Vec<&str> = kind.fields.iter().map(|f| &*f.name).collect();
+            let diagnostic = Diagnostic::error("field::unknown", name.span, format!("struct `{}` has no field `{}`", kind.name, name.name))
+                .hint(format!("it has {}", names.join(", ")))
+                .also(kind.span, "declared here");
+            self.error(diagnostic);
+            return Operand::Value(broken(e.span));
+        };
+        let (offset, ty) = (field.offset, field.ty.clone());
+        let width = self.cx.types.width(&ty);
+        value.part(Part::Field { offset, width }, ty, e.span)
+    }
+
+    fn wires(&mut self, e: &Expr, value: &Expr, base: &Expr, length: Option<&Expr>) -> Operand {
+        let value = self.operand(value);
+        let base = self.expr(base);
+        if !base.ty.is_number() {
+            let found = self.show(&base.ty);
+            self.error(Diagnostic::error("wires::base", base.span, "the first wire must be a number").label(format!("this is {found}")));
+        }
+        let width = match length {
+            None => Some(1),
+            Some(length) => self.cx.positive(length, "the length of a slice"),
+        };
+        if !value.ty().is_number() {
+            let found = self.show(value.ty());
+            self.error(Diagnostic::error("wires::operand", e.span, "wires can only be selected from a number").label(format!("this selects from {found}")));
+            return Operand::Value(broken(e.span));
+        }
+        let Some(width) = width else { return Operand::Value(broken(e.span)) };
+        if *value.ty() == Type::Broken {
+            return Operand::Value(broken(e.span));
+        }
+        value.part(Part::Wires { base, width, span: e.span }, Type::uint(width), e.span)
+    }
+
+    /// A place that can be written.
+    fn target(&mut self, e: &Expr, what: &str) -> Option<(Place, Type)> {
+        match self.operand(e) {
+            Operand::Place(place, ty) => Some((place, ty)),
+            Operand::Value(Ex { ty: Type::Broken, .. }) => None,
+            Operand::Value(ex) => {
+                let (code, kind) = match ex.ty {
+                    Type::Untyped => ("assign::constant", "a constant"),
+                    _ => ("assign::target", "the value of an expression"),
+                };
+                self.error(
+                    Diagnostic::error(code, e.span, format!("{what} cannot change {kind}"))
+                        .hint("on the left stands a variable, an element, a field or a slice of one"),
+                );
+                None
+            }
+        }
+    }
+
+    fn value(&mut self, e: &Expr) -> Ex {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Number(value) => {
+                // One bit more than the value needs, and room for at least one.
+                let width = (64 - value.leading_zeros()).max(1) + 1;
+                Ex { kind: ExKind::Const { value: *value, width }, ty: Type::Untyped, span }
+            }
+            ExprKind::Literal { value, signed, width } => {
+                let Some(width) = self.cx.positive(width, "the width of a literal") else { return broken(span) };
+                if width < 64 && value >> width != 0 {
+                    self.error(
+                        Diagnostic::warning("constant::truncated", span, format!("{value} does not fit in {width} bits"))
+                            .label(format!("this is {}", value & ((1 << width) - 1))),
+                    );
+                }
+                let ty = Type::Int(IntType { signed: *signed, width, typedef: None });
+                Ex { kind: ExKind::Const { value: *value, width }, ty, span }
+            }
+            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl), l, r) => self.shift(span, *op, l, r),
+            ExprKind::Binary(op, l, r) => {
+                let (l, r) = (self.expr(l), self.expr(r));
+                self.binary(span, *op, l, r)
+            }
+            ExprKind::Unary(op, a) => {
+                let a = self.expr(a);
+                self.unary(span, *op, a)
+            }
+            ExprKind::Step { increment, prefix, operand } => {
+                self.changes = true;
+                let name = if *increment { "`++`" } else { "`--`" };
+                let Some((place, ty)) = self.target(operand, name) else { return broken(span) };
+                if matches!(place.parts.last(), Some(Part::Wires { .. })) {
+                    self.error(
+                        Diagnostic::error("step::slice", span, format!("{name} cannot change a slice"))
+                            .hint("write the addition out: `x{0:4} = x{0:4} + 1`"),
+                    );
+                    return broken(span);
+                }
+                match ty {
+                    Type::Int(_) => Ex { kind: ExKind::Step { place, increment: *increment, prefix: *prefix }, ty, span },
+                    Type::Broken => broken(span),
+                    other => {
+                        let found = self.show(&other);
+                        self.error(Diagnostic::error("unary::type", span, format!("{name} needs a number")).label(format!("this is {found}")));
+                        broken(span)
+                    }
+                }
+            }
+            ExprKind::Assign(left, right) => {
+                self.changes = true;
+                let target = self.target(left, "an assignment");
+                let right = self.expr(right);
+                let Some((place, ty)) = target else { return broken(span) };
+                self.assignable(&ty, &right, "assign::type", "the right side");
+                Ex { kind: ExKind::Assign(place, Box::new(right)), ty, span }
+            }
+            ExprKind::Call(callee, args) => self.call(span, callee, args),
+            ExprKind::Broken => broken(span),
+            ExprKind::Ident(_)
+            | ExprKind::Macro(_)
+            | ExprKind::Index(..)
+            | ExprKind::Field(..)
+            | ExprKind::Bit(..)
+            | ExprKind::Slice(..) => self.expr(e),
+        }
+    }
+
+    fn unary(&mut self, span: Span, op: UnaryOp, a: Ex) -> Ex {
+        let symbol = if op == UnaryOp::Neg { "-" } else { "~" };
+        match (&a.ty, op) {
+            (Type::Broken, _) => return broken(span),
+            (Type::Untyped, UnaryOp::Not) => {
+                self.error(
+                    Diagnostic::error("unary::untyped", span, "the bits of an untyped constant cannot be inverted")
+                        .hint("give it a width: `5##8` is unsigned, `5#8` signed"),
+                );
+                return broken(span);
+            }
+            (Type::Untyped, UnaryOp::Neg) => self.error(
+                Diagnostic::warning("constant::minus", span, "this is negated at the constant's own small width")
+                    .hint("give it a width: `-1#8` is minus one in 8 bits"),
+            ),
+            (Type::Int(_), _) => {}
+            (other, _) => {
+                let found = self.show(other);
+                self.error(Diagnostic::error("unary::type", span, format!("`{symbol}` needs a number")).label(format!("this is applied to {found}")));
+                return broken(span);
+            }
+        }
+        let ty = a.ty.clone();
+        let kind = if op == UnaryOp::Neg { ExKind::Neg(Box::new(a)) } else { ExKind::Not(Box::new(a)) };
+        Ex { kind, ty, span }
+    }
+
+    fn shift(&mut self, span: Span, op: BinaryOp, l: &Expr, r: &Expr) -> Ex {
+        let left = self.operand(l);
+        let (keep, left) = match left {
+            Operand::Place(place, ty) => {
+                // A slice is a new value, a variable, element or field keeps its width.
+                let keep = !matches!(place.parts.last(), Some(Part::Wires { .. }));
+                (keep, Ex { span: place.span, kind: ExKind::Read(place), ty })
+            }
+            Operand::Value(ex) => (matches!(ex.kind, ExKind::Step { prefix: true, .. }), ex),
+        };
+        let right = self.expr(r);
+        for side in [&left, &right] {
+            if !side.ty.is_number() {
+                let found = self.show(&side.ty);
+                let at = side.span;
+                self.error(Diagnostic::error("shift::type", at, format!("`{}` needs numbers", op.symbol())).label(format!("this is {found}")));
+                return broken(span);
+            }
+        }
+        if left.ty == Type::Broken || right.ty == Type::Broken {
+            return broken(span);
+        }
+        // The type of a shift is the one of its amount: old programs depend on it. Rotations keep their width, and type.
+        let ty = if op == BinaryOp::Rotl { left.ty.clone() } else { right.ty.clone() };
+        Ex { kind: ExKind::Shift { op, keep, operands: Box::new((left, right)) }, ty, span }
+    }
+
+    fn binary(&mut self, span: Span, op: BinaryOp, l: Ex, r: Ex) -> Ex {
+        use BinaryOp::*;
+        if l.ty == Type::Broken || r.ty == Type::Broken {
+            return broken(span);
+        }
+        let symbol = op.symbol();
+        let equality = matches!(op, Eq | Ne);
+        for side in [&l, &r] {
+            if !side.ty.is_number() && (!equality || side.ty == Type::Void) {
+                let found = self.show(&side.ty);
+                let at = side.span;
+                self.error(Diagnostic::error("operator::type", at, format!("`{symbol}` needs numbers")).label(format!("this is {found}")));
+                return broken(span);
+            }
+        }
+        if matches!(op, WideMul | WideDiv | WideRem) {
+            return self.wide(span, op, l, r);
+        }
+        let compatible = self.cx.types.compatible(&l.ty, &r.ty);
+        let (left, right) = (self.show(&l.ty), self.show(&r.ty));
+        match compatible {
+            Compatible::Yes => {}
+            Compatible::Cast => self.error(
+                Diagnostic::warning("type::cast", span, format!("`{symbol}` between {left} and {right}"))
+                    .label("the bits are taken as they are"),
+            ),
+            Compatible::No => {
+                self.error(
+                    Diagnostic::error("operator::mismatch", span, format!("the sides of `{symbol}` have different types"))
+                        .also(l.span, format!("this is {left}"))
+                        .also(r.span, format!("this is {right}"))
+                        .hint("both need the same width; there are no implicit conversions"),
+                );
+                return broken(span);
+            }
+        }
+        let common = match (&l.ty, &r.ty) {
+            (Type::Untyped, _) => r.ty.clone(),
+            (Type::Int(a), Type::Int(b)) if a.signed && !b.signed => r.ty.clone(),
+            _ => l.ty.clone(),
+        };
+        let width = if common == Type::Untyped { None } else { Some(self.cx.types.width(&common)) };
+        let mut signed = matches!(common, Type::Int(IntType { signed: true, .. }));
+        let ty = match op {
+            Eq | Ne | Lt | Gt | Le | Ge => {
+                // The comparator has no room for a sign in a single bit.
+                signed &= width != Some(1);
+                Type::uint(1)
+            }
+            _ => common,
+        };
+        Ex { kind: ExKind::Binary { op, signed, width, operands: Box::new((l, r)) }, ty, span }
+    }
+
+    fn wide(&mut self, span: Span, op: BinaryOp, l: Ex, r: Ex) -> Ex {
+        let symbol = op.symbol();
+        let (Type::Int(a), Type::Int(b)) = (&l.ty, &r.ty) else {
+            self.error(
+                Diagnostic::error("wide::untyped", span, format!("`{symbol}` needs operands with a width"))
+                    .hint("give constants a width: `5##8` is unsigned, `5#8` signed"),
+            );
+            return broken(span);
+        };
+        let signed = a.signed && b.signed;
+        let width = if op == BinaryOp::WideMul {
+            if a.width != b.width {
+                self.error(
+                    Diagnostic::error("wide::width", span, "both sides of `**` need the same width")
+                        .label(format!("{} and {} bits", a.width, b.width)),
+                );
+                return broken(span);
+            }
+            u64::from(a.width) * 2
+        } else {
+            if a.width.div_ceil(2) != b.width {
+                self.error(
+                    Diagnostic::error("wide::width", span, format!("`{symbol}` divides by a number of half the width"))
+                        .label(format!("{} and {} bits", a.width, b.width))
+                        .hint(format!("the divisor must have {} bits", a.width.div_ceil(2))),
+                );
+                return broken(span);
+            }
+            u64::from(b.width)
+        };
+        if width > crate::types::MAX_WIDTH {
+            self.error(Diagnostic::error("type::size", span, format!("the result has more than {} bits", crate::types::MAX_WIDTH)));
+            return broken(span);
+        }
+        let ty = Type::Int(IntType { signed, width: width as u32, typedef: None });
+        Ex { kind: ExKind::Wide { op, signed, operands: Box::new((l, r)) }, ty, span }
+    }
+
+    fn call(&mut self, span: Span, callee: &Expr, args: &[Expr]) -> Ex {
+        let mut name = callee;
+        while let ExprKind::Macro(inner) = &name.kind {
+            name = inner;
+        }
+        let at = callee.span;
+        let args: Vec<Ex> = args.iter().map(|a| self.expr(a)).collect();
+        let ExprKind::Ident(name) = &name.kind else {
+            if !matches!(name.kind, ExprKind::Broken) {
+                self.error(Diagnostic::error("call::target", at, "only functions can be called, by their names"));
+            }
+            return broken(span);
+        };
+        let number = match self.cx.globals.get(name) {
+            Some(Global::Function(number, _)) => *number,
+            Some(Global::Type(_, declared)) => {
+                let declared = *declared;
+                self.error(
+                    Diagnostic::error("call::target", at, format!("`{name}` is a type, not a function"))
+                        .also(declared, "declared here")
+                        .hint("there are no casts; widen with `x{0:8} = …`, narrow with `…{0:8}`"),
+                );
+                return broken(span);
+            }
+            None => {
+                self.error(Diagnostic::error("call::undefined", at, format!("there is no function `{name}`")));
+                return broken(span);
+            }
+        };
+        if &*self.cx.signatures[number].name == "main" {
+            self.error(Diagnostic::error("call::main", span, "`main` cannot be called"));
+            return broken(span);
+        }
+        self.calls.push((number, span));
+        let signature = &self.cx.signatures[number];
+        let (declared, ret) = (signature.span, signature.ret.clone());
+        let params: Vec<Type> = signature.params.iter().map(|(_, ty, _)| ty.clone()).collect();
+        if params.len() != args.len() {
+            self.error(
+                Diagnostic::error("call::count", span, format!("`{name}` takes {} arguments, not {}", params.len(), args.len()))
+                    .also(declared, "declared here"),
+            );
+            return Ex { kind: ExKind::Broken, ty: ret, span };
+        }
+        for (arg, ty) in args.iter().zip(&params) {
+            if self.cx.types.compatible(ty, &arg.ty) == Compatible::No {
+                self.assignable(ty, arg, "call::argument", "this argument");
+            }
+        }
+        Ex { kind: ExKind::Call { function: number, args }, ty: ret, span }
+    }
+}

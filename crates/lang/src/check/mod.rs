@@ -1,0 +1,375 @@
+//! From syntax to meaning: names, types, signatures; all rules that need no values.
+
+mod body;
+mod expr;
+mod width;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::ast::{self, Item, TypeRef};
+use crate::diagnostic::{Diagnostic, Sink};
+use crate::ir::{Func, Io, Module};
+use crate::source::Span;
+use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
+
+/// What a global name stands for.
+#[derive(Clone)]
+enum Global {
+    Type(Type, Span),
+    Function(usize, Span),
+}
+
+/// What bodies need to know about a function.
+struct Signature {
+    name: Rc<str>,
+    params: Vec<(Rc<str>, Type, Span)>,
+    ret: Type,
+    span: Span,
+}
+
+struct Checker<'s> {
+    sink: &'s mut Sink,
+    types: Types,
+    globals: HashMap<Rc<str>, Global>,
+    signatures: Vec<Signature>,
+}
+
+/// Checks a program. Returns nothing if it is too broken to generate anything from it.
+pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sink) -> Option<Module> {
+    let mut cx = Checker { sink, types: Types::default(), globals: HashMap::new(), signatures: Vec::new() };
+    cx.declare_types(&items, reverse_structs);
+    let mut functions = Vec::new();
+    let (mut parties, mut io) = (None, Vec::new());
+    for item in items {
+        match item {
+            Item::Function(f) => functions.push(*f),
+            Item::Parties(n, span) => parties = Some((n, span)),
+            Item::Io { input, party, party_span, ty, span } => io.push((input, party, party_span, ty, span)),
+            Item::Vars(decl) => cx.sink.push(
+                Diagnostic::warning("variable::global", decl.span, "variables outside of functions are ignored")
+                    .hint("declare it in the function that uses it; functions share nothing but arguments and results"),
+            ),
+            Item::Define(..) | Item::Include(..) | Item::IntType { .. } | Item::StructType { .. } => {}
+        }
+    }
+    let parties = cx.parties(parties, root);
+    let (inputs, outputs) = cx.io(io, parties);
+    functions.iter().for_each(|f| cx.signature(f));
+    let main = cx.main(root);
+    let mut vars_of_main: Vec<(Rc<str>, Type)> = Vec::new();
+    let mut ports = |list: Vec<(u32, Type)>, what: &str| -> Vec<Io> {
+        list.into_iter()
+            .map(|(party, ty)| {
+                vars_of_main.push((format!("{what}{party}").into(), ty.clone()));
+                Io { party, ty, var: vars_of_main.len() as u32 - 1 }
+            })
+            .collect()
+    };
+    let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
+    let functions: Vec<Func> =
+        functions.into_iter().enumerate().map(|(i, f)| body::check(&mut cx, i, f, if Some(i) == main { &vars_of_main } else { &[] })).collect();
+    find_recursion(&functions, cx.sink);
+    Some(Module { types: cx.types, functions, main: main?, inputs, outputs })
+}
+
+impl Checker<'_> {
+    fn declare(&mut self, name: &ast::Ident, global: Global) {
+        if let Some(Global::Type(_, first) | Global::Function(_, first)) = self.globals.get(&name.name) {
+            let first = *first;
+            self.sink.push(
+                Diagnostic::error("name::redefined", name.span, format!("`{}` is defined twice", name.name))
+                    .label("defined again here")
+                    .also(first, "first defined here")
+                    .hint("types and functions share one name space"),
+            );
+        } else {
+            self.globals.insert(Rc::clone(&name.name), global);
+        }
+    }
+
+    fn declare_types(&mut self, items: &[Item], reverse: bool) {
+        let mut structs = Vec::new();
+        for item in items {
+            match item {
+                Item::IntType { signed, width, name } => {
+                    let width = self.positive(width, "a width");
+                    self.types.int_names.push(Rc::clone(&name.name));
+                    let typedef = Some(self.types.int_names.len() as u32 - 1);
+                    let ty = width.map_or(Type::Broken, |width| Type::Int(IntType { signed: *signed, width, typedef }));
+                    self.declare(name, Global::Type(ty, name.span));
+                }
+                Item::StructType { name, fields } => {
+                    let number = self.types.structs.len() as u32;
+                    let ty = StructType { name: Rc::clone(&name.name), span: name.span, fields: Vec::new(), width: 0 };
+                    self.types.structs.push(ty);
+                    self.declare(name, Global::Type(Type::Struct(number), name.span));
+                    structs.push(fields);
+                }
+                _ => {}
+            }
+        }
+        for (number, declarations) in structs.into_iter().enumerate() {
+            let mut fields: Vec<(Field, Span)> = Vec::new();
+            for declaration in declarations {
+                for (name, dims) in &declaration.names {
+                    let base = self.type_named(&declaration.ty);
+                    let ty = self.array_of(base, dims);
+                    if let Some((_, first)) = fields.iter().find(|(f, _)| f.name == name.name) {
+                        self.sink.push(
+                            Diagnostic::error("type::field", name.span, format!("there are two fields `{}`", name.name))
+                                .also(*first, "the first one is here"),
+                        );
+                        continue;
+                    }
+                    fields.push((Field { name: Rc::clone(&name.name), ty, offset: 0 }, name.span));
+                }
+            }
+            self.types.structs[number].fields = fields.into_iter().map(|(f, _)| f).collect();
+        }
+        self.lay_out(reverse);
+    }
+
+    /// Finds structs that contain themselves and gives the others their widths and offsets.
+    fn lay_out(&mut self, reverse: bool) {
+        let count = self.types.structs.len();
+        // 0: not seen, 1: on the path, 2: done.
+        let mut state = vec![0u8; count];
+        for root in 0..count {
+            let mut path = vec![(root, 0)];
+            if state[root] != 0 {
+                continue;
+            }
+            state[root] = 1;
+            while let Some((at, next)) = path.last_mut() {
+                let (at, field) = (*at, *next);
+                *next += 1;
+                let base = |ty: &Type| match ty {
+                    Type::Struct(s) => Some(*s as usize),
+                    Type::Array(a) => if let Type::Struct(s) = a.base { Some(s as usize) } else { None },
+                    _ => None,
+                };
+                match self.types.structs[at].fields.get(field).map(|f| base(&f.ty)) {
+                    Some(Some(inner)) if state[inner] == 0 => {
+                        state[inner] = 1;
+                        path.push((inner, 0));
+                    }
+                    Some(Some(inner)) if state[inner] == 1 => {
+                        let (s, name) = (&self.types.structs[at], &self.types.structs[inner].name);
+                        self.sink.push(
+                            Diagnostic::error("type::recursive", s.span, format!("struct `{}` contains itself", s.name))
+                                .label(format!("through its field `{}` of type `{name}`", s.fields[field].name)),
+                        );
+                        self.types.structs[at].fields[field].ty = Type::Broken;
+                    }
+                    Some(_) => {}
+                    None => {
+                        self.set_offsets(at, reverse);
+                        state[at] = 2;
+                        path.pop();
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_offsets(&mut self, number: usize, reverse: bool) {
+        let widths: Vec<u64> = self.types.structs[number].fields.iter().map(|f| u64::from(self.types.width(&f.ty))).collect();
+        let total: u64 = widths.iter().sum();
+        let s = &mut self.types.structs[number];
+        if total > MAX_WIDTH {
+            self.sink.push(Diagnostic::error("type::size", s.span, format!("struct `{}` has more than {MAX_WIDTH} bits", s.name)));
+            s.fields.iter_mut().for_each(|f| f.ty = Type::Broken);
+            return;
+        }
+        let mut offset = 0;
+        let order: Vec<usize> = if reverse { (0..widths.len()).rev().collect() } else { (0..widths.len()).collect() };
+        for field in order {
+            s.fields[field].offset = offset;
+            offset += widths[field] as u32;
+        }
+        s.width = total as u32;
+    }
+
+    fn type_named(&mut self, name: &ast::Ident) -> Type {
+        match self.globals.get(&name.name) {
+            Some(Global::Type(ty, _)) => ty.clone(),
+            Some(Global::Function(_, first)) => {
+                let first = *first;
+                self.sink.push(
+                    Diagnostic::error("type::unknown", name.span, format!("`{}` is a function, not a type", name.name))
+                        .also(first, "declared here"),
+                );
+                Type::Broken
+            }
+            None => {
+                let hint = match &*name.name {
+                    "void" => "only functions can be `void`".into(),
+                    other => format!("there are no built-in types; declare it: `typedef int_t 32 {other}`"),
+                };
+                self.sink.push(Diagnostic::error("type::unknown", name.span, format!("there is no type `{}`", name.name)).hint(hint));
+                Type::Broken
+            }
+        }
+    }
+
+    fn array_of(&mut self, base: Type, dims: &[ast::Expr]) -> Type {
+        if dims.is_empty() {
+            return base;
+        }
+        let sizes: Vec<Option<u32>> = dims.iter().map(|d| self.positive(d, "an array dimension")).collect();
+        let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return Type::Broken };
+        if base == Type::Broken {
+            return base;
+        }
+        let bits = sizes.iter().fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
+        if bits > MAX_WIDTH {
+            let span = dims[0].span.to(dims[dims.len() - 1].span);
+            self.sink.push(Diagnostic::error("type::size", span, format!("this array has more than {MAX_WIDTH} bits")));
+            return Type::Broken;
+        }
+        Type::Array(Rc::new(ArrayType { dims: sizes, base }))
+    }
+
+    fn type_ref(&mut self, ty: &TypeRef) -> Type {
+        let base = self.type_named(&ty.name);
+        self.array_of(base, &ty.dims)
+    }
+
+    fn parties(&mut self, parties: Option<(u64, Span)>, root: Span) -> u32 {
+        match parties {
+            None => {
+                self.sink.push(Diagnostic::error("io::parties", root, "the number of parties is missing").hint("write `#parties 2`"));
+                2
+            }
+            Some((n @ 1..=2, _)) => n as u32,
+            Some((0, span)) => {
+                self.sink.push(Diagnostic::error("io::parties", span, "there must be at least one party"));
+                2
+            }
+            Some((n, span)) => {
+                self.sink.push(
+                    Diagnostic::error("io::parties", span, format!("{n} parties are too many"))
+                        .hint("programs run between two parties: 1 is the garbler, 2 the evaluator"),
+                );
+                n.min(u64::from(u32::MAX)) as u32
+            }
+        }
+    }
+
+    /// Inputs and outputs as (party, type), by party.
+    #[allow(clippy::type_complexity)]
+    fn io(&mut self, list: Vec<(bool, u64, Span, ast::Ident, Span)>, parties: u32) -> (Vec<(u32, Type)>, Vec<(u32, Type)>) {
+        let mut found: [Vec<(u32, Type, Span)>; 2] = [Vec::new(), Vec::new()];
+        for (input, party, party_span, ty, span) in list {
+            let ty = self.type_named(&ty);
+            let what = if input { "input" } else { "output" };
+            if party < 1 || party > u64::from(parties) {
+                self.sink.push(
+                    Diagnostic::error("io::party", party_span, format!("there is no party {party}"))
+                        .hint(format!("`#parties {parties}` allows the numbers 1 to {parties}")),
+                );
+                continue;
+            }
+            let slot = &mut found[usize::from(!input)];
+            if let Some((_, _, first)) = slot.iter().find(|(p, ..)| u64::from(*p) == party) {
+                self.sink.push(
+                    Diagnostic::error("io::twice", span, format!("party {party} has two {what}s"))
+                        .also(*first, "the first one is here")
+                        .hint("put several values into a struct"),
+                );
+                continue;
+            }
+            slot.push((party as u32, ty, span));
+        }
+        let [mut inputs, mut outputs] = found;
+        inputs.sort_by_key(|(p, ..)| *p);
+        outputs.sort_by_key(|(p, ..)| *p);
+        let strip = |list: Vec<(u32, Type, Span)>| list.into_iter().map(|(p, t, _)| (p, t)).collect();
+        (strip(inputs), strip(outputs))
+    }
+
+    fn signature(&mut self, f: &ast::Function) {
+        let ret = if &*f.ret.name.name == "void" && !self.globals.contains_key("void") {
+            if let Some(first) = f.ret.dims.first() {
+                self.sink.push(Diagnostic::error("function::void", first.span, "there are no arrays of `void`"));
+            }
+            Type::Void
+        } else {
+            self.type_ref(&f.ret)
+        };
+        let mut params: Vec<(Rc<str>, Type, Span)> = Vec::new();
+        for p in &f.params {
+            let ty = self.type_ref(&p.ty);
+            if let Some((.., first)) = params.iter().find(|(name, ..)| *name == p.name.name) {
+                self.sink.push(
+                    Diagnostic::error("variable::redefined", p.name.span, format!("there are two parameters `{}`", p.name.name))
+                        .also(*first, "the first one is here"),
+                );
+            }
+            params.push((Rc::clone(&p.name.name), ty, p.name.span));
+        }
+        let number = self.signatures.len();
+        self.signatures.push(Signature { name: Rc::clone(&f.name.name), params, ret, span: f.name.span });
+        self.declare(&f.name, Global::Function(number, f.name.span));
+    }
+
+    fn main(&mut self, root: Span) -> Option<usize> {
+        let Some(Global::Function(main, _)) = self.globals.get("main") else {
+            self.sink.push(
+                Diagnostic::error("main::missing", root, "there is no function `main`").hint("write `function void main() { … }`"),
+            );
+            return None;
+        };
+        let main = *main;
+        let Signature { params, ret, span, .. } = &self.signatures[main];
+        if !matches!(ret, Type::Void | Type::Broken) {
+            self.sink.push(
+                Diagnostic::error("main::return", *span, "`main` must return `void`").hint("results go into `output1` and `output2`"),
+            );
+        }
+        if !params.is_empty() {
+            self.sink.push(
+                Diagnostic::error("main::parameters", *span, "`main` has no parameters").hint("inputs are in `input1` and `input2`"),
+            );
+        }
+        Some(main)
+    }
+}
+
+/// Reports functions that call themselves, directly or through others.
+fn find_recursion(functions: &[Func], sink: &mut Sink) {
+    let mut state = vec![0u8; functions.len()];
+    for root in 0..functions.len() {
+        if state[root] != 0 {
+            continue;
+        }
+        state[root] = 1;
+        let mut path = vec![(root, 0)];
+        while let Some((at, next)) = path.last_mut() {
+            let at = *at;
+            let Some(&(callee, span)) = functions[at].calls.get(*next) else {
+                state[at] = 2;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match state[callee] {
+                0 => {
+                    state[callee] = 1;
+                    path.push((callee, 0));
+                }
+                1 => {
+                    let from = path.iter().position(|(f, _)| *f == callee).unwrap_or(0);
+                    let names: Vec<&str> = path[from..].iter().map(|(f, _)| &*functions[*f].name).chain([&*functions[callee].name]).collect();
+                    sink.push(
+                        Diagnostic::error("function::recursion", span, format!("recursion: {}", names.join(" calls ")))
+                            .label("this call never ends")
+                            .hint("circuits are finite; use a `for` loop"),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Expressions that are evaluated while types are made: widths, dimensions, lengths of slices. They are computed on
+//! 64-bit integers, with literals' own widths ignored.
+
+use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::check::Checker;
+use crate::diagnostic::Diagnostic;
+use crate::types::MAX_WIDTH;
+
+impl Checker<'_> {
+    /// The value of a width expression that must be positive, for `what`.
+    pub(super) fn positive(&mut self, e: &Expr, what: &str) -> Option<u32> {
+        match self.width_value(e)? {
+            n if n <= 0 => {
+                self.sink.push(Diagnostic::error("width::positive", e.span, format!("{what} must be at least 1, not {n}")));
+                None
+            }
+            n if n as u64 > MAX_WIDTH => {
+                self.sink.push(Diagnostic::error("type::size", e.span, format!("{n} is too large for {what}; at most {MAX_WIDTH}")));
+                None
+            }
+            n => Some(n as u32),
+        }
+    }
+
+    fn width_value(&mut self, e: &Expr) -> Option<i64> {
+        let refuse = |cx: &mut Self, what: &str| {
+            cx.sink.push(
+                Diagnostic::error("width::constant", e.span, format!("{what} cannot be part of a width, a dimension or a length"))
+                    .label("must be made of numbers")
+                    .hint("sizes are fixed before anything is computed; use a `#define`"),
+            );
+            None
+        };
+        match &e.kind {
+            ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => Some(*n as i64),
+            ExprKind::Macro(body) => {
+                // The place of use tells more than the place of the definition.
+                let at = Expr { span: e.span, ..Expr::clone(body) };
+                self.width_value(&at)
+            }
+            ExprKind::Unary(op, a) => {
+                let a = self.width_value(a)?;
+                Some(match op {
+                    UnaryOp::Neg => a.wrapping_neg(),
+                    UnaryOp::Not => !a,
+                })
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.width_value(a)?, self.width_value(b)?);
+                let value = binary(*op, a, b);
+                if value.is_none() {
+                    let message = match op {
+                        BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => "division by zero",
+                        _ => "this does not fit in 64 bits",
+                    };
+                    self.sink.push(Diagnostic::error("width::overflow", e.span, message));
+                }
+                value
+            }
+            ExprKind::Broken => None,
+            ExprKind::Ident(name) => refuse(self, &format!("the variable `{name}`")),
+            ExprKind::Index(..) => refuse(self, "an array access"),
+            ExprKind::Call(..) => refuse(self, "a call"),
+            ExprKind::Field(..) => refuse(self, "a field"),
+            ExprKind::Bit(..) | ExprKind::Slice(..) => refuse(self, "a slice"),
+            ExprKind::Assign(..) => refuse(self, "an assignment"),
+            ExprKind::Step { .. } => refuse(self, "`++` or `--`"),
+        }
+    }
+}
+
+fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    use BinaryOp::*;
+    let shift = |b: i64| u32::try_from(b).ok().filter(|b| *b < 64);
+    match op {
+        Or => Some(a | b),
+        Xor => Some(a ^ b),
+        And => Some(a & b),
+        Eq => Some((a == b).into()),
+        Ne => Some((a != b).into()),
+        Lt => Some((a < b).into()),
+        Gt => Some((a > b).into()),
+        Le => Some((a <= b).into()),
+        Ge => Some((a >= b).into()),
+        Shl => shift(b).and_then(|s| a.checked_mul(1i64.checked_shl(s)?)),
+        Shr => Some(shift(b)?).map(|s| a >> s),
+        Rotl => Some(a.rotate_left((b & 63) as u32)),
+        Add => a.checked_add(b),
+        Sub => a.checked_sub(b),
+        Mul | WideMul => a.checked_mul(b),
+        Div | WideDiv => a.checked_div(b),
+        Rem | WideRem => a.checked_rem(b),
+    }
+}

@@ -1,0 +1,320 @@
+//! Errors and warnings that point into the source.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use serde::Serialize;
+
+use crate::source::{Position, SourceMap, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Nothing is compiled.
+    Error,
+    /// Most likely a mistake, but with a defined meaning.
+    Warning,
+}
+
+/// One error or warning.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// A stable name for the kind of problem, e.g. `type::mismatch`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What to say at that place.
+    pub label: String,
+    /// Further places that matter.
+    pub related: Vec<(Span, String)>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error.
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            span,
+            label: String::new(),
+            related: Vec::new(),
+            hint: None,
+        }
+    }
+
+    /// A warning.
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// With a text at the place.
+    #[must_use]
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.label = text.into();
+        self
+    }
+
+    /// With another place.
+    #[must_use]
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.related.push((span, text.into()));
+        self
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint = Some(text.into());
+        self
+    }
+}
+
+/// More than this are not listed: after so many, the rest are consequences.
+const MAX_ERRORS: usize = 100;
+
+/// Collects diagnostics while compiling. The same problem at the same place, met again in another loop iteration, is
+/// kept once.
+#[derive(Default)]
+pub struct Sink {
+    list: Vec<Diagnostic>,
+    seen: HashSet<(&'static str, Span)>,
+    errors: usize,
+}
+
+impl Sink {
+    /// Takes a diagnostic.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.seen.insert((diagnostic.code, diagnostic.span)) {
+            return;
+        }
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.list.len() < 4 * MAX_ERRORS && (diagnostic.severity == Severity::Warning || self.errors <= MAX_ERRORS) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Number of errors so far.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// Everything, in the order of the source.
+    pub fn finish(mut self, sources: SourceMap, warnings_as_errors: bool) -> Diagnostics {
+        if warnings_as_errors {
+            for d in &mut self.list {
+                d.severity = Severity::Error;
+            }
+        }
+        self.list.sort_by_key(|d| (d.span, d.severity == Severity::Warning));
+        Diagnostics { sources, list: self.list }
+    }
+}
+
+/// The errors and warnings of one compilation, with the sources they point into.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    sources: SourceMap,
+    list: Vec<Diagnostic>,
+}
+
+/// A place, for machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// File name.
+    pub file: String,
+    /// Where it starts.
+    pub start: Position,
+    /// Where it ends, exclusive.
+    pub end: Position,
+    /// What to say there.
+    pub label: String,
+}
+
+/// A diagnostic, for machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Error or warning.
+    pub severity: Severity,
+    /// Kind of problem.
+    pub code: String,
+    /// What is wrong.
+    pub message: String,
+    /// File name.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// Line of the end.
+    pub end_line: u32,
+    /// Column after the end.
+    pub end_column: u32,
+    /// The source line.
+    pub text: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Further places.
+    pub related: Vec<Place>,
+}
+
+impl Diagnostics {
+    /// All of them, in the order of the source.
+    pub fn list(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    /// The sources they point into.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    /// For machines.
+    pub fn records(&self) -> Vec<Record> {
+        self.list.iter().map(|d| self.record(d)).collect()
+    }
+
+    fn record(&self, d: &Diagnostic) -> Record {
+        let (start, end) = (self.sources.position(d.span.file, d.span.start), self.sources.position(d.span.file, d.span.end));
+        Record {
+            severity: d.severity,
+            code: d.code.into(),
+            message: d.message.clone(),
+            file: self.sources.file(d.span.file).name.clone(),
+            line: start.line,
+            column: start.column,
+            end_line: end.line,
+            end_column: end.column,
+            text: self.sources.line(d.span.file, d.span.start).into(),
+            hint: d.hint.clone(),
+            related: d
+                .related
+                .iter()
+                .map(|(span, label)| Place {
+                    file: self.sources.file(span.file).name.clone(),
+                    start: self.sources.position(span.file, span.start),
+                    end: self.sources.position(span.file, span.end),
+                    label: label.clone(),
+                })
+                .collect(),
+        }
+    }
+
+    /// For people: each with its source line, the place underlined. `colour` is for terminals.
+    pub fn render(&self, colour: bool) -> String {
+        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+        let mut out = String::new();
+        for d in &self.list {
+            let report = Shown { diagnostic: d, sources: &self.sources, source: self.named(d) };
+            if handler.render_report(&mut out, &report).is_err() {
+                out.push_str(&self.short(d));
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn named(&self, d: &Diagnostic) -> NamedSource<String> {
+        let file = self.sources.file(d.span.file);
+        NamedSource::new(&file.name, file.text.as_ref().clone())
+    }
+
+    fn short(&self, d: &Diagnostic) -> String {
+        let at = self.sources.position(d.span.file, d.span.start);
+        let kind = if d.severity == Severity::Error { "error" } else { "warning" };
+        format!("{}:{}:{}: {kind}: {}", self.sources.file(d.span.file).name, at.line, at.column, d.message)
+    }
+}
+
+/// One line each: `file:line:column: error: message`.
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.list.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}", self.short(d))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// A diagnostic as miette wants it.
+struct Shown<'a> {
+    diagnostic: &'a Diagnostic,
+    sources: &'a SourceMap,
+    source: NamedSource<String>,
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.diagnostic.fmt(f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.diagnostic.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(if self.diagnostic.severity == Severity::Error { miette::Severity::Error } else { miette::Severity::Warning })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let mut text = self.diagnostic.hint.clone().unwrap_or_default();
+        // miette shows one source a report: a place in another file is told in words.
+        for (span, label) in self.diagnostic.related.iter().filter(|(span, _)| span.file != self.diagnostic.span.file) {
+            let at = self.sources.position(span.file, span.start);
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&format!("{}:{}:{}: {label}", self.sources.file(span.file).name, at.line, at.column));
+        }
+        if text.is_empty() { None } else { Some(Box::new(text)) }
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let d = self.diagnostic;
+        let length = |s: Span| (s.end - s.start) as usize;
+        let first = LabeledSpan::new_primary_with_span(Some(d.label.clone()).filter(|l| !l.is_empty()), (d.span.start as usize, length(d.span)));
+        let others = d.related.iter().filter(|(span, _)| span.file == d.span.file);
+        let others = others.map(move |(span, label)| LabeledSpan::new(Some(label.clone()), span.start as usize, length(*span)));
+        Some(Box::new(std::iter::once(first).chain(others)))
+    }
+}

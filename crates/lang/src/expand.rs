@@ -1,0 +1,301 @@
+//! `#include` and `#define`: first all files are brought together, then names are replaced by what they stand for.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::ast::*;
+use crate::diagnostic::{Diagnostic, Sink};
+use crate::parser::parse;
+use crate::source::{MAX_SOURCE, Resolver, SourceMap, Span};
+use crate::stdlib;
+
+/// A definition may not grow beyond this many nodes: each can mention earlier ones twice, and so on.
+const MAX_EXPANSION: u64 = 100_000;
+/// Nor may its tree become deeper than this.
+const MAX_HEIGHT: u32 = 2500;
+/// More files than this are refused.
+const MAX_FILES: usize = 1000;
+
+/// Reads the root source and everything it includes, and replaces all definitions. The items are in textual order.
+pub fn load(name: &str, text: &str, resolver: &dyn Resolver, sources: &mut SourceMap, sink: &mut Sink) -> Vec<Item> {
+    let root = sources.add(name, text);
+    if text.len() as u64 > MAX_SOURCE {
+        let span = Span { file: root, start: 0, end: 0 };
+        sink.push(Diagnostic::error("include::size", span, format!("the source is larger than {} MiB", MAX_SOURCE >> 20)));
+        return Vec::new();
+    }
+    let mut items = Vec::new();
+    let mut seen = HashSet::new();
+    // A stack of item lists instead of recursion: includes may be nested as deeply as there are files.
+    let mut stack = vec![parse(root, text, sink).into_iter()];
+    while let Some(list) = stack.last_mut() {
+        match list.next() {
+            None => {
+                stack.pop();
+            }
+            Some(Item::Include(path, span)) => {
+                if let Some(included) = include(&path, span, resolver, sources, &mut seen, sink) {
+                    stack.push(included.into_iter());
+                }
+            }
+            Some(item) => items.push(item),
+        }
+    }
+    Expander { defines: HashMap::new(), sink }.items(items)
+}
+
+fn include(
+    path: &Rc<str>,
+    span: Span,
+    resolver: &dyn Resolver,
+    sources: &mut SourceMap,
+    seen: &mut HashSet<Rc<str>>,
+    sink: &mut Sink,
+) -> Option<Vec<Item>> {
+    if path.is_empty() {
+        return None;
+    }
+    if !seen.insert(Rc::clone(path)) {
+        sink.push(Diagnostic::warning("include::twice", span, format!("\"{path}\" is already included")).label("this one is ignored"));
+        return None;
+    }
+    if seen.len() > MAX_FILES {
+        sink.push(Diagnostic::error("include::files", span, format!("more than {MAX_FILES} files are included")));
+        return None;
+    }
+    let bytes = match resolver.resolve(path) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => match stdlib::find(path) {
+            Some(text) => text.as_bytes().to_vec(),
+            None => {
+                sink.push(
+                    Diagnostic::error("include::missing", span, format!("there is no file \"{path}\""))
+                        .hint("names are relative to the directory of the root source; the standard library is found by itself"),
+                );
+                return None;
+            }
+        },
+        Err(message) => {
+            sink.push(Diagnostic::error("include::read", span, format!("\"{path}\" cannot be read: {message}")));
+            return None;
+        }
+    };
+    if bytes.len() as u64 > MAX_SOURCE {
+        sink.push(Diagnostic::error("include::size", span, format!("\"{path}\" is larger than {} MiB", MAX_SOURCE >> 20)));
+        return None;
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        sink.push(Diagnostic::error("include::read", span, format!("\"{path}\" is not text")));
+        return None;
+    };
+    let file = sources.add(&**path, text.as_str());
+    let items = parse(file, &text, sink);
+    if items.is_empty() {
+        sink.push(Diagnostic::error("include::empty", span, format!("\"{path}\" declares nothing")));
+    }
+    Some(items)
+}
+
+struct Define {
+    body: Rc<Expr>,
+    nodes: u64,
+    height: u32,
+}
+
+struct Expander<'s> {
+    defines: HashMap<Rc<str>, Define>,
+    sink: &'s mut Sink,
+}
+
+/// Nodes and height of an expression while it is being expanded.
+#[derive(Default)]
+struct Size {
+    nodes: u64,
+    height: u32,
+    deepest: u32,
+}
+
+impl Expander<'_> {
+    fn items(mut self, mut items: Vec<Item>) -> Vec<Item> {
+        // Names of types may not be replaced; all of them count, wherever they stand in the text.
+        items.retain_mut(|item| {
+            self.item(item);
+            !matches!(item, Item::Define(..))
+        });
+        items
+    }
+
+    fn item(&mut self, item: &mut Item) {
+        match item {
+            Item::Define(name, body) => {
+                let size = self.expr(body);
+                // An empty body is an expression that was not understood; it was reported.
+                let body = Rc::new(std::mem::replace(body, Expr::new(ExprKind::Broken, name.span)));
+                self.defines.insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
+            }
+            Item::Include(..) | Item::Parties(..) => {}
+            Item::Io { ty, .. } => {
+                if let Some(define) = self.defines.get(&ty.name) {
+                    let what = if matches!(define.body.kind, ExprKind::Number(_)) { "a number" } else { "an expression" };
+                    let (span, from) = (ty.span, define.body.span);
+                    self.sink.push(
+                        Diagnostic::error("define::type", span, format!("`{}` is a `#define` of {what}, not a type", ty.name))
+                            .also(from, "defined here"),
+                    );
+                }
+            }
+            Item::IntType { width, name, .. } => {
+                self.expr(width);
+                self.type_name(name);
+            }
+            Item::StructType { name, fields } => {
+                self.type_name(name);
+                for field in fields {
+                    self.ident(&mut field.ty);
+                    for (name, dims) in &mut field.names {
+                        self.ident(name);
+                        dims.iter_mut().for_each(|d| drop(self.expr(d)));
+                    }
+                }
+            }
+            Item::Function(f) => {
+                self.ident(&mut f.name);
+                self.type_ref(&mut f.ret);
+                for p in &mut f.params {
+                    self.type_ref(&mut p.ty);
+                    self.ident(&mut p.name);
+                }
+                f.body.iter_mut().for_each(|s| self.stmt(s));
+                if let Some((Some(value), _)) = &mut f.result {
+                    self.expr(value);
+                }
+            }
+            Item::Vars(decl) => self.vars(decl),
+        }
+    }
+
+    fn type_name(&mut self, name: &Ident) {
+        if let Some(define) = self.defines.get(&name.name) {
+            let from = define.body.span;
+            self.sink.push(
+                Diagnostic::error("define::typedef", name.span, format!("`{}` is already the name of a `#define`", name.name))
+                    .also(from, "defined here"),
+            );
+        }
+    }
+
+    fn type_ref(&mut self, ty: &mut TypeRef) {
+        self.ident(&mut ty.name);
+        ty.dims.iter_mut().for_each(|d| drop(self.expr(d)));
+    }
+
+    /// A name in a place where only a name can stand: it is replaced if the definition is itself a name.
+    fn ident(&mut self, ident: &mut Ident) {
+        let Some(define) = self.defines.get(&ident.name) else { return };
+        let mut body = &define.body.kind;
+        while let ExprKind::Macro(inner) = body {
+            body = &inner.kind;
+        }
+        match body {
+            ExprKind::Ident(name) => ident.name = Rc::clone(name),
+            _ => {
+                let from = define.body.span;
+                self.sink.push(
+                    Diagnostic::error("define::name", ident.span, format!("`{}` is a `#define` and cannot be a name here", ident.name))
+                        .also(from, "it stands for this expression"),
+                );
+            }
+        }
+    }
+
+    fn vars(&mut self, decl: &mut VarDecl) {
+        self.ident(&mut decl.ty);
+        for var in &mut decl.vars {
+            self.ident(&mut var.name);
+            var.dims.iter_mut().for_each(|d| drop(self.expr(d)));
+            if let Some(init) = &mut var.init {
+                self.init(init);
+            }
+        }
+    }
+
+    fn init(&mut self, init: &mut Init) {
+        match init {
+            Init::Expr(e) => drop(self.expr(e)),
+            Init::List(items, _) => items.iter_mut().for_each(|i| self.init(i)),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt) {
+        match stmt {
+            Stmt::Expr(e) => drop(self.expr(e)),
+            Stmt::Empty => {}
+            Stmt::Vars(decl) => self.vars(decl),
+            Stmt::Block(list) => list.iter_mut().for_each(|s| self.stmt(s)),
+            Stmt::For { init, cond, step, body, .. } => {
+                self.vars(init);
+                self.expr(cond);
+                self.expr(step);
+                self.stmt(body);
+            }
+            Stmt::If { cond, then, otherwise } => {
+                self.expr(cond);
+                self.stmt(then);
+                if let Some(otherwise) = otherwise {
+                    self.stmt(otherwise);
+                }
+            }
+        }
+    }
+
+    fn expr(&mut self, e: &mut Expr) -> Size {
+        let mut size = Size::default();
+        self.walk(e, &mut size);
+        if size.nodes > MAX_EXPANSION || size.deepest > MAX_HEIGHT {
+            self.sink.push(
+                Diagnostic::error("define::size", e.span, "with all `#define`s replaced this expression is too large")
+                    .hint("a `#define` is an expression that is evaluated again at each use; use a variable"),
+            );
+            e.kind = ExprKind::Broken;
+            return Size::default();
+        }
+        size
+    }
+
+    fn walk(&mut self, e: &mut Expr, size: &mut Size) {
+        size.nodes = size.nodes.saturating_add(1);
+        size.height += 1;
+        size.deepest = size.deepest.max(size.height);
+        match &mut e.kind {
+            ExprKind::Ident(name) => {
+                if let Some(define) = self.defines.get(name) {
+                    size.nodes = size.nodes.saturating_add(define.nodes);
+                    size.deepest = size.deepest.max(size.height + define.height);
+                    e.kind = ExprKind::Macro(Rc::clone(&define.body));
+                }
+            }
+            ExprKind::Number(_) | ExprKind::Macro(_) | ExprKind::Broken => {}
+            ExprKind::Literal { width: a, .. } | ExprKind::Unary(_, a) | ExprKind::Step { operand: a, .. } => self.walk(a, size),
+            ExprKind::Binary(_, a, b) | ExprKind::Assign(a, b) | ExprKind::Index(a, b) | ExprKind::Bit(a, b) => {
+                self.walk(a, size);
+                self.walk(b, size);
+            }
+            ExprKind::Slice(a, b, c) => {
+                self.walk(a, size);
+                self.walk(b, size);
+                self.walk(c, size);
+            }
+            ExprKind::Call(f, args) => {
+                self.walk(f, size);
+                args.iter_mut().for_each(|a| self.walk(a, size));
+            }
+            ExprKind::Field(a, name) => {
+                self.walk(a, size);
+                let mut renamed = name.clone();
+                self.ident(&mut renamed);
+                *name = renamed;
+            }
+        }
+        size.height -= 1;
+    }
+}

@@ -1,0 +1,418 @@
+//! The circuit while it grows: XOR and AND of possibly inverted bits, with everything folded that costs nothing to fold.
+//!
+//! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a bounded,
+//! lossy table finds them again.
+
+use crate::arith::Planner;
+
+/// A bit: a constant, or the output of a node, possibly inverted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bit(u32);
+
+impl Bit {
+    /// False.
+    pub const ZERO: Bit = Bit(0);
+    /// True.
+    pub const ONE: Bit = Bit(1);
+
+    /// A constant.
+    pub fn constant(value: bool) -> Bit {
+        Bit(value.into())
+    }
+
+    /// Its value, if it is a constant.
+    pub fn known(self) -> Option<bool> {
+        (self.0 < 2).then_some(self.0 == 1)
+    }
+
+    /// The node; 0 for constants.
+    pub fn node(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// Whether the node's output is inverted; for constants, their value.
+    pub fn inverted(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The output of a node.
+    pub fn of(node: u32) -> Bit {
+        Bit(node << 1)
+    }
+
+    /// Inverted if `flip`.
+    pub fn flip(self, flip: bool) -> Bit {
+        Bit(self.0 ^ u32::from(flip))
+    }
+
+    fn plain(self) -> Bit {
+        Bit(self.0 & !1)
+    }
+}
+
+impl std::ops::Not for Bit {
+    type Output = Bit;
+    fn not(self) -> Bit {
+        Bit(self.0 ^ 1)
+    }
+}
+
+/// Two operands. The order tells the kind: an AND has the older operand first, an XOR the newer; a leaf has the same
+/// twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    a: Bit,
+    b: Bit,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An input.
+    Leaf,
+    /// Exclusive or; the operands are not inverted.
+    Xor(Bit, Bit),
+    /// Conjunction.
+    And(Bit, Bit),
+}
+
+/// Largest table of known nodes: 16 MiB, which stays near the processor.
+const MAX_TABLE: usize = 1 << 22;
+
+/// A growing circuit.
+pub struct Graph {
+    nodes: Vec<Node>,
+    table: Vec<u32>,
+    /// No more nodes than this.
+    limit: usize,
+    full: bool,
+    /// How to multiply by constants, remembered.
+    pub planner: Planner,
+}
+
+impl Graph {
+    /// An empty circuit that may grow to `limit` nodes.
+    pub fn new(limit: usize) -> Graph {
+        let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
+        Graph { nodes: vec![nothing], table: vec![0; 1 << 10], limit: limit.min((1 << 31) - 2), full: false, planner: Planner::default() }
+    }
+
+    /// Number of nodes, the constant included: nodes are numbered `1..len()`.
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Whether the limit was hit; from then on all results are constants.
+    pub fn full(&self) -> bool {
+        self.full
+    }
+
+    /// Whether so many more nodes surely do not fit; if so, the circuit counts as full.
+    pub fn reserve(&mut self, nodes: u64) -> bool {
+        if nodes > (self.limit - self.nodes.len().min(self.limit)) as u64 {
+            self.full = true;
+        }
+        !self.full
+    }
+
+    /// What node `index` is.
+    pub fn kind(&self, index: u32) -> Kind {
+        let Node { a, b } = self.nodes[index as usize];
+        match a.cmp(&b) {
+            std::cmp::Ordering::Equal => Kind::Leaf,
+            std::cmp::Ordering::Less => Kind::And(a, b),
+            std::cmp::Ordering::Greater => Kind::Xor(a, b),
+        }
+    }
+
+    fn push(&mut self, node: Node) -> Bit {
+        if self.nodes.len() >= self.limit {
+            self.full = true;
+            return Bit::ZERO;
+        }
+        self.nodes.push(node);
+        Bit::of(self.nodes.len() as u32 - 1)
+    }
+
+    /// A new input.
+    pub fn leaf(&mut self) -> Bit {
+        self.push(Node { a: Bit::ZERO, b: Bit::ZERO })
+    }
+
+    /// New inputs.
+    pub fn leaves(&mut self, count: u32) -> Vec<Bit> {
+        (0..count).map(|_| self.leaf()).collect()
+    }
+
+    fn place(&self, hi: Bit, lo: Bit, and: bool) -> usize {
+        let key = (u64::from(hi.0) << 32) | u64::from(lo.0 | u32::from(and));
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize & (self.table.len() - 1)
+    }
+
+    /// Makes room in the table as the circuit grows.
+    fn grow(&mut self) {
+        if self.nodes.len() < self.table.len() || self.table.len() >= MAX_TABLE {
+            return;
+        }
+        let size = self.table.len() * 4;
+        let old = std::mem::replace(&mut self.table, vec![0; size]);
+        for index in old.into_iter().filter(|i| *i != 0) {
+            let place = match self.kind(index) {
+                Kind::Leaf => continue,
+                Kind::Xor(hi, lo) => self.place(hi, lo, false),
+                Kind::And(lo, hi) => self.place(hi.plain(), lo.plain(), true),
+            };
+            self.table[place] = index;
+        }
+    }
+
+    /// Exclusive or.
+    pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
+        let flip = a.inverted() ^ b.inverted();
+        let (hi, lo) = if a > b { (a.plain(), b.plain()) } else { (b.plain(), a.plain()) };
+        if hi == lo {
+            return Bit::constant(flip);
+        }
+        if lo == Bit::ZERO {
+            return hi.flip(flip);
+        }
+        // (lo ^ y) ^ lo = y
+        if let Kind::Xor(x, y) = self.kind(hi.node()) {
+            if x == lo {
+                return y.flip(flip);
+            }
+            if y == lo {
+                return x.flip(flip);
+            }
+        }
+        let place = self.place(hi, lo, false);
+        let node = Node { a: hi, b: lo };
+        let found = self.table[place];
+        if found != 0 && self.nodes[found as usize] == node {
+            return Bit::of(found).flip(flip);
+        }
+        let out = self.push(node);
+        if out == Bit::ZERO {
+            return out;
+        }
+        self.table[place] = out.node();
+        self.grow();
+        out.flip(flip)
+    }
+
+    /// Conjunction.
+    pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
+        let (hi, lo) = if a > b { (a, b) } else { (b, a) };
+        if lo.node() == hi.node() {
+            return if lo == hi { hi } else { Bit::ZERO };
+        }
+        if let Some(value) = lo.known() {
+            return if value { hi } else { Bit::ZERO };
+        }
+        let p = lo.plain();
+        match self.kind(hi.node()) {
+            // p & (p ^ y) = p & !y
+            Kind::Xor(x, y) if x == p || y == p => {
+                // hi = lo ^ (other ^ lo's sign ^ hi's sign)
+                let other = if x == p { y } else { x };
+                return self.and(lo, !other.flip(lo.inverted() ^ hi.inverted()));
+            }
+            // p & (p & z) = p & z, p & !(p & z) = p & !z, and with the other sign: nothing, or p
+            Kind::And(x, z) if x.plain() == p || z.plain() == p => {
+                let (same, other) = if x.plain() == p { (x == lo, z) } else { (z == lo, x) };
+                return match (hi.inverted(), same) {
+                    (false, true) => hi,
+                    (false, false) => Bit::ZERO,
+                    (true, true) => self.and(lo, !other),
+                    (true, false) => lo,
+                };
+            }
+            _ => {}
+        }
+        // One node serves all four signs of the same two operands: the others differ from it by XORs.
+        let place = self.place(hi.plain(), p, true);
+        let found = self.table[place];
+        if found != 0 {
+            if let Kind::And(l, h) = self.kind(found) {
+                if l.plain() == p && h.plain() == hi.plain() {
+                    let out = Bit::of(found);
+                    return match (l == lo, h == hi) {
+                        (true, true) => out,
+                        (false, true) => self.xor(hi, out),
+                        (true, false) => self.xor(lo, out),
+                        (false, false) => {
+                            // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
+                            let sum = self.xor(l, h);
+                            !self.xor(sum, out)
+                        }
+                    };
+                }
+            }
+        }
+        let out = self.push(Node { a: lo, b: hi });
+        if out == Bit::ZERO {
+            return out;
+        }
+        self.table[place] = out.node();
+        self.grow();
+        out
+    }
+
+    /// Disjunction.
+    pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
+        !self.and(!a, !b)
+    }
+
+    /// `if condition { then } else { otherwise }`, for one AND.
+    pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
+        let difference = self.xor(then, otherwise);
+        let masked = self.and(condition, difference);
+        self.xor(masked, otherwise)
+    }
+
+    /// Appends a circuit on these inputs.
+    pub fn append(&mut self, template: &Template, inputs: &[Bit]) -> Vec<Bit> {
+        let mut bits = Vec::with_capacity(template.nodes.len() + inputs.len() + 1);
+        bits.push(Bit::ZERO);
+        bits.extend_from_slice(inputs);
+        for node in &template.nodes {
+            let (a, b) = (bits[node.a.node() as usize].flip(node.a.inverted()), bits[node.b.node() as usize].flip(node.b.inverted()));
+            bits.push(if node.a > node.b { self.xor(a, b) } else { self.and(a, b) });
+        }
+        template.outputs.iter().map(|o| bits[o.node() as usize].flip(o.inverted())).collect()
+    }
+
+    /// The finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates. What no output needs
+    /// is dropped.
+    pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
+        self.table = Vec::new();
+        let mut live = vec![false; self.nodes.len()];
+        for o in outputs {
+            live[o.node() as usize] = true;
+        }
+        for index in (inputs as usize + 1..self.nodes.len()).rev() {
+            if live[index] {
+                let Node { a, b } = self.nodes[index];
+                live[a.node() as usize] = true;
+                live[b.node() as usize] = true;
+            }
+        }
+        let mut renamed: Vec<u32> = (0..=inputs).collect();
+        renamed.reserve_exact(self.nodes.len() - renamed.len());
+        let mut next = inputs + 1;
+        let rename = |renamed: &[u32], bit: Bit| Bit::of(renamed[bit.node() as usize]).flip(bit.inverted());
+        let mut write = 0;
+        for index in inputs as usize + 1..self.nodes.len() {
+            renamed.push(next);
+            if live[index] {
+                let Node { a, b } = self.nodes[index];
+                self.nodes[write] = Node { a: rename(&renamed, a), b: rename(&renamed, b) };
+                write += 1;
+                next += 1;
+            }
+        }
+        self.nodes.truncate(write);
+        self.nodes.shrink_to_fit();
+        let outputs = outputs.iter().map(|o| rename(&renamed, *o)).collect();
+        Template { inputs, nodes: self.nodes, outputs }
+    }
+}
+
+/// A finished circuit. Node 0 is the constant, nodes `1..=inputs` are the inputs, gates follow.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Number of inputs.
+    pub inputs: u32,
+    nodes: Vec<Node>,
+    /// The outputs.
+    pub outputs: Vec<Bit>,
+}
+
+impl Template {
+    /// Number of gates.
+    pub fn gates(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The gates in order; gate `k` is node `inputs + 1 + k`.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.nodes.iter().map(|n| if n.a > n.b { Kind::Xor(n.a, n.b) } else { Kind::And(n.a, n.b) })
+    }
+
+    /// Number of AND gates.
+    pub fn ands(&self) -> usize {
+        self.nodes.iter().filter(|n| n.a < n.b).count()
+    }
+}
+
+#[cfg(test)]
+impl Template {
+    pub(crate) fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
+        let mut bits = vec![false];
+        bits.extend_from_slice(inputs);
+        for kind in self.kinds() {
+            let get = |b: Bit| bits[b.node() as usize] ^ b.inverted();
+            bits.push(match kind {
+                Kind::Xor(a, b) => get(a) ^ get(b),
+                Kind::And(a, b) => get(a) & get(b),
+                Kind::Leaf => unreachable!("templates have no leaves among their gates"),
+            });
+        }
+        self.outputs.iter().map(|o| bits[o.node() as usize] ^ o.inverted()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random expressions of few leaves hit all the folding rules; the result must not change.
+    #[test]
+    fn folding_keeps_the_function() {
+        let mut state = 1u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % n
+        };
+        for _ in 0..2000 {
+            let mut graph = Graph::new(1 << 20);
+            // Truth tables over three leaves stand beside the bits.
+            let mut bits = vec![(Bit::ZERO, 0u8)];
+            let leaves = graph.leaves(3);
+            bits.extend(leaves.into_iter().zip([0xf0, 0xcc, 0xaa]));
+            for _ in 0..12 {
+                let ((a, ta), (b, tb)) = (bits[random(bits.len())], bits[random(bits.len())]);
+                let (fa, fb) = (random(2) == 1, random(2) == 1);
+                let (a, ta, b, tb) = (a.flip(fa), if fa { !ta } else { ta }, b.flip(fb), if fb { !tb } else { tb });
+                bits.push(if random(2) == 1 { (graph.xor(a, b), ta ^ tb) } else { (graph.and(a, b), ta & tb) });
+            }
+            let outputs: Vec<Bit> = bits.iter().map(|(b, _)| *b).collect();
+            let template = graph.finish(3, &outputs);
+            assert!(template.ands() <= 12, "twelve operations never need more than twelve ANDs");
+            for row in 0..8u8 {
+                let got = template.evaluate(&[row & 4 != 0, row & 2 != 0, row & 1 != 0]);
+                let want: Vec<bool> = bits.iter().map(|(_, t)| t >> row & 1 == 1).collect();
+                assert_eq!(got, want);
+            }
+        }
+    }
+
+    #[test]
+    fn one_and_serves_all_signs() {
+        let mut graph = Graph::new(100);
+        let (a, b) = (graph.leaf(), graph.leaf());
+        let outputs = [graph.and(a, b), graph.and(!a, b), graph.and(a, !b), graph.and(!a, !b)];
+        assert_eq!(graph.finish(2, &outputs).ands(), 1);
+    }
+
+    #[test]
+    fn a_full_graph_says_so() {
+        let mut graph = Graph::new(4);
+        let (a, b) = (graph.leaf(), graph.leaf());
+        graph.and(a, b);
+        assert!(!graph.full());
+        graph.xor(a, b);
+        assert!(graph.full());
+    }
+}

@@ -1,0 +1,216 @@
+//! What a program means, after names and types are resolved: input of the generator.
+
+use std::rc::Rc;
+
+use crate::ast::{BinaryOp, Request};
+use crate::source::Span;
+use crate::types::{Type, Types};
+
+/// An expression.
+#[derive(Debug)]
+pub struct Ex {
+    /// What it does.
+    pub kind: ExKind,
+    /// Its type.
+    pub ty: Type,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// What an expression does.
+#[derive(Debug)]
+pub enum ExKind {
+    /// A literal of this many bits.
+    Const {
+        /// Its value.
+        value: u64,
+        /// Its bits.
+        width: u32,
+    },
+    /// The value of a variable or of a part of it.
+    Read(Place),
+    /// A part of a value.
+    Part(Box<Ex>, Vec<Part>),
+    /// Writes a place, yields what it then holds.
+    Assign(Place, Box<Ex>),
+    /// `++` or `--`.
+    Step {
+        /// What is changed.
+        place: Place,
+        /// Whether it adds.
+        increment: bool,
+        /// Whether it yields the new value.
+        prefix: bool,
+    },
+    /// An operator on two numbers (or, for `==` and `!=`, on two values of any kind).
+    Binary {
+        /// Which.
+        op: BinaryOp,
+        /// Whether the operation is signed.
+        signed: bool,
+        /// Operands are brought to this width; without one, to the larger of the two.
+        width: Option<u32>,
+        /// Operands.
+        operands: Box<(Ex, Ex)>,
+    },
+    /// A double-width operator: `**`, `//` or `%%`. Operands keep their widths.
+    Wide {
+        /// Which.
+        op: BinaryOp,
+        /// Whether the operation is signed.
+        signed: bool,
+        /// Operands.
+        operands: Box<(Ex, Ex)>,
+    },
+    /// Two's complement at the operand's own width.
+    Neg(Box<Ex>),
+    /// All bits inverted.
+    Not(Box<Ex>),
+    /// `<<`, `>>` or `<<>`.
+    Shift {
+        /// Which.
+        op: BinaryOp,
+        /// Whether the width of the left operand is kept: it is a variable.
+        keep: bool,
+        /// Value and amount.
+        operands: Box<(Ex, Ex)>,
+    },
+    /// A call; arguments are brought to the widths of the parameters.
+    Call {
+        /// Number of the function.
+        function: usize,
+        /// Arguments.
+        args: Vec<Ex>,
+    },
+    /// Something that was reported.
+    Broken,
+}
+
+/// A variable or a part of one.
+#[derive(Debug)]
+pub struct Place {
+    /// Number of the variable.
+    pub var: u32,
+    /// How to get from there to the part.
+    pub parts: Vec<Part>,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// From a value to a part of it.
+#[derive(Debug)]
+pub enum Part {
+    /// A field.
+    Field {
+        /// First bit.
+        offset: u32,
+        /// Bits.
+        width: u32,
+    },
+    /// An element.
+    Index {
+        /// Which.
+        index: Ex,
+        /// How many there are.
+        count: u32,
+        /// Bits of one.
+        width: u32,
+    },
+    /// Wires of an integer.
+    Wires {
+        /// The first.
+        base: Ex,
+        /// How many.
+        width: u32,
+        /// Where the selection is.
+        span: Span,
+    },
+}
+
+/// A statement.
+#[derive(Debug)]
+pub enum St {
+    /// For its effect.
+    Expr(Ex),
+    /// A variable begins, as zeros, and then takes the values, one after another from its first bit.
+    Declare {
+        /// Which.
+        var: u32,
+        /// Values of the elements, each brought to this width.
+        init: Vec<Ex>,
+        /// Bits of an element.
+        width: u32,
+    },
+    /// Several.
+    Block(Vec<St>),
+    /// A loop, to be unrolled.
+    For {
+        /// Declarations.
+        init: Vec<St>,
+        /// Condition.
+        cond: Ex,
+        /// After each round.
+        step: Ex,
+        /// Repeated.
+        body: Box<St>,
+        /// The word `for`.
+        span: Span,
+    },
+    /// A choice.
+    If {
+        /// Condition.
+        cond: Ex,
+        /// If it holds.
+        then: Box<St>,
+        /// If not.
+        otherwise: Option<Box<St>>,
+    },
+}
+
+/// A function. Its parameters are its first variables.
+#[derive(Debug)]
+pub struct Func {
+    /// Name.
+    pub name: Rc<str>,
+    /// Where the name is.
+    pub span: Span,
+    /// Names and types of the parameters.
+    pub params: Vec<(Rc<str>, Type)>,
+    /// What it returns.
+    pub ret: Type,
+    /// Bits of its variables, by number.
+    pub vars: Vec<u32>,
+    /// What it does.
+    pub body: Vec<St>,
+    /// What it returns; nothing for `void` and for an empty body, which returns zeros.
+    pub result: Option<Ex>,
+    /// The functions it calls, each once, and where.
+    pub calls: Vec<(usize, Span)>,
+    /// Requests of pragmas.
+    pub requests: Vec<(Request, Span)>,
+}
+
+/// An input or output of a party.
+#[derive(Debug)]
+pub struct Io {
+    /// 1 or 2.
+    pub party: u32,
+    /// Type.
+    pub ty: Type,
+    /// The variable of `main` that holds it.
+    pub var: u32,
+}
+
+/// A whole program.
+pub struct Module {
+    /// Types.
+    pub types: Types,
+    /// Functions, `main` among them.
+    pub functions: Vec<Func>,
+    /// Number of `main`.
+    pub main: usize,
+    /// Inputs by party.
+    pub inputs: Vec<Io>,
+    /// Outputs by party.
+    pub outputs: Vec<Io>,
+}

@@ -1,0 +1,143 @@
+//! Bytes to tokens, by longest match.
+
+use crate::diagnostic::{Diagnostic, Sink};
+use crate::source::Span;
+use std::rc::Rc;
+
+/// What a token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tok {
+    /// A name.
+    Ident(Rc<str>),
+    /// A decimal number.
+    Number(u64),
+    /// The text between quotes.
+    Str(Rc<str>),
+    /// A keyword, directive or symbol.
+    Sym(&'static str),
+    /// The end of the file.
+    End,
+}
+
+/// A token and its place.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// What it is.
+    pub tok: Tok,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// A comment of the form `/*@ … */`: an instruction to the compiler.
+#[derive(Clone, Debug)]
+pub struct Pragma {
+    /// The text without the comment marks.
+    pub text: String,
+    /// Where it is.
+    pub span: Span,
+    /// Index of the token that follows.
+    pub before: usize,
+}
+
+/// The tokens of a file, the last one [`Tok::End`], and its pragmas.
+pub struct Lexed {
+    /// Tokens.
+    pub tokens: Vec<Token>,
+    /// Pragmas.
+    pub pragmas: Vec<Pragma>,
+}
+
+const KEYWORDS: [&str; 9] = ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
+const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
+/// Longer ones first: the first that fits is the longest.
+const SYMBOLS: [&str; 41] = [
+    "<<>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&", "||", "#", "+", "-", "*", "/", "%",
+    "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".",
+];
+
+/// Splits a file into tokens. What is no token is reported and skipped.
+pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
+    let bytes = text.as_bytes();
+    let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };
+    let mut at = 0;
+    let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
+    let run = |from: usize, class: fn(u8) -> bool| bytes[from..].iter().position(|&b| !class(b)).map_or(bytes.len(), |n| from + n);
+    while at < bytes.len() {
+        let start = at;
+        let byte = bytes[at];
+        if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+            at += 1;
+        } else if text[at..].starts_with("/*") {
+            match text[at + 2..].find("*/") {
+                None => {
+                    sink.push(
+                        Diagnostic::error("syntax::comment", span(start, start + 2), "this comment is never closed")
+                            .hint("close it with `*/`; everything after it would be ignored"),
+                    );
+                    at = bytes.len();
+                }
+                Some(length) => {
+                    at += 2 + length + 2;
+                    if let Some(pragma) = text[start + 2..at - 2].strip_prefix('@') {
+                        let before = out.tokens.len();
+                        out.pragmas.push(Pragma { text: pragma.trim().to_owned(), span: span(start, at), before });
+                    }
+                }
+            }
+        } else if byte.is_ascii_alphabetic() || byte == b'_' {
+            at = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
+            let word = &text[start..at];
+            let tok = KEYWORDS.iter().find(|&&k| k == word).map_or_else(|| Tok::Ident(word.into()), |k| Tok::Sym(k));
+            out.tokens.push(Token { tok, span: span(start, at) });
+        } else if byte.is_ascii_digit() {
+            at = run(at, |b| b.is_ascii_digit());
+            let value = text[start..at].trim_start_matches('0');
+            let value = if value.is_empty() { Some(0) } else { value.parse::<u64>().ok().filter(|v| *v < 1 << 63) };
+            if value.is_none() {
+                sink.push(
+                    Diagnostic::error("syntax::number", span(start, at), "this number is too large")
+                        .label("literals must be below 2^63")
+                        .hint("build wider constants from slices: `x{0:32} = …; x{32:32} = …;`"),
+                );
+            }
+            let next = bytes.get(at).copied().unwrap_or(b' ');
+            if next.is_ascii_alphabetic() || next == b'_' {
+                let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
+                sink.push(
+                    Diagnostic::error("syntax::number", span(start, end), "numbers are decimal, and a name cannot begin with a digit")
+                        .hint("write hexadecimal, octal and binary numbers in decimal"),
+                );
+                at = end;
+            }
+            out.tokens.push(Token { tok: Tok::Number(value.unwrap_or(0)), span: span(start, at) });
+        } else if byte == b'"' {
+            let end = bytes[at + 1..].iter().position(|&b| b == b'"' || b == b'\n').map_or(bytes.len(), |n| at + 1 + n);
+            if bytes.get(end) == Some(&b'"') {
+                at = end + 1;
+                let name = &text[start + 1..end];
+                let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
+                if !plain {
+                    sink.push(
+                        Diagnostic::error("syntax::string", span(start, at), "a file name is a letter, then letters, digits, `_` and `.`")
+                            .hint("included files lie beside the root source: no directories, dashes or spaces"),
+                    );
+                }
+                out.tokens.push(Token { tok: Tok::Str(name.into()), span: span(start, at) });
+            } else {
+                at = end;
+                sink.push(Diagnostic::error("syntax::string", span(start, end), "this string is not closed on its line"));
+                out.tokens.push(Token { tok: Tok::Str("".into()), span: span(start, end) });
+            }
+        } else if let Some(symbol) = DIRECTIVES.iter().chain(&SYMBOLS).find(|s| text[at..].starts_with(**s)) {
+            at += symbol.len();
+            out.tokens.push(Token { tok: Tok::Sym(symbol), span: span(start, at) });
+        } else {
+            let c = text[at..].chars().next().unwrap_or('?');
+            at += c.len_utf8();
+            sink.push(Diagnostic::error("syntax::character", span(start, at), format!("the character `{}` has no meaning here", c.escape_default())));
+        }
+    }
+    out.tokens.push(Token { tok: Tok::End, span: span(bytes.len(), bytes.len()) });
+    out
+}

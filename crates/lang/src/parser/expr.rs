@@ -1,0 +1,163 @@
+//! Expressions, by precedence climbing.
+
+use std::rc::Rc;
+
+use super::{Lost, Parsed, Parser};
+use crate::ast::*;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::Tok;
+use crate::source::Span;
+
+/// Operators that follow each other on one level, like `a + b + c + …`, make a tree as deep as the chain is long.
+const MAX_HEIGHT: u32 = 2500;
+
+impl Parser<'_> {
+    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        self.nested(|p| {
+            let left = p.binary(1)?;
+            if !p.eat("=") {
+                return Ok(left);
+            }
+            let right = p.expr()?;
+            let span = left.span.to(right.span);
+            p.node(ExprKind::Assign(Box::new(left), Box::new(right)), span)
+        })
+    }
+
+    fn binary_op(&self) -> Option<BinaryOp> {
+        use BinaryOp::*;
+        let Tok::Sym(symbol) = self.peek() else { return None };
+        [Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Add, Sub, Mul, Div, Rem, WideMul, WideDiv, WideRem]
+            .into_iter()
+            .find(|op| op.symbol() == *symbol)
+    }
+
+    /// A new node on top of others.
+    fn node(&mut self, kind: ExprKind, span: Span) -> Parsed<Expr> {
+        let expr = Expr::new(kind, span);
+        if expr.height > MAX_HEIGHT {
+            self.sink.push(
+                Diagnostic::error("syntax::depth", span, format!("more than {MAX_HEIGHT} operators within each other"))
+                    .label("this expression is too deep")
+                    .hint("use variables to break it up"),
+            );
+            return Err(Lost);
+        }
+        Ok(expr)
+    }
+
+    fn binary(&mut self, min: u8) -> Parsed<Expr> {
+        let mut left = self.unary()?;
+        while let Some(op) = self.binary_op().filter(|op| op.precedence() >= min) {
+            self.bump();
+            let right = self.nested(|p| p.binary(op.precedence() + 1))?;
+            let span = left.span.to(right.span);
+            left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), span)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let Tok::Sym(symbol @ ("-" | "!" | "~" | "++" | "--")) = *self.peek() else { return self.selection() };
+        self.nested(|p| {
+            p.bump();
+            let operand = Box::new(p.unary()?);
+            let span = start.to(operand.span);
+            let kind = match symbol {
+                "-" => ExprKind::Unary(UnaryOp::Neg, operand),
+                "!" | "~" => ExprKind::Unary(UnaryOp::Not, operand),
+                _ => ExprKind::Step { increment: symbol == "++", prefix: true, operand },
+            };
+            p.node(kind, span)
+        })
+    }
+
+    /// A postfix expression with at most one wire selector behind it.
+    fn selection(&mut self) -> Parsed<Expr> {
+        let value = self.postfix()?;
+        if !self.eat("{") {
+            return Ok(value);
+        }
+        let base = Box::new(self.expr()?);
+        let length = if self.eat(":") { Some(Box::new(self.expr()?)) } else { None };
+        let end = self.expect_brace()?;
+        let span = value.span.to(end);
+        let kind = match length {
+            None => ExprKind::Bit(Box::new(value), base),
+            Some(length) => ExprKind::Slice(Box::new(value), base, length),
+        };
+        self.node(kind, span)
+    }
+
+    fn postfix(&mut self) -> Parsed<Expr> {
+        let mut value = self.primary()?;
+        loop {
+            let start = value.span;
+            let kind = if self.eat("[") {
+                let index = self.expr()?;
+                self.expect("]")?;
+                ExprKind::Index(Box::new(value), Box::new(index))
+            } else if self.eat("(") {
+                let mut args = Vec::new();
+                if !self.is(")") {
+                    args.push(self.expr()?);
+                    while self.eat(",") {
+                        args.push(self.expr()?);
+                    }
+                }
+                self.expect(")")?;
+                ExprKind::Call(Box::new(value), args)
+            } else if self.eat(".") {
+                ExprKind::Field(Box::new(value), self.ident("the name of a field")?)
+            } else if self.is("++") || self.is("--") {
+                let increment = self.is("++");
+                self.bump();
+                ExprKind::Step { increment, prefix: false, operand: Box::new(value) }
+            } else {
+                return Ok(value);
+            };
+            let span = start.to(self.last());
+            value = self.node(kind, span)?;
+        }
+    }
+
+    fn primary(&mut self) -> Parsed<Expr> {
+        let span = self.span();
+        match self.peek() {
+            Tok::Ident(name) => {
+                let kind = ExprKind::Ident(Rc::clone(name));
+                self.bump();
+                self.node(kind, span)
+            }
+            Tok::Number(value) => {
+                let value = *value;
+                self.bump();
+                let signed = if self.is("#") {
+                    true
+                } else if self.is("##") {
+                    false
+                } else {
+                    return self.node(ExprKind::Number(value), span);
+                };
+                self.bump();
+                let at = self.span();
+                let width = match self.peek() {
+                    Tok::Ident(name) => ExprKind::Ident(Rc::clone(name)),
+                    Tok::Number(width) => ExprKind::Number(*width),
+                    _ => return self.unexpected("the width of the literal"),
+                };
+                self.bump();
+                let width = Box::new(self.node(width, at)?);
+                self.node(ExprKind::Literal { value, signed, width }, span.to(at))
+            }
+            Tok::Sym("(") => {
+                self.bump();
+                let inner = self.expr()?;
+                let end = self.expect(")")?;
+                Ok(Expr { span: span.to(end), ..inner })
+            }
+            _ => self.unexpected("an expression"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Source files, positions in them, and where included files come from.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// A stretch of one source file, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// Number of the file in its [`SourceMap`].
+    pub file: u32,
+    /// First byte.
+    pub start: u32,
+    /// Byte after the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// From the start of this span to the end of `other`, which must not be in another file.
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        if self.file == other.file { Span { end: self.end.max(other.end), ..self } } else { self }
+    }
+}
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// The name it was asked for by.
+    pub name: String,
+    /// What it contains.
+    pub text: Arc<String>,
+}
+
+/// Line and column, both counted from 1; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Position {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+/// All files of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    files: Vec<SourceFile>,
+}
+
+impl SourceMap {
+    /// Adds a file and returns its number.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
+        self.files.push(SourceFile { name: name.into(), text: Arc::new(text.into()) });
+        self.files.len() as u32 - 1
+    }
+
+    /// One file.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn file(&self, file: u32) -> &SourceFile {
+        &self.files[file as usize]
+    }
+
+    /// The text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+
+    /// Where a byte offset is.
+    pub fn position(&self, file: u32, offset: u32) -> Position {
+        let text = &self.file(file).text;
+        let before = &text.as_bytes()[..(offset as usize).min(text.len())];
+        let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
+        let line = before.iter().filter(|&&b| b == b'\n').count() as u32 + 1;
+        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() as u32 + 1;
+        Position { line, column }
+    }
+
+    /// The whole line that a byte offset is on.
+    pub fn line(&self, file: u32, offset: u32) -> &str {
+        let text = &self.file(file).text;
+        let offset = (offset as usize).min(text.len());
+        let start = text.as_bytes()[..offset].iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
+        let end = text.as_bytes()[offset..].iter().position(|&b| b == b'\n').map_or(text.len(), |p| offset + p);
+        text[start..end].trim_end_matches('\r')
+    }
+}
+
+/// Where the text of included files comes from. Names are as written in the `#include`; they are relative to the
+/// directory of the root source, also in nested includes. The standard library is found by the compiler itself, after
+/// the resolver has said that it knows no such file.
+pub trait Resolver {
+    /// The bytes of the file, or `None` if there is no such file.
+    ///
+    /// # Errors
+    /// A message for the user, if the file exists but cannot be read.
+    fn resolve(&self, name: &str) -> Result<Option<Vec<u8>>, String>;
+}
+
+/// No files besides the standard library.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Resolver for NoFiles {
+    fn resolve(&self, _: &str) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
+}
+
+/// Files of one directory.
+#[derive(Clone, Debug)]
+pub struct Directory(pub std::path::PathBuf);
+
+/// No source file is longer than this; spans are 32 bits.
+pub(crate) const MAX_SOURCE: u64 = 64 << 20;
+
+impl Resolver for Directory {
+    fn resolve(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        use std::io::Read;
+        let file = match std::fs::File::open(self.0.join(name)) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e.to_string()),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_SOURCE + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+        Ok(Some(bytes))
+    }
+}
+
+impl Resolver for std::collections::HashMap<String, String> {
+    fn resolve(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.get(name).map(|text| text.clone().into_bytes()))
+    }
+}

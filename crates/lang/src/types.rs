@@ -1,0 +1,172 @@
+//! Types, their compatibility and their layout.
+
+use std::rc::Rc;
+
+use crate::source::Span;
+
+/// No type may have more bits than this.
+pub const MAX_WIDTH: u64 = 1 << 26;
+
+/// An integer type. Two of them are the same type if width, sign and name agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntType {
+    /// Two's complement.
+    pub signed: bool,
+    /// Bits, at least one.
+    pub width: u32,
+    /// Which typedef made it; `None` for types that the compiler makes: of literals, slices, comparisons and products.
+    pub typedef: Option<u32>,
+}
+
+/// The type of an expression or variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Something that was already reported.
+    Broken,
+    /// A constant without a width of its own.
+    Untyped,
+    /// No value.
+    Void,
+    /// An integer.
+    Int(IntType),
+    /// A struct, by number.
+    Struct(u32),
+    /// An array.
+    Array(Rc<ArrayType>),
+}
+
+/// An array type.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ArrayType {
+    /// Sizes, the outermost first.
+    pub dims: Vec<u32>,
+    /// What it is made of: an integer or a struct.
+    pub base: Type,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Name.
+    pub name: Rc<str>,
+    /// Type.
+    pub ty: Type,
+    /// First bit in the struct.
+    pub offset: u32,
+}
+
+/// A struct.
+#[derive(Clone, Debug)]
+pub struct StructType {
+    /// Name.
+    pub name: Rc<str>,
+    /// Where it was declared.
+    pub span: Span,
+    /// Fields in the order of declaration.
+    pub fields: Vec<Field>,
+    /// All bits.
+    pub width: u32,
+}
+
+/// Whether two types go together in an assignment or an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compatible {
+    /// Yes.
+    Yes,
+    /// Yes, but name or sign differ.
+    Cast,
+    /// No.
+    No,
+}
+
+/// All structs and the names of the integer types.
+#[derive(Default)]
+pub struct Types {
+    /// Structs, by number.
+    pub structs: Vec<StructType>,
+    /// Names of the integer typedefs, by number.
+    pub int_names: Vec<Rc<str>>,
+}
+
+impl Type {
+    /// An unsigned integer made by the compiler.
+    pub fn uint(width: u32) -> Type {
+        Type::Int(IntType { signed: false, width, typedef: None })
+    }
+
+    /// Whether this is an untyped constant or an integer.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Type::Untyped | Type::Int(_) | Type::Broken)
+    }
+}
+
+impl Types {
+    /// Number of bits. Untyped constants have no fixed number.
+    pub fn width(&self, ty: &Type) -> u32 {
+        match ty {
+            Type::Broken | Type::Untyped | Type::Void => 0,
+            Type::Int(int) => int.width,
+            Type::Struct(s) => self.structs[*s as usize].width,
+            Type::Array(a) => a.dims.iter().fold(self.width(&a.base), |w, d| w.saturating_mul(*d)),
+        }
+    }
+
+    /// The type of `array[i]`.
+    pub fn element(&self, array: &ArrayType) -> Type {
+        if array.dims.len() == 1 {
+            array.base.clone()
+        } else {
+            Type::Array(Rc::new(ArrayType { dims: array.dims[1..].to_vec(), base: array.base.clone() }))
+        }
+    }
+
+    /// Whether values of the two types may meet in an operator, an assignment, an argument or a `return`.
+    pub fn compatible(&self, a: &Type, b: &Type) -> Compatible {
+        match (a, b) {
+            (Type::Broken, _) | (_, Type::Broken) => Compatible::Yes,
+            (Type::Untyped, Type::Untyped | Type::Int(_)) | (Type::Int(_), Type::Untyped) => Compatible::Yes,
+            (Type::Int(x), Type::Int(y)) if x.width != y.width => Compatible::No,
+            (Type::Int(x), Type::Int(y)) if x == y || x.typedef.is_none() || y.typedef.is_none() => Compatible::Yes,
+            (Type::Int(_), Type::Int(_)) => Compatible::Cast,
+            (Type::Struct(x), Type::Struct(y)) if x == y => Compatible::Yes,
+            (Type::Array(x), Type::Array(y)) if x.dims == y.dims => self.compatible(&x.base, &y.base),
+            _ => Compatible::No,
+        }
+    }
+
+    /// For messages.
+    pub fn show(&self, ty: &Type) -> String {
+        match ty {
+            Type::Broken => "an unknown type".into(),
+            Type::Untyped => "an untyped constant".into(),
+            Type::Void => "`void`".into(),
+            Type::Int(int) => {
+                let kind = if int.signed { "int_t" } else { "uint_t" };
+                match int.typedef {
+                    Some(n) => format!("`{}` ({kind} {})", self.int_names[n as usize], int.width),
+                    None => format!("`{kind} {}`", int.width),
+                }
+            }
+            Type::Struct(s) => format!("struct `{}`", self.structs[*s as usize].name),
+            Type::Array(a) => {
+                let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();
+                format!("{}{dims}", self.show(&a.base))
+            }
+        }
+    }
+
+    /// The type of a port. Structs list their fields in the order of their wires.
+    pub fn port(&self, ty: &Type) -> brickwork::circuit::Type {
+        use brickwork::circuit::Type as Port;
+        match ty {
+            Type::Int(int) if int.signed => Port::Int(int.width),
+            Type::Struct(s) => {
+                let mut fields: Vec<&Field> = self.structs[*s as usize].fields.iter().collect();
+                fields.sort_by_key(|f| f.offset);
+                Port::Struct(fields.into_iter().map(|f| (f.name.to_string(), self.port(&f.ty))).collect())
+            }
+            Type::Array(a) => a.dims.iter().rev().fold(self.port(&a.base), |t, d| Port::Array(Box::new(t), *d)),
+            _ => Port::Uint(self.width(ty)),
+        }
+    }
+}
