@@ -1,0 +1,188 @@
+//! From meaning to circuits: programs are executed on bits that are constants or wires.
+//!
+//! A function becomes one circuit with secret parameters. A call inside a function appends that circuit to the caller's;
+//! with known bits among the arguments the callee's body is executed anew, so that they fold. `main` is executed once;
+//! its calls become slots, everything else that it computes is glue.
+
+mod exec;
+mod expr;
+mod trace;
+
+use std::collections::HashSet;
+
+pub use trace::{Call, Trace};
+
+use crate::Options;
+use crate::ast::Request;
+use crate::diagnostic::{Diagnostic, Sink};
+use crate::graph::{Bit, Graph, Template};
+use crate::ir::Module;
+use exec::{Exec, Frame};
+
+/// A limit was hit and reported; there is no point in going on.
+pub(crate) struct Stop;
+
+/// What happens to calls of a function from `main`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// It was asked to be a component.
+    pub component: bool,
+    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a component.
+    pub open: bool,
+}
+
+/// Everything that bodies are executed with.
+pub(crate) struct Context<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) options: &'m Options,
+    /// The circuits of the functions, with secret parameters.
+    pub(crate) templates: Vec<Option<Template>>,
+    pub(crate) cuts: Vec<Cut>,
+}
+
+/// Circuits of all functions.
+pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
+    let cuts = cuts(module, options, sink);
+    let count = module.functions.len();
+    let mut cx = Context { module, options, templates: (0..count).map(|_| None).collect(), cuts };
+    for function in callees_first(module) {
+        if function == module.main {
+            continue;
+        }
+        let f = &module.functions[function];
+        let ready = f.calls.iter().all(|(callee, _)| cx.templates[*callee].is_some());
+        let builtin = builtin(module, function, options, sink);
+        if ready {
+            let generic = generic(&cx, function, sink);
+            cx.templates[function] = match builtin {
+                Some(template) if generic.is_some() => Some(template),
+                _ => generic,
+            };
+        }
+    }
+    cx
+}
+
+fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Template> {
+    let f = &cx.module.functions[function];
+    let mut exec = Exec::new(cx, sink);
+    let mut inputs = 0;
+    let args = f
+        .params
+        .iter()
+        .map(|(_, ty)| {
+            let width = cx.module.types.width(ty);
+            inputs += width;
+            exec.graph.leaves(width)
+        })
+        .collect();
+    let result = exec.call_body(function, args, false).ok()?;
+    Some(exec.graph.finish(inputs, &result))
+}
+
+/// Executes `main`.
+pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
+    let main = &cx.module.functions[cx.module.main];
+    let mut exec = Exec::new(cx, sink);
+    let mut frame = Frame::new(main, true);
+    for input in &cx.module.inputs {
+        frame.vars[input.var as usize].bits = exec.graph.leaves(cx.module.types.width(&input.ty));
+    }
+    for output in &cx.module.outputs {
+        frame.vars[output.var as usize].bits = vec![Bit::ZERO; cx.module.types.width(&output.ty) as usize];
+    }
+    exec.trace.inputs = exec.graph.len() - 1;
+    for statement in &main.body {
+        exec.statement(&mut frame, statement).ok()?;
+    }
+    let outputs = cx.module.outputs.iter().map(|o| std::mem::take(&mut frame.vars[o.var as usize].bits)).collect();
+    let mut trace = std::mem::take(&mut exec.trace);
+    trace.outputs = outputs;
+    trace.graph = Some(exec.graph);
+    Some(trace)
+}
+
+/// Functions, callees before callers. There is no recursion: it was reported.
+fn callees_first(module: &Module) -> Vec<usize> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; module.functions.len()];
+    for root in 0..module.functions.len() {
+        let mut path = vec![(root, 0)];
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        while let Some((at, next)) = path.last_mut() {
+            match module.functions[*at].calls.get(*next) {
+                Some((callee, _)) => {
+                    *next += 1;
+                    if !std::mem::replace(&mut seen[*callee], true) {
+                        path.push((*callee, 0));
+                    }
+                }
+                None => {
+                    order.push(*at);
+                    path.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
+    let known: HashSet<&str> = module.functions.iter().map(|f| &*f.name).collect();
+    let root = module.functions[module.main].span;
+    for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
+        if name != "*" && (!known.contains(name.as_str()) || name == "main") {
+            sink.push(Diagnostic::error("options::function", root, format!("there is no function `{name}` to be inlined, a component or built in")));
+        }
+    }
+    let mut cuts: Vec<Cut> = module
+        .functions
+        .iter()
+        .map(|f| {
+            let asked = |r: Request| f.requests.iter().any(|(request, _)| *request == r);
+            let (inline, component) = (options.inline.contains(&*f.name), options.component.contains(&*f.name));
+            // The command line goes before the source, and a name before `*`.
+            let component_now = component || (asked(Request::Component) && !inline && !options.inline.contains("*"));
+            let open = !component_now && (inline || options.inline.contains("*") || asked(Request::Inline));
+            Cut { component: component_now, open }
+        })
+        .collect();
+    // What calls a component must be open, so that the component's slots are slots of the program.
+    let mut reaches = vec![false; cuts.len()];
+    for function in callees_first(module) {
+        reaches[function] = module.functions[function].calls.iter().any(|(callee, _)| cuts[*callee].component || reaches[*callee]);
+        if reaches[function] && !cuts[function].component {
+            cuts[function].open = true;
+        }
+    }
+    cuts
+}
+
+/// The built-in circuit that a function is bound to.
+fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {
+    let f = &module.functions[function];
+    let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
+    let asked = f.requests.iter().find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
+    let name = options.builtins.get(&*f.name).map(String::as_str).or(asked).or((options.aes && first).then_some("aes_sbox"))?;
+    if name != "aes_sbox" {
+        sink.push(
+            Diagnostic::error("builtin::unknown", f.span, format!("there is no built-in circuit `{name}`")).hint("there is `aes_sbox`"),
+        );
+        return None;
+    }
+    let params: u32 = f.params.iter().map(|(_, ty)| module.types.width(ty)).sum();
+    if params != 8 || module.types.width(&f.ret) != 8 {
+        sink.push(
+            Diagnostic::error("builtin::signature", f.span, format!("`{}` cannot be `aes_sbox`", f.name))
+                .label(format!("{params} bits to {}", module.types.width(&f.ret)))
+                .hint("the S-box takes 8 bits and returns 8 bits"),
+        );
+        return None;
+    }
+    let mut graph = Graph::new(1 << 12);
+    let inputs = graph.leaves(8);
+    let outputs = crate::builtin::aes_sbox(&mut graph, &inputs);
+    Some(graph.finish(8, &outputs))
+}
