@@ -40,15 +40,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error.
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic {
-            severity: Severity::Error,
-            code,
-            message: message.into(),
-            span,
-            label: String::new(),
-            related: Vec::new(),
-            hint: None,
-        }
+        Diagnostic { severity: Severity::Error, code, message: message.into(), span, label: String::new(), related: Vec::new(), hint: None }
     }
 
     /// A warning.
@@ -312,7 +304,8 @@ impl miette::Diagnostic for Shown<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let d = self.diagnostic;
         let length = |s: Span| (s.end - s.start) as usize;
-        let first = LabeledSpan::new_primary_with_span(Some(d.label.clone()).filter(|l| !l.is_empty()), (d.span.start as usize, length(d.span)));
+        let first =
+            LabeledSpan::new_primary_with_span(Some(d.label.clone()).filter(|l| !l.is_empty()), (d.span.start as usize, length(d.span)));
         let others = d.related.iter().filter(|(span, _)| span.file == d.span.file);
         let others = others.map(move |(span, label)| LabeledSpan::new(Some(label.clone()), span.start as usize, length(*span)));
         Some(Box::new(std::iter::once(first).chain(others)))

@@ -154,7 +154,7 @@ impl Expander<'_> {
                     self.ident(&mut field.ty);
                     for (name, dims) in &mut field.names {
                         self.ident(name);
-                        dims.iter_mut().for_each(|d| drop(self.expr(d)));
+                        self.each(dims);
                     }
                 }
             }
@@ -186,7 +186,7 @@ impl Expander<'_> {
 
     fn type_ref(&mut self, ty: &mut TypeRef) {
         self.ident(&mut ty.name);
-        ty.dims.iter_mut().for_each(|d| drop(self.expr(d)));
+        self.each(&mut ty.dims);
     }
 
     /// A name in a place where only a name can stand: it is replaced if the definition is itself a name.
@@ -212,7 +212,7 @@ impl Expander<'_> {
         self.ident(&mut decl.ty);
         for var in &mut decl.vars {
             self.ident(&mut var.name);
-            var.dims.iter_mut().for_each(|d| drop(self.expr(d)));
+            self.each(&mut var.dims);
             if let Some(init) = &mut var.init {
                 self.init(init);
             }
@@ -221,14 +221,18 @@ impl Expander<'_> {
 
     fn init(&mut self, init: &mut Init) {
         match init {
-            Init::Expr(e) => drop(self.expr(e)),
+            Init::Expr(e) => {
+                self.expr(e);
+            }
             Init::List(items, _) => items.iter_mut().for_each(|i| self.init(i)),
         }
     }
 
     fn stmt(&mut self, stmt: &mut Stmt) {
         match stmt {
-            Stmt::Expr(e) => drop(self.expr(e)),
+            Stmt::Expr(e) => {
+                self.expr(e);
+            }
             Stmt::Empty => {}
             Stmt::Vars(decl) => self.vars(decl),
             Stmt::Block(list) => list.iter_mut().for_each(|s| self.stmt(s)),
@@ -245,6 +249,12 @@ impl Expander<'_> {
                     self.stmt(otherwise);
                 }
             }
+        }
+    }
+
+    fn each(&mut self, list: &mut [Expr]) {
+        for e in list {
+            self.expr(e);
         }
     }
 

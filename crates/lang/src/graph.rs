@@ -59,7 +59,7 @@ impl std::ops::Not for Bit {
 
 /// Two operands. The order tells the kind: an AND has the older operand first, an XOR the newer; a leaf has the same
 /// twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
     a: Bit,
     b: Bit,
@@ -233,22 +233,22 @@ impl Graph {
         // One node serves all four signs of the same two operands: the others differ from it by XORs.
         let place = self.place(hi.plain(), p, true);
         let found = self.table[place];
-        if found != 0 {
-            if let Kind::And(l, h) = self.kind(found) {
-                if l.plain() == p && h.plain() == hi.plain() {
-                    let out = Bit::of(found);
-                    return match (l == lo, h == hi) {
-                        (true, true) => out,
-                        (false, true) => self.xor(hi, out),
-                        (true, false) => self.xor(lo, out),
-                        (false, false) => {
-                            // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
-                            let sum = self.xor(l, h);
-                            !self.xor(sum, out)
-                        }
-                    };
+        if found != 0
+            && let Kind::And(l, h) = self.kind(found)
+            && l.plain() == p
+            && h.plain() == hi.plain()
+        {
+            let out = Bit::of(found);
+            return match (l == lo, h == hi) {
+                (true, true) => out,
+                (false, true) => self.xor(hi, out),
+                (true, false) => self.xor(lo, out),
+                (false, false) => {
+                    // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
+                    let sum = self.xor(l, h);
+                    !self.xor(sum, out)
                 }
-            }
+            };
         }
         let out = self.push(Node { a: lo, b: hi });
         if out == Bit::ZERO {
@@ -303,9 +303,9 @@ impl Graph {
         let mut next = inputs + 1;
         let rename = |renamed: &[u32], bit: Bit| Bit::of(renamed[bit.node() as usize]).flip(bit.inverted());
         let mut write = 0;
-        for index in inputs as usize + 1..self.nodes.len() {
+        for (index, live) in live.into_iter().enumerate().skip(inputs as usize + 1) {
             renamed.push(next);
-            if live[index] {
+            if live {
                 let Node { a, b } = self.nodes[index];
                 self.nodes[write] = Node { a: rename(&renamed, a), b: rename(&renamed, b) };
                 write += 1;
@@ -320,7 +320,7 @@ impl Graph {
 }
 
 /// A finished circuit. Node 0 is the constant, nodes `1..=inputs` are the inputs, gates follow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Template {
     /// Number of inputs.
     pub inputs: u32,

@@ -135,7 +135,11 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
         } else {
             let c = text[at..].chars().next().unwrap_or('?');
             at += c.len_utf8();
-            sink.push(Diagnostic::error("syntax::character", span(start, at), format!("the character `{}` has no meaning here", c.escape_default())));
+            sink.push(Diagnostic::error(
+                "syntax::character",
+                span(start, at),
+                format!("the character `{}` has no meaning here", c.escape_default()),
+            ));
         }
     }
     out.tokens.push(Token { tok: Tok::End, span: span(bytes.len(), bytes.len()) });

@@ -1,17 +1,150 @@
 //! The `.wir` compiler: source text becomes a [`brickwork::circuit::Program`] of components.
+//!
+//! ```
+//! let source = "
+//!     #parties 2
+//!     typedef uint_t 8 byte
+//!     #input 1 byte
+//!     #input 2 byte
+//!     #output 1 byte
+//!     function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
+//!     function void main() { output1 = larger(input1, input2); }
+//! ";
+//! let compiled = brickwork_lang::compile("larger.wir", source, &brickwork_lang::NoFiles, &brickwork_lang::Options::default())?;
+//! assert_eq!(compiled.program.components()[0].name, "larger");
+//! assert_eq!(compiled.program.and_gates(), 16);
+//! # Ok::<(), brickwork_lang::Diagnostics>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod arith;
+mod assemble;
 pub mod ast;
+mod builtin;
 mod check;
-pub mod diagnostic;
+mod diagnostic;
 pub mod expand;
+mod generate;
 mod graph;
 mod ir;
 pub mod lexer;
 pub mod parser;
-pub mod source;
+mod source;
 mod stdlib;
 mod types;
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use brickwork::circuit::Program;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Place, Record, Severity, Sink};
+pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, Span};
 pub use stdlib::{StdFile, std_library};
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Functions whose calls from `main` are computed as part of `main`; `*` stands for all.
+    pub inline: BTreeSet<String>,
+    /// Functions that are to be components, also where other functions call them.
+    pub component: BTreeSet<String>,
+    /// Functions that are replaced by built-in circuits: function, circuit.
+    pub builtins: BTreeMap<String, String>,
+    /// The first function of the file is the AES S-box, as in old programs.
+    pub aes: bool,
+    /// The last field of a struct comes first, as in files of the old compiler.
+    pub reverse_structs: bool,
+    /// Warnings are errors.
+    pub warnings_as_errors: bool,
+    /// Rounds of one loop.
+    pub unroll_limit: u64,
+    /// Statements executed for one function.
+    pub max_steps: u64,
+    /// Gates of one function.
+    pub max_gates: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            inline: BTreeSet::new(),
+            component: BTreeSet::new(),
+            builtins: BTreeMap::new(),
+            aes: false,
+            reverse_structs: false,
+            warnings_as_errors: false,
+            unroll_limit: 1 << 22,
+            max_steps: 1 << 27,
+            max_gates: 1 << 28,
+        }
+    }
+}
+
+/// A compiled program.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program. [`Program::info`] has the tables of its components, ports and wires.
+    pub program: Program,
+    /// What was found odd in the source.
+    pub warnings: Diagnostics,
+}
+
+/// Stack of the thread that compiles: trees are walked by recursion.
+const STACK: usize = 512 << 20;
+
+/// Compiles the root source `text`, called `name` in messages. Included files come from `resolver`.
+///
+/// # Errors
+/// All errors that were found, with the warnings.
+pub fn compile(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
+    let failed = |message: String| {
+        let mut sources = SourceMap::default();
+        let span = Span { file: sources.add(name, text), start: 0, end: 0 };
+        let mut sink = Sink::default();
+        sink.push(Diagnostic::error("compiler", span, message));
+        Err(sink.finish(sources, false))
+    };
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK);
+        match worker.spawn_scoped(scope, || compile_here(name, text, resolver, options)) {
+            Ok(handle) => handle.join().unwrap_or_else(|_| failed("the compiler failed on this program; please report it".into())),
+            Err(e) => failed(format!("no thread to compile with: {e}")),
+        }
+    })
+}
+
+fn compile_here(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
+    let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
+    let program = run(name, text, resolver, options, &mut sources, &mut sink);
+    let diagnostics = sink.finish(sources, options.warnings_as_errors);
+    match program {
+        Some(program) if !diagnostics.has_errors() => Ok(Compiled { program, warnings: diagnostics }),
+        _ => Err(diagnostics),
+    }
+}
+
+/// The phases. Each one reports all that it finds; the next begins only if there was no error.
+fn run(name: &str, text: &str, resolver: &dyn Resolver, options: &Options, sources: &mut SourceMap, sink: &mut Sink) -> Option<Program> {
+    let root = Span { file: 0, start: 0, end: 0 };
+    let items = expand::load(name, text, resolver, sources, sink);
+    if sink.errors() > 0 {
+        return None;
+    }
+    let module = check::check(items, root, options.reverse_structs, sink)?;
+    if sink.errors() > 0 {
+        return None;
+    }
+    let cx = generate::templates(&module, options, sink);
+    let trace = if cx.complete() { generate::main(&cx, sink) } else { None };
+    if sink.errors() > 0 {
+        return None;
+    }
+    let stem = std::path::Path::new(name).file_stem().map_or("program".into(), |s| s.to_string_lossy().into_owned());
+    match assemble::assemble(&cx, trace?, &stem, sink) {
+        Ok(program) => Some(program),
+        Err(e) => {
+            sink.push(Diagnostic::error("program", module.functions[module.main].span, e.to_string()));
+            None
+        }
+    }
+}

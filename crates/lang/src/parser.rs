@@ -94,8 +94,8 @@ impl Parser<'_> {
     }
 
     fn unexpected<T>(&mut self, wanted: &str) -> Parsed<T> {
-        let mut diagnostic =
-            Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found())).label(format!("expected {wanted}"));
+        let mut diagnostic = Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found()))
+            .label(format!("expected {wanted}"));
         if let Tok::Sym(symbol) = self.peek() {
             let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
             let hint = match *symbol {

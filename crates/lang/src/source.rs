@@ -90,7 +90,7 @@ impl SourceMap {
 /// Where the text of included files comes from. Names are as written in the `#include`; they are relative to the
 /// directory of the root source, also in nested includes. The standard library is found by the compiler itself, after
 /// the resolver has said that it knows no such file.
-pub trait Resolver {
+pub trait Resolver: Sync {
     /// The bytes of the file, or `None` if there is no such file.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ impl Planner {
         // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
         for k in (1..length(m)).rev() {
             for (factor, make) in [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)] {
-                if factor > 1 && m % factor == 0 && self.budget > 0 {
+                if factor > 1 && m.is_multiple_of(factor) && self.budget > 0 {
                     self.budget -= 1;
                     let free = if factor > 1 << k { k } else { 0 };
                     offer(self.search(m / factor), free, k, make);

@@ -131,11 +131,7 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
     let odd = d >> zeros;
     let high = trimmed(&a[zeros..]).to_vec();
     let divisor: Vec<Bit> = (0..bits - zeros).map(|i| Bit::constant(odd >> i & 1 == 1)).collect();
-    let quotient = if odd == 1 {
-        Some(high.clone())
-    } else {
-        reciprocal(g, &high, odd, want)
-    };
+    let quotient = if odd == 1 { Some(high.clone()) } else { reciprocal(g, &high, odd, want) };
     let result = match (quotient, want) {
         (Some(quotient), Want::Quotient) => quotient,
         (Some(_), Want::Remainder) if odd == 1 => a[..zeros].to_vec(),

@@ -48,10 +48,10 @@ pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
     }
     let (a, b) = (&a[..a.len().min(width)], &b[..b.len().min(width)]);
     for (x, y) in [(a, b), (b, a)] {
-        if all_known(y) {
-            if let Some(m) = known(y).filter(|m| *m < 1 << 120) {
-                return constant::multiply(g, x, m, width);
-            }
+        if all_known(y)
+            && let Some(m) = known(y).filter(|m| *m < 1 << 120)
+        {
+            return constant::multiply(g, x, m, width);
         }
     }
     let (la, lb) = (a.len() as u64, b.len() as u64);

@@ -4,6 +4,8 @@ use super::*;
 use crate::graph::Template;
 
 type Op = fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>;
+/// An operator and its AND gates at n bits.
+type Cost = (&'static str, Op, fn(i64) -> i64);
 
 fn build(wa: u32, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) -> Template {
     let mut g = Graph::new(1 << 28);
@@ -44,7 +46,11 @@ impl Random {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let x = (self.0 ^ self.0 >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         // Small and large values are the interesting ones.
-        let x = match self.0 >> 60 { 0 => x & 3, 1 => !(x & 3), _ => x ^ x >> 32 };
+        let x = match self.0 >> 60 {
+            0 => x & 3,
+            1 => !(x & 3),
+            _ => x ^ x >> 32,
+        };
         if width == 64 { x } else { x & ((1 << width) - 1) }
     }
 }
@@ -68,7 +74,13 @@ fn quotient(a: u64, b: u64, w: u32, is_signed: bool, remainder: bool) -> u128 {
     let (x, y) = (signed(a, w), signed(b, w));
     fit(
         match (y, remainder) {
-            (0, false) => if x < 0 { 1 } else { -1 },
+            (0, false) => {
+                if x < 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
             (0, true) => x,
             (_, false) => x / y,
             (_, true) => x % y,
@@ -87,10 +99,14 @@ fn operators() -> Vec<(&'static str, Op, Model)> {
         ("==", |g, a, b| vec![equal(g, a, b)], |a, b, _| (a == b).into()),
         ("*", |g, a, b| multiply(g, a, b, a.len()), |a, b, w| fit((u128::from(a) * u128::from(b)) as i128, w)),
         ("**", |g, a, b| wide_multiply(g, a, b, false), |a, b, _| u128::from(a) * u128::from(b)),
-        ("** signed", |g, a, b| wide_multiply(g, a, b, true), |a, b, w| {
-            let p = signed(a, w) * signed(b, w);
-            if w == 64 { p as u128 } else { fit(p, 2 * w) }
-        }),
+        (
+            "** signed",
+            |g, a, b| wide_multiply(g, a, b, true),
+            |a, b, w| {
+                let p = signed(a, w) * signed(b, w);
+                if w == 64 { p as u128 } else { fit(p, 2 * w) }
+            },
+        ),
         ("square", |g, a, _| wide_multiply(g, a, a, false), |a, _, _| u128::from(a) * u128::from(a)),
         ("square signed", |g, a, _| wide_multiply(g, a, a, true), |a, _, w| (signed(a, w) * signed(a, w)) as u128),
         ("square low", |g, a, _| multiply(g, a, a, a.len()), |a, _, w| fit((u128::from(a) * u128::from(a)) as i128, w)),
@@ -155,13 +171,21 @@ fn wide_division() {
                 let t = build(l, r, |g, a, b| wide_divide(g, a, b, is_signed, remainder));
                 let mut random = Random(3);
                 for i in 0..3000 {
-                    let (a, b) = if l <= 9 && i < 1 << (l + r).min(11) { (i & ((1 << l) - 1), i >> l & ((1 << r) - 1)) } else { (random.bits(l), random.bits(r)) };
+                    let (a, b) = if l <= 9 && i < 1 << (l + r).min(11) {
+                        (i & ((1 << l) - 1), i >> l & ((1 << r) - 1))
+                    } else {
+                        (random.bits(l), random.bits(r))
+                    };
                     let (x, y) = if is_signed { (signed(a, l), signed(b, r)) } else { (a.into(), b.into()) };
                     if y == 0 {
                         continue;
                     }
                     let q = x / y;
-                    let fits = if is_signed { q.abs() <= 1 << (r - 1) && x != 0 && q != 1 << (r - 1) || q == 1 << (r - 1) && y == -1 } else { q < 1 << r };
+                    let fits = if is_signed {
+                        q.abs() <= 1 << (r - 1) && x != 0 && q != 1 << (r - 1) || q == 1 << (r - 1) && y == -1
+                    } else {
+                        q < 1 << r
+                    };
                     if fits {
                         let want = fit(if remainder { x % y } else { q }, r);
                         assert_eq!(run(&t, a, l, b, r), want, "{x} by {y}, {l} by {r} bits, remainder {remainder}");
@@ -175,7 +199,7 @@ fn wide_division() {
 /// The AND counts of the language's reference, to be met or beaten: name, operator, cost at n bits.
 #[test]
 fn costs_meet_the_reference() {
-    let costs: [(&str, Op, fn(i64) -> i64); 17] = [
+    let costs: [Cost; 17] = [
         ("+", |g, a, b| add(g, a, b, Bit::ZERO), |n| n - 1),
         ("-", sub, |n| n - 1),
         ("neg", |g, a, _| negate(g, a), |n| n - 1),
@@ -191,7 +215,14 @@ fn costs_meet_the_reference() {
         ("%", |g, a, b| divide(g, a, b, false, true), |n| n * n + 3 * n + 1),
         ("/ signed", |g, a, b| divide(g, a, b, true, false), |n| n * n + 7 * n - 1),
         ("% signed", |g, a, b| divide(g, a, b, true, true), |n| n * n + 9 * n),
-        ("mux", |g, a, b| { let c = a[0]; a.iter().zip(b).map(|(&x, &y)| g.mux(c, x, y)).collect() }, |n| n),
+        (
+            "mux",
+            |g, a, b| {
+                let c = a[0];
+                a.iter().zip(b).map(|(&x, &y)| g.mux(c, x, y)).collect()
+            },
+            |n| n,
+        ),
         ("&", |g, a, b| a.iter().zip(b).map(|(&x, &y)| g.and(x, y)).collect(), |n| n),
     ];
     for (name, op, cost) in costs {
@@ -202,9 +233,12 @@ fn costs_meet_the_reference() {
         }
     }
     for n in [1i64, 2, 3, 4, 8, 16, 32] {
-        for (is_signed, remainder, cost) in
-            [(false, false, (n + 1) * (n + 1)), (false, true, n * n + 4 * n + 2), (true, false, n * n + 10 * n), (true, true, n * n + 12 * n + 1)]
-        {
+        for (is_signed, remainder, cost) in [
+            (false, false, (n + 1) * (n + 1)),
+            (false, true, n * n + 4 * n + 2),
+            (true, false, n * n + 10 * n),
+            (true, true, n * n + 12 * n + 1),
+        ] {
             let ands = build(2 * n as u32, n as u32, |g, a, b| wide_divide(g, a, b, is_signed, remainder)).ands() as i64;
             assert!(ands <= cost, "// or %% at {n} bits (signed {is_signed}, remainder {remainder}): {ands}, reference {cost}");
         }

@@ -59,7 +59,8 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
     match (&ret, f.result) {
         (Type::Void | Type::Broken, Some((None, _)) | None) => {}
         (Type::Void, Some((Some(value), _))) => body.error(
-            Diagnostic::error("function::return", value.span, format!("`{name}` is `void` and cannot return a value")).also(span, "declared here"),
+            Diagnostic::error("function::return", value.span, format!("`{name}` is `void` and cannot return a value"))
+                .also(span, "declared here"),
         ),
         (ret, Some((Some(value), _))) => {
             let value = body.statement_expr(&value);
@@ -86,13 +87,9 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
 impl Body<'_, '_> {
     /// Reports an error or warning; inside of a macro, where the macro is used.
     pub(super) fn error(&mut self, mut diagnostic: Diagnostic) {
-        if let Some(at) = self.macro_use {
-            if diagnostic.span != at {
-                diagnostic = diagnostic.also(at, "used here");
-                let inner = std::mem::replace(&mut diagnostic.span, at);
-                diagnostic.related.pop();
-                diagnostic = diagnostic.also(inner, "in this `#define`");
-            }
+        if let Some(at) = self.macro_use.filter(|at| *at != diagnostic.span) {
+            let inner = std::mem::replace(&mut diagnostic.span, at);
+            diagnostic = diagnostic.also(inner, "in this `#define`");
         }
         self.cx.sink.push(diagnostic);
     }
@@ -195,8 +192,9 @@ impl Body<'_, '_> {
             };
             if let Some(first) = self.lookup(&var.name.name) {
                 let declared = self.vars[first as usize].1;
-                let mut diagnostic = Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name))
-                    .hint("a variable cannot hide another one; choose a different name");
+                let mut diagnostic =
+                    Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name))
+                        .hint("a variable cannot hide another one; choose a different name");
                 match declared {
                     Some(at) => diagnostic = diagnostic.also(at, "declared here"),
                     None => diagnostic.label = "this is an input or output of the program".into(),
@@ -233,7 +231,10 @@ impl Body<'_, '_> {
                 items.iter().for_each(|item| self.array_init(item, &[], &Type::Broken, values));
             }
             (Init::Expr(e), _) => {
-                self.error(Diagnostic::error("init::shape", e.span, "a list in braces is expected here").hint("nest the lists as the array's dimensions are"));
+                self.error(
+                    Diagnostic::error("init::shape", e.span, "a list in braces is expected here")
+                        .hint("nest the lists as the array's dimensions are"),
+                );
                 self.statement_expr(e);
             }
         }
@@ -272,8 +273,8 @@ impl Body<'_, '_> {
                     (Type::Int(to), Type::Int(_)) => format!("there are no implicit conversions; narrow with `…{{0:{}}}`", to.width),
                     _ => String::new(),
                 };
-                let mut diagnostic =
-                    Diagnostic::error(code, value.span, format!("{what} has the wrong type")).label(format!("this is {found}, but {wanted} is needed"));
+                let mut diagnostic = Diagnostic::error(code, value.span, format!("{what} has the wrong type"))
+                    .label(format!("this is {found}, but {wanted} is needed"));
                 if !hint.is_empty() {
                     diagnostic = diagnostic.hint(hint);
                 }

@@ -119,7 +119,9 @@ impl Body<'_, '_> {
         let Type::Array(kind) = array.ty() else {
             if *array.ty() != Type::Broken {
                 let found = self.show(array.ty());
-                self.error(Diagnostic::error("index::array", e.span, "only arrays have elements").label(format!("this is an element of {found}")));
+                self.error(
+                    Diagnostic::error("index::array", e.span, "only arrays have elements").label(format!("this is an element of {found}")),
+                );
             }
             return Operand::Value(broken(e.span));
         };
@@ -133,7 +135,9 @@ impl Body<'_, '_> {
         let Type::Struct(number) = *value.ty() else {
             if *value.ty() != Type::Broken {
                 let found = self.show(value.ty());
-                self.error(Diagnostic::error("field::struct", e.span, "only structs have fields").label(format!("this is a field of {found}")));
+                self.error(
+                    Diagnostic::error("field::struct", e.span, "only structs have fields").label(format!("this is a field of {found}")),
+                );
             }
             return Operand::Value(broken(e.span));
         };
@@ -164,7 +168,10 @@ impl Body<'_, '_> {
         };
         if !value.ty().is_number() {
             let found = self.show(value.ty());
-            self.error(Diagnostic::error("wires::operand", e.span, "wires can only be selected from a number").label(format!("this selects from {found}")));
+            self.error(
+                Diagnostic::error("wires::operand", e.span, "wires can only be selected from a number")
+                    .label(format!("this selects from {found}")),
+            );
             return Operand::Value(broken(e.span));
         }
         let Some(width) = width else { return Operand::Value(broken(e.span)) };
@@ -237,7 +244,9 @@ impl Body<'_, '_> {
                     Type::Broken => broken(span),
                     other => {
                         let found = self.show(&other);
-                        self.error(Diagnostic::error("unary::type", span, format!("{name} needs a number")).label(format!("this is {found}")));
+                        self.error(
+                            Diagnostic::error("unary::type", span, format!("{name} needs a number")).label(format!("this is {found}")),
+                        );
                         broken(span)
                     }
                 }
@@ -279,7 +288,10 @@ impl Body<'_, '_> {
             (Type::Int(_), _) => {}
             (other, _) => {
                 let found = self.show(other);
-                self.error(Diagnostic::error("unary::type", span, format!("`{symbol}` needs a number")).label(format!("this is applied to {found}")));
+                self.error(
+                    Diagnostic::error("unary::type", span, format!("`{symbol}` needs a number"))
+                        .label(format!("this is applied to {found}")),
+                );
                 return broken(span);
             }
         }
@@ -303,7 +315,9 @@ impl Body<'_, '_> {
             if !side.ty.is_number() {
                 let found = self.show(&side.ty);
                 let at = side.span;
-                self.error(Diagnostic::error("shift::type", at, format!("`{}` needs numbers", op.symbol())).label(format!("this is {found}")));
+                self.error(
+                    Diagnostic::error("shift::type", at, format!("`{}` needs numbers", op.symbol())).label(format!("this is {found}")),
+                );
                 return broken(span);
             }
         }

@@ -67,8 +67,11 @@ pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sin
             .collect()
     };
     let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
-    let functions: Vec<Func> =
-        functions.into_iter().enumerate().map(|(i, f)| body::check(&mut cx, i, f, if Some(i) == main { &vars_of_main } else { &[] })).collect();
+    let functions: Vec<Func> = functions
+        .into_iter()
+        .enumerate()
+        .map(|(i, f)| body::check(&mut cx, i, f, if Some(i) == main { &vars_of_main } else { &[] }))
+        .collect();
     find_recursion(&functions, cx.sink);
     Some(Module { types: cx.types, functions, main: main?, inputs, outputs })
 }
@@ -146,7 +149,13 @@ impl Checker<'_> {
                 *next += 1;
                 let base = |ty: &Type| match ty {
                     Type::Struct(s) => Some(*s as usize),
-                    Type::Array(a) => if let Type::Struct(s) = a.base { Some(s as usize) } else { None },
+                    Type::Array(a) => {
+                        if let Type::Struct(s) = a.base {
+                            Some(s as usize)
+                        } else {
+                            None
+                        }
+                    }
                     _ => None,
                 };
                 match self.types.structs[at].fields.get(field).map(|f| base(&f.ty)) {
@@ -316,9 +325,8 @@ impl Checker<'_> {
 
     fn main(&mut self, root: Span) -> Option<usize> {
         let Some(Global::Function(main, _)) = self.globals.get("main") else {
-            self.sink.push(
-                Diagnostic::error("main::missing", root, "there is no function `main`").hint("write `function void main() { … }`"),
-            );
+            self.sink
+                .push(Diagnostic::error("main::missing", root, "there is no function `main`").hint("write `function void main() { … }`"));
             return None;
         };
         let main = *main;
@@ -329,9 +337,8 @@ impl Checker<'_> {
             );
         }
         if !params.is_empty() {
-            self.sink.push(
-                Diagnostic::error("main::parameters", *span, "`main` has no parameters").hint("inputs are in `input1` and `input2`"),
-            );
+            self.sink
+                .push(Diagnostic::error("main::parameters", *span, "`main` has no parameters").hint("inputs are in `input1` and `input2`"));
         }
         Some(main)
     }
@@ -361,7 +368,8 @@ fn find_recursion(functions: &[Func], sink: &mut Sink) {
                 }
                 1 => {
                     let from = path.iter().position(|(f, _)| *f == callee).unwrap_or(0);
-                    let names: Vec<&str> = path[from..].iter().map(|(f, _)| &*functions[*f].name).chain([&*functions[callee].name]).collect();
+                    let names: Vec<&str> =
+                        path[from..].iter().map(|(f, _)| &*functions[*f].name).chain([&*functions[callee].name]).collect();
                     sink.push(
                         Diagnostic::error("function::recursion", span, format!("recursion: {}", names.join(" calls ")))
                             .label("this call never ends")

@@ -22,7 +22,8 @@ pub(super) struct Var {
 }
 
 /// A function while it is executed.
-pub(super) struct Frame {
+pub(super) struct Frame<'m> {
+    widths: &'m [u32],
     pub(super) vars: Vec<Var>,
     /// The open secret conditions, each including those before it.
     conditions: Vec<Bit>,
@@ -30,9 +31,9 @@ pub(super) struct Frame {
     pub(super) top: bool,
 }
 
-impl Frame {
-    pub(super) fn new(f: &Func, top: bool) -> Frame {
-        Frame { vars: f.vars.iter().map(|_| Var::default()).collect(), conditions: Vec::new(), top }
+impl<'m> Frame<'m> {
+    pub(super) fn new(f: &'m Func, top: bool) -> Self {
+        Frame { widths: &f.vars, vars: f.vars.iter().map(|_| Var::default()).collect(), conditions: Vec::new(), top }
     }
 }
 
@@ -72,21 +73,18 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(())
     }
 
-    pub(super) fn statement(&mut self, f: &mut Frame, statement: &St) -> Result<(), Stop> {
+    pub(super) fn statement(&mut self, f: &mut Frame<'_>, statement: &St) -> Result<(), Stop> {
         match statement {
             St::Expr(e) => {
                 self.whole(f, e)?;
             }
             St::Declare { var, init, width } => {
-                let total = self.cx.module.functions.len(); // Silence: widths come from the frame below.
-                let _ = total;
                 let mut bits = Vec::new();
                 for e in init {
                     let value = self.whole(f, e)?;
                     bits.extend(self.fit(e, value, *width as usize));
                 }
-                let size = f.vars[*var as usize].bits.len();
-                bits.resize(size.max(bits.len()), Bit::ZERO);
+                bits.resize(f.widths[*var as usize] as usize, Bit::ZERO);
                 f.vars[*var as usize] = Var { bits, depth: f.conditions.len() };
             }
             St::Block(list) => {
@@ -145,7 +143,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(())
     }
 
-    fn guarded(&mut self, f: &mut Frame, condition: Bit, body: &St) -> Result<(), Stop> {
+    fn guarded(&mut self, f: &mut Frame<'_>, condition: Bit, body: &St) -> Result<(), Stop> {
         let all = match f.conditions.last() {
             Some(&outer) => self.graph.and(outer, condition),
             None => condition,
@@ -157,7 +155,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// An expression that is not part of another one.
-    fn whole(&mut self, f: &mut Frame, e: &Ex) -> Result<Vec<Bit>, Stop> {
+    fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         if f.top {
             self.trace.marks.push(self.graph.len());
         }
@@ -167,7 +165,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Writes some bits of a variable, if the secret conditions since its declaration hold.
-    pub(super) fn write(&mut self, f: &mut Frame, place: &Place, offset: usize, bits: &[Bit]) {
+    pub(super) fn write(&mut self, f: &mut Frame<'_>, place: &Place, offset: usize, bits: &[Bit]) {
         let Frame { vars, conditions, .. } = f;
         let var = &mut vars[place.var as usize];
         let old = &mut var.bits[offset..offset + bits.len()];
@@ -186,9 +184,6 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         let cx = self.cx;
         let callee = &cx.module.functions[function];
         let mut frame = Frame::new(callee, top);
-        for (var, width) in frame.vars.iter_mut().zip(&callee.vars) {
-            var.bits = vec![Bit::ZERO; *width as usize];
-        }
         for (var, bits) in frame.vars.iter_mut().zip(args) {
             var.bits = bits;
         }
@@ -206,16 +201,17 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// A call on values that have the widths of the parameters.
-    pub(super) fn call(&mut self, f: &Frame, span: Span, function: usize, args: Vec<Vec<Bit>>) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn call(&mut self, f: &Frame<'_>, span: Span, function: usize, args: Vec<Vec<Bit>>) -> Result<Vec<Bit>, Stop> {
         let cx = self.cx;
         let Some(template) = &cx.templates[function] else { return Err(Stop) };
         let callee = &cx.module.functions[function];
-        let builtin = callee.requests.iter().any(|(r, _)| matches!(r, crate::ast::Request::Builtin(_)));
+        let builtin = super::is_builtin(cx.module, function, cx.options);
         let cut = cx.cuts[function];
         let some_known = args.iter().flatten().any(|b| b.known().is_some());
         if f.top {
             if !cut.open {
-                return Ok(self.slot(function, &args.concat()));
+                let all_known = args.iter().flatten().all(|b| b.known().is_some());
+                return Ok(if all_known { self.graph.append(template, &args.concat()) } else { self.slot(function, &args.concat()) });
             }
             if self.depth >= MAX_OPEN {
                 self.sink.push(
@@ -254,7 +250,13 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
         let first = self.graph.len();
         let results = self.graph.leaves(template.outputs.len() as u32);
-        self.trace.calls.push(Call { function: function as u32, args: self.trace.args.len(), first });
+        self.trace.calls.push(Call {
+            function: function as u32,
+            args: self.trace.args.len(),
+            inputs: args.len() as u32,
+            first,
+            results: results.len() as u32,
+        });
         self.trace.args.extend_from_slice(args);
         if forced { results } else { results.into_iter().zip(direct).map(|(leaf, direct)| direct.unwrap_or(leaf)).collect() }
     }

@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::types::{MAX_WIDTH, Type};
 
 impl Exec<'_, '_, '_> {
-    pub(super) fn ex(&mut self, f: &mut Frame, e: &Ex) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         Ok(match &e.kind {
             ExKind::Const { value, width } => (0..*width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect(),
             ExKind::Read(place) => {
@@ -42,7 +42,8 @@ impl Exec<'_, '_, '_> {
                 let Some(offset) = offset else { return Ok(vec![Bit::ZERO; width]) };
                 let old = f.vars[place.var as usize].bits[offset..offset + width].to_vec();
                 let one = arith::extend(&[Bit::ONE], width);
-                let new = if *increment { arith::add(&mut self.graph, &old, &one, Bit::ZERO) } else { arith::sub(&mut self.graph, &old, &one) };
+                let new =
+                    if *increment { arith::add(&mut self.graph, &old, &one, Bit::ZERO) } else { arith::sub(&mut self.graph, &old, &one) };
                 self.write(f, place, offset, &new);
                 if *prefix { f.vars[place.var as usize].bits[offset..offset + width].to_vec() } else { old }
             }
@@ -76,7 +77,11 @@ impl Exec<'_, '_, '_> {
                 let bits = self.ex(f, &operands.0)?;
                 let Some(amount) = self.number(f, &operands.1, "known::shift", "the amount of a shift")? else { return Ok(bits) };
                 if *op == BinaryOp::Shl && !keep && amount > MAX_WIDTH - bits.len() as u64 {
-                    self.sink.push(Diagnostic::error("shift::amount", operands.1.span, format!("shifting by {amount} makes the value too wide")));
+                    self.sink.push(Diagnostic::error(
+                        "shift::amount",
+                        operands.1.span,
+                        format!("shifting by {amount} makes the value too wide"),
+                    ));
                     return Ok(bits);
                 }
                 shift(*op, *keep, bits, amount)
@@ -131,15 +136,19 @@ impl Exec<'_, '_, '_> {
         if exact != i128::try_from(got).ok() {
             let exact = exact.map_or("too large".into(), |e| e.to_string());
             self.sink.push(
-                Diagnostic::warning("constant::wraps", span, format!("constants of {} bits: {x} {} {y} is {got} here", a.len(), op.symbol()))
-                    .label(format!("not {exact}"))
-                    .hint("give the constants a width, e.g. `3##8`; `#define`d sizes are exact"),
+                Diagnostic::warning(
+                    "constant::wraps",
+                    span,
+                    format!("constants of {} bits: {x} {} {y} is {got} here", a.len(), op.symbol()),
+                )
+                .label(format!("not {exact}"))
+                .hint("give the constants a width, e.g. `3##8`; `#define`d sizes are exact"),
             );
         }
     }
 
     /// A value that must be known and not negative.
-    fn number(&mut self, f: &mut Frame, e: &Ex, code: &'static str, what: &str) -> Result<Option<u64>, Stop> {
+    fn number(&mut self, f: &mut Frame<'_>, e: &Ex, code: &'static str, what: &str) -> Result<Option<u64>, Stop> {
         let bits = self.ex(f, e)?;
         if !arith::all_known(&bits) {
             self.sink.push(
@@ -159,12 +168,12 @@ impl Exec<'_, '_, '_> {
     }
 
     /// First bit and width of a place; no first bit if it was an error, which is reported.
-    fn place(&mut self, f: &mut Frame, place: &Place) -> Result<(Option<usize>, usize), Stop> {
+    fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<(Option<usize>, usize), Stop> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, &place.parts, whole)
     }
 
-    fn parts(&mut self, f: &mut Frame, parts: &[Part], whole: usize) -> Result<(Option<usize>, usize), Stop> {
+    fn parts(&mut self, f: &mut Frame<'_>, parts: &[Part], whole: usize) -> Result<(Option<usize>, usize), Stop> {
         let (mut offset, mut width) = (Some(0), whole);
         for part in parts {
             match part {

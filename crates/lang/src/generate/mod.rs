@@ -40,6 +40,13 @@ pub(crate) struct Context<'m> {
     pub(crate) cuts: Vec<Cut>,
 }
 
+impl Context<'_> {
+    /// Whether all functions could be compiled, so that `main` can call them.
+    pub fn complete(&self) -> bool {
+        (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
+    }
+}
+
 /// Circuits of all functions.
 pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
     let cuts = cuts(module, options, sink);
@@ -77,6 +84,27 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
         })
         .collect();
     let result = exec.call_body(function, args, false).ok()?;
+    Some(exec.graph.finish(inputs, &result))
+}
+
+/// The circuit of a function with some parameter bits known; its inputs are the other ones.
+pub fn specialise(cx: &Context<'_>, function: usize, pattern: &[Option<bool>], sink: &mut Sink) -> Option<Template> {
+    let f = &cx.module.functions[function];
+    let mut exec = Exec::new(cx, sink);
+    let bits: Vec<Bit> = pattern.iter().map(|b| b.map_or_else(|| exec.graph.leaf(), Bit::constant)).collect();
+    let inputs = exec.graph.len() - 1;
+    let result = if is_builtin(cx.module, function, cx.options) {
+        exec.graph.append(cx.templates[function].as_ref()?, &bits)
+    } else {
+        let mut rest = &bits[..];
+        let args = f.params.iter().map(|(_, ty)| {
+            let (own, others) = rest.split_at(cx.module.types.width(ty) as usize);
+            rest = others;
+            own.to_vec()
+        });
+        let args = args.collect();
+        exec.call_body(function, args, false).ok()?
+    };
     Some(exec.graph.finish(inputs, &result))
 }
 
@@ -134,7 +162,11 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
     let root = module.functions[module.main].span;
     for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
         if name != "*" && (!known.contains(name.as_str()) || name == "main") {
-            sink.push(Diagnostic::error("options::function", root, format!("there is no function `{name}` to be inlined, a component or built in")));
+            sink.push(Diagnostic::error(
+                "options::function",
+                root,
+                format!("there is no function `{name}` to be inlined, a component or built in"),
+            ));
         }
     }
     let mut cuts: Vec<Cut> = module
@@ -160,12 +192,21 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
     cuts
 }
 
-/// The built-in circuit that a function is bound to.
-fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {
+/// The name of the built-in circuit that a function is bound to.
+fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
     let asked = f.requests.iter().find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
-    let name = options.builtins.get(&*f.name).map(String::as_str).or(asked).or((options.aes && first).then_some("aes_sbox"))?;
+    options.builtins.get(&*f.name).map(String::as_str).or(asked).or((options.aes && first).then_some("aes_sbox"))
+}
+
+fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
+    builtin_name(module, function, options).is_some()
+}
+
+fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {
+    let f = &module.functions[function];
+    let name = builtin_name(module, function, options)?;
     if name != "aes_sbox" {
         sink.push(
             Diagnostic::error("builtin::unknown", f.span, format!("there is no built-in circuit `{name}`")).hint("there is `aes_sbox`"),

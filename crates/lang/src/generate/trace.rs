@@ -1,5 +1,7 @@
 //! What `main` did.
 
+use std::ops::Range;
+
 use crate::graph::{Bit, Graph};
 
 /// A call from `main` that became a slot.
@@ -9,8 +11,12 @@ pub struct Call {
     pub function: u32,
     /// Where its arguments begin in [`Trace::args`].
     pub args: usize,
+    /// Number of argument bits.
+    pub inputs: u32,
     /// The leaf of its first result bit; the others follow.
     pub first: u32,
+    /// Number of results.
+    pub results: u32,
 }
 
 /// The circuit of `main`, with leaves for inputs and for the results of calls.
@@ -28,4 +34,18 @@ pub struct Trace {
     pub marks: Vec<u32>,
     /// Bits of the outputs.
     pub outputs: Vec<Vec<Bit>>,
+}
+
+impl Trace {
+    /// The arguments of a call.
+    pub fn args(&self, call: usize) -> &[Bit] {
+        let Call { args, inputs, .. } = self.calls[call];
+        &self.args[args..args + inputs as usize]
+    }
+
+    /// The leaves of a call's results.
+    pub fn results(&self, call: usize) -> Range<u32> {
+        let Call { first, results, .. } = self.calls[call];
+        first..first + results
+    }
 }

@@ -1,0 +1,113 @@
+//! Which component each call uses: the function with secret parameters, or a variant for known arguments.
+
+use std::collections::HashMap;
+
+use brickwork::circuit::{Port, Type};
+
+use super::Liveness;
+use crate::diagnostic::Sink;
+use crate::generate::{Context, Trace, specialise};
+use crate::graph::{Bit, Template};
+
+/// A function with some parameter bits known.
+pub struct Variant {
+    pub function: usize,
+    /// The known bits; `None` is secret.
+    pub pattern: Vec<Option<bool>>,
+    pub template: Template,
+}
+
+/// The component of each call.
+pub struct Kinds {
+    pub variants: Vec<Variant>,
+    /// Calls that use a variant, and which.
+    chosen: HashMap<usize, usize>,
+}
+
+/// At most so many variants of a function are tried.
+const MAX_VARIANTS: usize = 16;
+/// Variants are not tried for functions that are larger than this.
+const MAX_GATES: usize = 1 << 22;
+
+/// Copies that cut-and-choose takes for each of `n` slots, roughly: the fewer slots, the more.
+fn copies(n: u64) -> u64 {
+    match n {
+        0..=7 => 11,
+        8..=63 => 7,
+        64..=511 => 6,
+        512..=20_000 => 5,
+        _ => 4,
+    }
+}
+
+fn cost(template: &Template, slots: u64) -> u64 {
+    let one = 2 * template.ands() as u64 + u64::from(template.inputs) + template.outputs.len() as u64;
+    slots * copies(slots) * one
+}
+
+impl Kinds {
+    /// Variants are chosen where they save more than the larger batch of a common component does.
+    pub fn choose(cx: &Context<'_>, trace: &Trace, live: &Liveness, sink: &mut Sink) -> Kinds {
+        let mut kinds = Kinds { variants: Vec::new(), chosen: HashMap::new() };
+        let mut slots: HashMap<usize, u64> = HashMap::new();
+        let mut patterns: HashMap<(usize, Vec<Option<bool>>), Vec<usize>> = HashMap::new();
+        for &call in &live.calls {
+            let function = trace.calls[call].function as usize;
+            *slots.entry(function).or_default() += 1;
+            let args = trace.args(call);
+            if args.iter().any(|b| b.known().is_some()) {
+                patterns.entry((function, args.iter().map(|b| b.known()).collect())).or_default().push(call);
+            }
+        }
+        // The most frequent first; ties in the order of the program.
+        let mut patterns: Vec<_> = patterns.into_iter().collect();
+        patterns.sort_by_key(|(_, calls)| (std::cmp::Reverse(calls.len()), calls[0]));
+        let mut tried: HashMap<usize, usize> = HashMap::new();
+        for ((function, pattern), calls) in patterns {
+            let tried = tried.entry(function).or_default();
+            let Some(generic) = &cx.templates[function] else { continue };
+            if *tried >= MAX_VARIANTS || generic.gates() > MAX_GATES {
+                continue;
+            }
+            *tried += 1;
+            let Some(template) = specialise(cx, function, &pattern, sink) else { continue };
+            let (all, own) = (slots[&function], calls.len() as u64);
+            if cost(&template, own) < cost(generic, all) - cost(generic, all - own) {
+                slots.insert(function, all - own);
+                let number = kinds.variants.len();
+                kinds.chosen.extend(calls.into_iter().map(|call| (call, number)));
+                kinds.variants.push(Variant { function, pattern, template });
+            }
+        }
+        kinds
+    }
+
+    /// The variant of a call.
+    pub fn variant(&self, call: usize) -> Option<usize> {
+        self.chosen.get(&call).copied()
+    }
+
+    /// The bits that the call's component reads.
+    pub fn args<'t>(&self, call: usize, trace: &'t Trace) -> impl Iterator<Item = Bit> + 't {
+        let skip = self.variant(call).is_some();
+        trace.args(call).iter().copied().filter(move |b| !skip || b.known().is_none())
+    }
+}
+
+impl Variant {
+    /// Its input ports: parameters without their known bits.
+    pub fn ports(&self, cx: &Context<'_>) -> Vec<Port> {
+        let mut ports = Vec::new();
+        let mut rest = &self.pattern[..];
+        for (name, ty) in &cx.module.functions[self.function].params {
+            let (own, others) = rest.split_at(cx.module.types.width(ty) as usize);
+            rest = others;
+            match own.iter().filter(|b| b.is_none()).count() {
+                0 => {}
+                n if n == own.len() => ports.push(Port::new(&**name, cx.module.types.port(ty))),
+                n => ports.push(Port::new(&**name, Type::Uint(n as u32))),
+            }
+        }
+        ports
+    }
+}

@@ -1,0 +1,197 @@
+//! From the trace of `main` to a program: calls become slots, and what is between them becomes glue components.
+//!
+//! A gate of `main` belongs to the earliest layer in which its operands are there; a layer ends with the slots that its
+//! values feed. Gates of one layer that depend on each other, or come from the same execution of a statement, are one
+//! glue component; glue components that compute the same are one kind, so that the rounds of a loop share it.
+
+mod circuit;
+mod glue;
+mod kinds;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use brickwork::Error;
+use brickwork::circuit::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type};
+
+use crate::diagnostic::Sink;
+use crate::generate::{Context, Trace};
+use crate::graph::{Bit, Graph, Template};
+use circuit::circuit;
+use glue::Glue;
+use kinds::Kinds;
+
+/// Global wires of the values of `main`.
+struct Wires {
+    /// By node; `u32::MAX` where there is none.
+    plain: Vec<u32>,
+    inverted: HashMap<u32, u32>,
+    constants: [Option<u32>; 2],
+}
+
+impl Wires {
+    fn get(&self, bit: Bit) -> Result<u32, Error> {
+        let wire = match bit.known() {
+            Some(value) => self.constants[usize::from(value)],
+            None if bit.inverted() => self.inverted.get(&bit.node()).copied(),
+            None => Some(self.plain[bit.node() as usize]).filter(|w| *w != u32::MAX),
+        };
+        wire.ok_or_else(|| Error::Input("a value of `main` has no wire".into()))
+    }
+
+    fn set(&mut self, bit: Bit, wire: u32) {
+        if bit.inverted() {
+            self.inverted.insert(bit.node(), wire);
+        } else {
+            self.plain[bit.node() as usize] = wire;
+        }
+    }
+}
+
+/// The program that does what `main` did.
+///
+/// # Errors
+/// If it is larger than a program can be, or computes constants without any input.
+pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink) -> Result<Program, Error> {
+    let module = cx.module;
+    let port = |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
+    let inputs = |party| module.inputs.iter().filter(|io| io.party == party).map(|io| port(io, "input")).collect::<Vec<_>>();
+    let mut program = ProgramBuilder::new(name, inputs(1), inputs(2))?;
+    let graph = trace.graph.take().unwrap_or_else(|| Graph::new(0));
+
+    let live = Liveness::of(&graph, &trace);
+    let output_wires = if live.calls.is_empty() {
+        flat(cx, graph, &trace, &mut program)?
+    } else {
+        let mut wires = Wires { plain: vec![u32::MAX; graph.len() as usize], inverted: HashMap::new(), constants: [None; 2] };
+        (1..=trace.inputs).for_each(|node| wires.plain[node as usize] = node - 1);
+        let kinds = Kinds::choose(cx, &trace, &live, sink);
+        constants(&mut program, &mut wires, &trace, &live, &kinds)?;
+        Glue::find(&graph, &trace, &live, &kinds).emit(cx, &graph, &trace, &live, &kinds, &mut program, &mut wires)?;
+        trace.outputs.iter().map(|bits| bits.iter().map(|b| wires.get(*b)).collect()).collect::<Result<Vec<Vec<u32>>, Error>>()?
+    };
+
+    let recipient = |party| if party == 1 { Recipient::Garbler } else { Recipient::Evaluator };
+    match (&module.outputs[..], &output_wires[..]) {
+        // What both learn is one output for both.
+        ([a, b], [x, y]) if x == y && module.types.port(&a.ty) == module.types.port(&b.ty) => {
+            program.output(Port::new("output", module.types.port(&a.ty)), Recipient::Both, x.clone())?;
+        }
+        (outputs, wires) => {
+            for (io, wires) in outputs.iter().zip(wires) {
+                program.output(port(io, "output"), recipient(io.party), wires.clone())?;
+            }
+        }
+    }
+    program.finish()
+}
+
+/// Which calls and nodes the outputs depend on.
+struct Liveness {
+    nodes: Vec<bool>,
+    /// The live calls, by number, in order.
+    calls: Vec<usize>,
+}
+
+impl Liveness {
+    fn of(graph: &Graph, trace: &Trace) -> Liveness {
+        let mut nodes = vec![false; graph.len() as usize];
+        trace.outputs.iter().flatten().for_each(|b| nodes[b.node() as usize] = true);
+        let mut calls = Vec::new();
+        let mut end = graph.len();
+        for (number, call) in trace.calls.iter().enumerate().rev() {
+            Self::gates(graph, &mut nodes, call.first, end);
+            end = call.first;
+            let results = trace.results(number);
+            if nodes[results.start as usize..results.end as usize].contains(&true) {
+                calls.push(number);
+                trace.args(number).iter().for_each(|b| nodes[b.node() as usize] = true);
+            }
+        }
+        Self::gates(graph, &mut nodes, 1, end);
+        calls.reverse();
+        Liveness { nodes, calls }
+    }
+
+    fn gates(graph: &Graph, nodes: &mut [bool], from: u32, to: u32) {
+        use crate::graph::Kind;
+        for node in (from..to).rev() {
+            if nodes[node as usize]
+                && let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node)
+            {
+                nodes[a.node() as usize] = true;
+                nodes[b.node() as usize] = true;
+            }
+        }
+    }
+}
+
+/// A program without calls is a single component, or none if its outputs are just inputs.
+fn flat(cx: &Context<'_>, graph: Graph, trace: &Trace, program: &mut ProgramBuilder) -> Result<Vec<Vec<u32>>, Error> {
+    let types = &cx.module.types;
+    let wiring = |b: &Bit| (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1);
+    let direct: Option<Vec<Vec<u32>>> = trace.outputs.iter().map(|bits| bits.iter().map(wiring).collect()).collect();
+    if let Some(direct) = direct {
+        return Ok(direct);
+    }
+    if trace.inputs == 0 {
+        return Err(Error::Input("the program has no inputs: there is nothing to compute".into()));
+    }
+    let same = trace.outputs.len() == 2 && trace.outputs[0] == trace.outputs[1];
+    let bits = if same { trace.outputs[0].clone() } else { trace.outputs.concat() };
+    let template = graph.finish(trace.inputs, &bits);
+    let ports = |list: &[crate::ir::Io], what: &str| -> Vec<Port> {
+        list.iter().map(|io| Port::new(format!("{what}{}", io.party), types.port(&io.ty))).collect()
+    };
+    let mut outputs = ports(&cx.module.outputs, "output");
+    if same {
+        outputs.truncate(1);
+    }
+    let circuit = Arc::new(circuit(&template)?);
+    drop(template);
+    let component = Component { name: "main".into(), inputs: ports(&cx.module.inputs, "input"), outputs, circuit };
+    let id = program.component(component)?;
+    let inputs: Vec<u32> = (0..trace.inputs).collect();
+    let first = program.slot(id, &inputs)?;
+    let mut next = first;
+    Ok(trace
+        .outputs
+        .iter()
+        .map(|bits| {
+            let start = if same { first } else { next };
+            next = start + bits.len() as u32;
+            (start..next).collect()
+        })
+        .collect())
+}
+
+/// A component that makes the constants which slots and outputs read.
+fn constants(program: &mut ProgramBuilder, wires: &mut Wires, trace: &Trace, live: &Liveness, kinds: &Kinds) -> Result<(), Error> {
+    let mut needed = [false; 2];
+    let args = live.calls.iter().flat_map(|call| kinds.args(*call, trace));
+    for value in args.chain(trace.outputs.iter().flatten().copied()).filter_map(Bit::known) {
+        needed[usize::from(value)] = true;
+    }
+    let values: Vec<bool> = [false, true].into_iter().filter(|v| needed[usize::from(*v)]).collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    let graph = {
+        let mut graph = Graph::new(4);
+        graph.leaf();
+        graph
+    };
+    let bits: Vec<Bit> = values.iter().map(|v| Bit::constant(*v)).collect();
+    let id = add(program, "constants", vec![Port::new("any", Type::Uint(1))], Type::Uint(values.len() as u32), &graph.finish(1, &bits))?;
+    // Any wire will do: the result does not depend on it.
+    let first = program.slot(id, &[0])?;
+    for (wire, value) in (first..).zip(values) {
+        wires.constants[usize::from(value)] = Some(wire);
+    }
+    Ok(())
+}
+
+fn add(program: &mut ProgramBuilder, name: &str, inputs: Vec<Port>, output: Type, template: &Template) -> Result<ComponentId, Error> {
+    let circuit = Arc::new(circuit(template)?);
+    program.component(Component { name: name.into(), inputs, outputs: vec![Port::new("result", output)], circuit })
+}

@@ -1,0 +1,475 @@
+//! Random programs that are well typed and terminate.
+
+use std::fmt::Write;
+
+/// A small random generator: programs must be the same on every machine.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+const WIDTHS: [usize; 11] = [1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 32];
+
+#[derive(Clone, PartialEq, Debug)]
+enum Ty {
+    /// Name, sign, width.
+    Int(bool, usize),
+    Struct(usize),
+    Array(Box<Ty>, usize),
+}
+
+impl Ty {
+    fn name(&self) -> String {
+        match self {
+            Ty::Int(signed, w) => format!("{}{w}", if *signed { "s" } else { "u" }),
+            Ty::Struct(n) => format!("S{n}"),
+            Ty::Array(inner, _) => inner.name(),
+        }
+    }
+
+    fn dims(&self) -> String {
+        match self {
+            Ty::Array(inner, n) => format!("[{n}]{}", inner.dims()),
+            _ => String::new(),
+        }
+    }
+}
+
+struct Var {
+    path: String,
+    ty: Ty,
+    writable: bool,
+}
+
+struct Fun {
+    name: String,
+    params: Vec<Ty>,
+    ret: Ty,
+}
+
+pub struct Generator {
+    pub random: Random,
+    structs: Vec<Vec<(String, Ty)>>,
+    functions: Vec<Fun>,
+    vars: Vec<Var>,
+    names: usize,
+    /// Names of loop counters, known, below 3.
+    counters: Vec<String>,
+    budget: usize,
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Generator {
+        Generator {
+            random: Random(seed),
+            structs: Vec::new(),
+            functions: Vec::new(),
+            vars: Vec::new(),
+            names: 0,
+            counters: Vec::new(),
+            budget: 0,
+        }
+    }
+
+    fn int(&mut self) -> Ty {
+        Ty::Int(self.random.chance(40), *self.random.pick(&WIDTHS))
+    }
+
+    fn ty(&mut self) -> Ty {
+        match self.random.below(10) {
+            0 if !self.structs.is_empty() => Ty::Struct(self.random.below(self.structs.len())),
+            1 | 2 => {
+                let inner = if self.random.chance(20) && !self.structs.is_empty() { Ty::Struct(0) } else { self.int() };
+                let array = Ty::Array(Box::new(inner), 3);
+                if self.random.chance(15) { Ty::Array(Box::new(array), 3) } else { array }
+            }
+            _ => self.int(),
+        }
+    }
+
+    fn name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    pub fn program(&mut self) -> String {
+        let mut out = String::from("#parties 2\n");
+        for w in WIDTHS {
+            let _ = writeln!(out, "typedef uint_t {w} u{w} typedef int_t {w} s{w}");
+        }
+        out.push_str("#define THREE 2+1\n");
+        for n in 0..1 + self.random.below(2) {
+            let fields: Vec<(String, Ty)> = (0..1 + self.random.below(3))
+                .map(|i| {
+                    (
+                        format!("f{i}"),
+                        if n > 0 && self.random.chance(30) {
+                            Ty::Struct(0)
+                        } else if self.random.chance(30) {
+                            let t = self.int();
+                            Ty::Array(Box::new(t), 3)
+                        } else {
+                            self.int()
+                        },
+                    )
+                })
+                .collect();
+            let _ = write!(out, "typedef struct_t S{n} {{ ");
+            for (name, ty) in &fields {
+                let _ = write!(out, "{} {name}{}; ", ty.name(), ty.dims());
+            }
+            out.push_str("}\n");
+            self.structs.push(fields);
+        }
+        let io: Vec<Ty> = (0..4)
+            .map(|i| {
+                if self.random.chance(50) {
+                    Ty::Struct(self.random.below(self.structs.len()))
+                } else if i < 2 {
+                    Ty::Int(false, 16)
+                } else {
+                    self.int()
+                }
+            })
+            .collect();
+        for (i, (what, party)) in [("input", 1), ("input", 2), ("output", 1), ("output", 2)].into_iter().enumerate() {
+            let _ = writeln!(out, "#{what} {party} {}", io[i].name());
+        }
+        for _ in 0..self.random.below(4) {
+            let f = self.function();
+            out.push_str(&f);
+        }
+        out.push_str("function void main() {\n");
+        self.vars.clear();
+        for (i, name) in ["input1", "input2", "output1", "output2"].into_iter().enumerate() {
+            self.vars.push(Var { path: name.into(), ty: io[i].clone(), writable: true });
+        }
+        self.budget = 14 + self.random.below(20);
+        let body = self.block(0);
+        out.push_str(&body);
+        for (i, name) in ["output1", "output2"].into_iter().enumerate() {
+            let value = self.value(&io[i + 2].clone(), 3);
+            let _ = writeln!(out, "{name} = {value};");
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    fn function(&mut self) -> String {
+        let name = self.name("fun");
+        let params: Vec<Ty> = (0..1 + self.random.below(3)).map(|_| self.ty()).collect();
+        let ret = self.ty();
+        self.vars = params.iter().enumerate().map(|(i, ty)| Var { path: format!("p{i}"), ty: ty.clone(), writable: true }).collect();
+        let list: Vec<String> = params.iter().enumerate().map(|(i, ty)| format!("{} p{i}{}", ty.name(), ty.dims())).collect();
+        self.budget = 3 + self.random.below(10);
+        let body = self.block(0);
+        let value = self.value(&ret, 3);
+        let text = format!("function {}{} {name}({}) {{\n{body}return {value};\n}}\n", ret.name(), ret.dims(), list.join(", "));
+        self.functions.push(Fun { name, params, ret });
+        text
+    }
+
+    /// Statements; variables declared in it stay visible until the caller drops them.
+    fn block(&mut self, depth: usize) -> String {
+        let mut out = String::new();
+        for _ in 0..1 + self.random.below(5) {
+            if self.budget == 0 {
+                break;
+            }
+            self.budget -= 1;
+            let s = self.statement(depth);
+            let _ = writeln!(out, "{s}");
+        }
+        out
+    }
+
+    fn scoped(&mut self, depth: usize) -> String {
+        let (vars, counters) = (self.vars.len(), self.counters.len());
+        let body = self.block(depth + 1);
+        self.vars.truncate(vars);
+        self.counters.truncate(counters);
+        if self.random.chance(10) { format!("+{{ {body} }}+") } else { format!("{{ {body} }}") }
+    }
+
+    fn statement(&mut self, depth: usize) -> String {
+        match self.random.below(12) {
+            0..=2 => {
+                let (ty, name) = (self.ty(), self.name("v"));
+                let init = match &ty {
+                    Ty::Int(..) | Ty::Struct(_) if self.random.chance(70) => format!(" = {}", self.value(&ty, 3)),
+                    Ty::Array(inner, 3) if matches!(**inner, Ty::Int(..)) && self.random.chance(50) => {
+                        let items: Vec<String> = (0..3).map(|_| self.value(inner, 2)).collect();
+                        format!(" = {{{}}}", items.join(", "))
+                    }
+                    _ => String::new(),
+                };
+                let text = format!("{} {name}{}{init};", ty.name(), ty.dims());
+                self.vars.push(Var { path: name, ty, writable: true });
+                text
+            }
+            3 if depth < 3 => {
+                let cond = self.value(&Ty::Int(false, 1), 3);
+                let then = self.scoped(depth);
+                if self.random.chance(60) {
+                    let otherwise = self.scoped(depth);
+                    format!("if ({cond}) {then} else {otherwise}")
+                } else {
+                    format!("if ({cond}) {then}")
+                }
+            }
+            4 if depth < 2 => {
+                let name = self.name("i");
+                self.counters.push(name.clone());
+                self.vars.push(Var { path: name.clone(), ty: Ty::Int(false, 8), writable: false });
+                let body = self.scoped(depth);
+                self.counters.pop();
+                self.vars.pop();
+                let step = *self.random.pick(&["X++", "++X", "X = X + 1"]);
+                format!(
+                    "for (u8 {name} = 0; {name} < {}; {}) {body}",
+                    self.random.pick(&["3", "2", "THREE", "1+1##8"]),
+                    step.replace('X', &name)
+                )
+            }
+            5 => match self.place(|ty| matches!(ty, Ty::Int(..))) {
+                Some((path, _)) => format!("{}{path};", if self.random.chance(50) { "++" } else { "--" }),
+                None => ";".into(),
+            },
+            6 if !self.functions.is_empty() => {
+                let f = self.random.below(self.functions.len());
+                format!("{};", self.call(f, 2))
+            }
+            _ => match self.place(|_| true) {
+                Some((path, Ty::Int(_, w))) if w > 2 && self.random.chance(25) => {
+                    // The length of a slice is fixed, its start may be anything known.
+                    let length = 1 + self.random.below(w - 2);
+                    let from = self.random.below(w - length + 1).min(w - length);
+                    let value = self.value(&Ty::Int(false, length), 3);
+                    format!("{path}{{{from}:{length}}} = {value};")
+                }
+                Some((path, ty)) => {
+                    let value = self.value(&ty, 4);
+                    format!("{path} = {value};")
+                }
+                None => ";".into(),
+            },
+        }
+    }
+
+    /// All ints, arrays and structs inside of the variables, by random descent.
+    fn descend(&mut self, mut path: String, mut ty: Ty) -> (String, Ty) {
+        loop {
+            match ty.clone() {
+                Ty::Array(inner, _) if self.random.chance(85) => {
+                    let index = self.index();
+                    path = format!("{path}[{index}]");
+                    ty = *inner;
+                }
+                Ty::Struct(n) if self.random.chance(85) => {
+                    let (name, inner) = self.random.pick(&self.structs[n]).clone();
+                    path = format!("{path}.{name}");
+                    ty = inner;
+                }
+                _ => return (path, ty),
+            }
+        }
+    }
+
+    fn index(&mut self) -> String {
+        match self.random.below(3) {
+            0 if !self.counters.is_empty() => self.random.pick(&self.counters).clone(),
+            1 => "THREE - 1".to_string(),
+            _ => self.random.below(3).to_string(),
+        }
+    }
+
+    fn place(&mut self, wanted: impl Fn(&Ty) -> bool) -> Option<(String, Ty)> {
+        for _ in 0..20 {
+            let at = self.random.below(self.vars.len());
+            let var = &self.vars[at];
+            if !var.writable {
+                continue;
+            }
+            let (path, ty) = (var.path.clone(), var.ty.clone());
+            let (path, ty) = self.descend(path, ty);
+            if wanted(&ty) {
+                return Some((path, ty));
+            }
+        }
+        None
+    }
+
+    fn read(&mut self, wanted: impl Fn(&Ty) -> bool) -> Option<(String, Ty)> {
+        for _ in 0..12 {
+            let at = self.random.below(self.vars.len());
+            let (path, ty) = (self.vars[at].path.clone(), self.vars[at].ty.clone());
+            let (path, ty) = self.descend(path, ty);
+            if wanted(&ty) {
+                return Some((path, ty));
+            }
+        }
+        None
+    }
+
+    fn call(&mut self, f: usize, depth: usize) -> String {
+        let params = self.functions[f].params.clone();
+        let args: Vec<String> = params.iter().map(|ty| self.value(ty, depth)).collect();
+        format!("{}({})", self.functions[f].name, args.join(", "))
+    }
+
+    /// An expression that can be assigned to a `ty`.
+    fn value(&mut self, ty: &Ty, depth: usize) -> String {
+        if let Ty::Int(_, w) = ty {
+            return if self.random.chance(10) { self.untyped(*w, depth) } else { self.typed(*w, depth) };
+        }
+        let calls: Vec<usize> = (0..self.functions.len()).filter(|f| self.functions[*f].ret == *ty).collect();
+        if depth > 0 && !calls.is_empty() && self.random.chance(50) {
+            let f = *self.random.pick(&calls);
+            return self.call(f, depth - 1);
+        }
+        let wanted = ty.clone();
+        match self.read(|t| *t == wanted) {
+            Some((path, _)) => path,
+            // Nothing of that type is there: a variable is made for the purpose by an empty function.
+            None => match self.vars.iter().find(|v| v.ty == *ty) {
+                Some(v) => v.path.clone(),
+                None => self.zero(ty),
+            },
+        }
+    }
+
+    /// Some value of an aggregate type out of nothing: the result of a function with an empty body is zero. There are
+    /// such functions for every type that can be needed, in the prelude of the test.
+    fn zero(&mut self, ty: &Ty) -> String {
+        self.names += 0;
+        match ty {
+            Ty::Struct(n) => format!("zeroS{n}()"),
+            Ty::Array(inner, _) => match &**inner {
+                Ty::Array(inner, _) => format!("zero{}xx()", inner.name()),
+                inner => format!("zero{}x()", inner.name()),
+            },
+            Ty::Int(..) => "0".into(),
+        }
+    }
+
+    /// The functions for [`Generator::zero`].
+    pub fn prelude(&self) -> String {
+        let mut out = String::new();
+        let ints = WIDTHS.iter().flat_map(|w| [format!("u{w}"), format!("s{w}")]);
+        let structs = (0..self.structs.len()).map(|n| format!("S{n}"));
+        for name in ints.chain(structs) {
+            let _ = writeln!(out, "function {name}[3] zero{name}x() {{}} function {name}[3][3] zero{name}xx() {{}}");
+        }
+        for n in 0..self.structs.len() {
+            let _ = writeln!(out, "function S{n} zeroS{n}() {{}}");
+        }
+        out
+    }
+
+    /// A constant, or a shift, which are compatible with every width.
+    fn untyped(&mut self, w: usize, depth: usize) -> String {
+        match self.random.below(4) {
+            0 => {
+                let (a, b) = (self.random.below(20), self.random.below(9));
+                format!("({a} {} {b})", self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^"]))
+            }
+            1 => {
+                let amount = self.random.below(w + 2);
+                let value = self.typed(w, depth.saturating_sub(1));
+                format!("({value} {} {amount})", self.random.pick(&["<<", ">>"]))
+            }
+            2 => format!("({} << {})", self.random.below(5), self.random.below(9)),
+            _ => (self.random.next() >> 33 & ((1 << w.min(31)) - 1)).to_string(),
+        }
+    }
+
+    /// An integer expression of exactly this width and with a type.
+    fn typed(&mut self, w: usize, depth: usize) -> String {
+        if depth == 0 || self.random.chance(15) {
+            if let Some((path, _)) = self.read(|t| matches!(t, Ty::Int(_, n) if *n == w)) {
+                return path;
+            }
+            let value = self.random.next() & ((1 << w) - 1);
+            return format!("{value}{}{w}", if self.random.chance(50) { "#" } else { "##" });
+        }
+        let d = depth - 1;
+        match self.random.below(16) {
+            0..=5 => {
+                let op = *self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^", "+", "-", "^"]);
+                let (l, r) = match self.random.below(6) {
+                    0 => (self.untyped(w, d), self.typed(w, d)),
+                    1 => (self.typed(w, d), self.untyped(w, d)),
+                    _ => (self.typed(w, d), self.typed(w, d)),
+                };
+                format!("({l} {op} {r})")
+            }
+            6 => format!("(-{})", self.typed(w, d)),
+            7 => format!("({}{})", self.random.pick(&["~", "!"]), self.typed(w, d)),
+            8 if w == 1 => {
+                let n = *self.random.pick(&WIDTHS);
+                let op = *self.random.pick(&["<", ">", "<=", ">=", "==", "!="]);
+                let (l, r) = (self.typed(n, d), if self.random.chance(25) { self.untyped(n, d) } else { self.typed(n, d) });
+                format!("({l} {op} {r})")
+            }
+            9 if w == 1 => match self.read(|t| !matches!(t, Ty::Int(..))) {
+                Some((a, ty)) => {
+                    let b = self.value(&ty, d);
+                    format!("({a} == {b})")
+                }
+                None => "1##1".into(),
+            },
+            8..=10 => {
+                let wider: Vec<usize> = WIDTHS.iter().copied().filter(|n| *n > w).collect();
+                if wider.is_empty() {
+                    return self.typed(w, d);
+                }
+                let n = *self.random.pick(&wider);
+                let base = self.typed(n, d);
+                let from = self.random.below(n - w + 1);
+                if w == 1 && self.random.chance(70) { format!("(({base}){{{from}}})") } else { format!("(({base}){{{from}:{w}}})") }
+            }
+            11 if w % 2 == 0 && WIDTHS.contains(&(w / 2)) => format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d)),
+            12 => format!("({} <<> {})", self.typed(w, d), self.random.below(w + 3)),
+            13 => {
+                let calls: Vec<usize> =
+                    (0..self.functions.len()).filter(|f| matches!(self.functions[*f].ret, Ty::Int(_, n) if n == w)).collect();
+                if calls.is_empty() {
+                    return self.typed(w, d);
+                }
+                let f = *self.random.pick(&calls);
+                self.call(f, d)
+            }
+            14 => match self.place(|t| matches!(t, Ty::Int(_, n) if *n == w)) {
+                Some((path, _)) if self.random.chance(50) => {
+                    let step = *self.random.pick(&["X++", "++X", "X--", "--X"]);
+                    format!("({})", step.replace('X', &path))
+                }
+                Some((path, ty)) => {
+                    let value = self.value(&ty, d);
+                    format!("({path} = {value})")
+                }
+                None => self.typed(w, d),
+            },
+            _ => self.typed(w, d),
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The language once more, on plain values: written from its rules, sharing only the parser with the compiler.
+
+use std::collections::HashMap;
+
+use brickwork_lang::ast::*;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum T {
+    Untyped,
+    Void,
+    Int { signed: bool, width: usize },
+    Struct(String),
+    Array(Box<T>, usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct V {
+    pub ty: T,
+    pub bits: Vec<bool>,
+}
+
+/// Variable, offset and type of something that can be written.
+type Target = (String, usize, T);
+
+pub struct Interpreter {
+    types: HashMap<String, T>,
+    structs: HashMap<String, Vec<(String, T)>>,
+    functions: HashMap<String, Function>,
+    io: Vec<(bool, u64, String)>,
+}
+
+struct Scope(Vec<HashMap<String, V>>);
+
+impl Scope {
+    fn get(&mut self, name: &str) -> &mut V {
+        self.0.iter_mut().rev().find_map(|s| s.get_mut(name)).unwrap_or_else(|| panic!("no variable {name}"))
+    }
+
+    fn declare(&mut self, name: &str, v: V) {
+        self.0.last_mut().unwrap().insert(name.into(), v);
+    }
+}
+
+fn resize(bits: &[bool], width: usize) -> Vec<bool> {
+    (0..width).map(|i| bits.get(i).copied().unwrap_or(false)).collect()
+}
+
+fn number(bits: &[bool]) -> i128 {
+    assert!(bits.len() <= 120, "the interpreter computes on 120 bits");
+    bits.iter().enumerate().map(|(i, b)| i128::from(*b) << i).sum()
+}
+
+fn signed_number(bits: &[bool]) -> i128 {
+    number(bits) - if bits.last() == Some(&true) { 1 << bits.len() } else { 0 }
+}
+
+fn pattern(value: i128, width: usize) -> Vec<bool> {
+    (0..width).map(|i| value >> i.min(127) & 1 == 1).collect()
+}
+
+fn uint(width: usize) -> T {
+    T::Int { signed: false, width }
+}
+
+impl Interpreter {
+    pub fn new(items: &[Item]) -> Interpreter {
+        let mut me = Interpreter { types: HashMap::new(), structs: HashMap::new(), functions: HashMap::new(), io: Vec::new() };
+        for item in items {
+            match item {
+                Item::IntType { signed, width, name } => {
+                    let width = constant(width) as usize;
+                    me.types.insert(name.name.to_string(), T::Int { signed: *signed, width });
+                }
+                Item::StructType { name, .. } => {
+                    me.types.insert(name.name.to_string(), T::Struct(name.name.to_string()));
+                }
+                Item::Function(f) => {
+                    me.functions.insert(f.name.name.to_string(), (**f).clone());
+                }
+                Item::Io { input, party, ty, .. } => me.io.push((*input, *party, ty.name.to_string())),
+                _ => {}
+            }
+        }
+        for item in items {
+            if let Item::StructType { name, fields } = item {
+                let fields =
+                    fields.iter().flat_map(|f| f.names.iter().map(|(n, dims)| (n.name.to_string(), me.ty(&f.ty.name, dims)))).collect();
+                me.structs.insert(name.name.to_string(), fields);
+            }
+        }
+        me
+    }
+
+    fn ty(&self, name: &str, dims: &[Expr]) -> T {
+        let base = if name == "void" { T::Void } else { self.types[name].clone() };
+        dims.iter().rev().fold(base, |t, d| T::Array(Box::new(t), constant(d) as usize))
+    }
+
+    fn width(&self, ty: &T) -> usize {
+        match ty {
+            T::Untyped | T::Void => 0,
+            T::Int { width, .. } => *width,
+            T::Struct(s) => self.structs[s].iter().map(|(_, t)| self.width(t)).sum(),
+            T::Array(t, n) => n * self.width(t),
+        }
+    }
+
+    /// Runs `main` and returns the outputs of both parties.
+    pub fn run(&self, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
+        let mut scope = Scope(vec![HashMap::new()]);
+        for (input, party, ty) in &self.io {
+            let ty = self.types[ty].clone();
+            let bits = if *input { inputs[*party as usize - 1].to_vec() } else { vec![false; self.width(&ty)] };
+            scope.declare(&format!("{}{party}", if *input { "input" } else { "output" }), V { ty, bits });
+        }
+        for s in &self.functions["main"].body {
+            self.stmt(&mut scope, s);
+        }
+        [1, 2].map(|p| {
+            let has = self.io.iter().any(|(input, party, _)| !input && *party == p);
+            if has { scope.get(&format!("output{p}")).bits.clone() } else { Vec::new() }
+        })
+    }
+
+    fn call(&self, name: &str, args: Vec<V>) -> V {
+        let f = &self.functions[name];
+        let mut scope = Scope(vec![HashMap::new()]);
+        for (p, arg) in f.params.iter().zip(args) {
+            let ty = self.ty(&p.ty.name.name, &p.ty.dims);
+            let bits = resize(&arg.bits, self.width(&ty));
+            scope.declare(&p.name.name, V { ty, bits });
+        }
+        for s in &f.body {
+            self.stmt(&mut scope, s);
+        }
+        let ty = self.ty(&f.ret.name.name, &f.ret.dims);
+        let width = self.width(&ty);
+        let bits = match &f.result {
+            Some((Some(e), _)) => resize(&self.expr(&mut scope, e).bits, width),
+            _ => vec![false; width],
+        };
+        V { ty, bits }
+    }
+
+    fn scoped(&self, scope: &mut Scope, s: &Stmt) {
+        scope.0.push(HashMap::new());
+        self.stmt(scope, s);
+        scope.0.pop();
+    }
+
+    fn stmt(&self, scope: &mut Scope, s: &Stmt) {
+        match s {
+            Stmt::Empty => {}
+            Stmt::Expr(e) => drop(self.expr(scope, e)),
+            Stmt::Vars(decl) => self.vars(scope, decl),
+            Stmt::Block(list) => {
+                scope.0.push(HashMap::new());
+                list.iter().for_each(|s| self.stmt(scope, s));
+                scope.0.pop();
+            }
+            Stmt::For { init, cond, step, body, .. } => {
+                scope.0.push(HashMap::new());
+                self.vars(scope, init);
+                let mut rounds = 0;
+                while self.expr(scope, cond).bits[0] {
+                    self.scoped(scope, body);
+                    self.expr(scope, step);
+                    rounds += 1;
+                    assert!(rounds < 10_000, "an endless loop was generated");
+                }
+                scope.0.pop();
+            }
+            Stmt::If { cond, then, otherwise } => {
+                if self.expr(scope, cond).bits[0] {
+                    self.scoped(scope, then);
+                } else if let Some(otherwise) = otherwise {
+                    self.scoped(scope, otherwise);
+                }
+            }
+        }
+    }
+
+    fn vars(&self, scope: &mut Scope, decl: &VarDecl) {
+        for var in &decl.vars {
+            let ty = self.ty(&decl.ty.name, &var.dims);
+            let mut base = &ty;
+            while let T::Array(inner, _) = base {
+                base = inner;
+            }
+            let mut bits = Vec::new();
+            if let Some(init) = &var.init {
+                self.init(scope, init, self.width(base), &mut bits);
+            }
+            let bits = resize(&bits, self.width(&ty));
+            scope.declare(&var.name.name, V { ty, bits });
+        }
+    }
+
+    fn init(&self, scope: &mut Scope, init: &Init, width: usize, bits: &mut Vec<bool>) {
+        match init {
+            Init::Expr(e) => bits.extend(resize(&self.expr(scope, e).bits, width)),
+            Init::List(items, _) => items.iter().for_each(|i| self.init(scope, i, width, bits)),
+        }
+    }
+
+    /// The part of a value: offset in it, and type.
+    fn part(&self, scope: &mut Scope, ty: &T, width: usize, e: &Expr) -> (usize, T) {
+        match &e.kind {
+            ExprKind::Index(_, i) => {
+                let i = number(&self.expr(scope, i).bits) as usize;
+                let T::Array(inner, n) = ty else { panic!("index on {ty:?}") };
+                assert!(i < *n);
+                (i * self.width(inner), (**inner).clone())
+            }
+            ExprKind::Field(_, name) => {
+                let T::Struct(s) = ty else { panic!("field of {ty:?}") };
+                let mut offset = 0;
+                for (field, ty) in &self.structs[s] {
+                    if **field == *name.name {
+                        return (offset, ty.clone());
+                    }
+                    offset += self.width(ty);
+                }
+                panic!("no field {}", name.name)
+            }
+            ExprKind::Bit(_, b) => {
+                let b = number(&self.expr(scope, b).bits) as usize;
+                assert!(b < width);
+                (b, uint(1))
+            }
+            ExprKind::Slice(_, b, n) => {
+                let (b, n) = (number(&self.expr(scope, b).bits) as usize, constant(n) as usize);
+                assert!(b + n <= width);
+                (b, uint(n))
+            }
+            other => panic!("{other:?} is no part"),
+        }
+    }
+
+    fn target(&self, scope: &mut Scope, e: &Expr) -> Target {
+        match &e.kind {
+            ExprKind::Ident(name) => (name.to_string(), 0, scope.get(name).ty.clone()),
+            ExprKind::Macro(e) => self.target(scope, e),
+            ExprKind::Index(of, _) | ExprKind::Field(of, _) | ExprKind::Bit(of, _) | ExprKind::Slice(of, ..) => {
+                let (name, offset, ty) = self.target(scope, of);
+                let (inner, ty) = self.part(scope, &ty, self.width(&ty), e);
+                (name, offset + inner, ty)
+            }
+            other => panic!("{other:?} cannot be written"),
+        }
+    }
+
+    fn write(&self, scope: &mut Scope, (name, offset, ty): &Target, bits: &[bool]) {
+        let width = self.width(ty);
+        scope.get(name).bits[*offset..offset + width].copy_from_slice(&resize(bits, width));
+    }
+
+    fn read(&self, scope: &mut Scope, (name, offset, ty): &Target) -> V {
+        V { ty: ty.clone(), bits: scope.get(name).bits[*offset..offset + self.width(ty)].to_vec() }
+    }
+
+    fn expr(&self, scope: &mut Scope, e: &Expr) -> V {
+        match &e.kind {
+            ExprKind::Macro(e) => self.expr(scope, e),
+            ExprKind::Ident(name) => scope.get(name).clone(),
+            ExprKind::Number(n) => {
+                let length = format!("{n:b}").len();
+                V { ty: T::Untyped, bits: pattern(i128::from(*n), length + 1) }
+            }
+            ExprKind::Literal { value, signed, width } => {
+                let width = constant(width) as usize;
+                V { ty: T::Int { signed: *signed, width }, bits: pattern(i128::from(*value), width) }
+            }
+            ExprKind::Index(of, _) | ExprKind::Field(of, _) | ExprKind::Bit(of, _) | ExprKind::Slice(of, ..) => {
+                let whole = self.expr(scope, of);
+                let (offset, ty) = self.part(scope, &whole.ty, whole.bits.len(), e);
+                let width = self.width(&ty);
+                V { ty, bits: whole.bits[offset..offset + width].to_vec() }
+            }
+            ExprKind::Assign(l, r) => {
+                let target = self.target(scope, l);
+                let value = self.expr(scope, r);
+                self.write(scope, &target, &value.bits);
+                self.read(scope, &target)
+            }
+            ExprKind::Step { increment, prefix, operand } => {
+                let target = self.target(scope, operand);
+                let old = self.read(scope, &target);
+                let new = number(&old.bits) + if *increment { 1 } else { -1 };
+                self.write(scope, &target, &pattern(new, old.bits.len()));
+                if *prefix { self.read(scope, &target) } else { old }
+            }
+            ExprKind::Unary(op, a) => {
+                let a = self.expr(scope, a);
+                let bits = match op {
+                    UnaryOp::Neg => pattern(-number(&a.bits), a.bits.len()),
+                    UnaryOp::Not => a.bits.iter().map(|b| !b).collect(),
+                };
+                V { ty: a.ty, bits }
+            }
+            ExprKind::Call(f, args) => {
+                let mut f = f;
+                let inner;
+                if let ExprKind::Macro(e) = &f.kind {
+                    inner = Box::new((**e).clone());
+                    f = &inner;
+                }
+                let ExprKind::Ident(name) = &f.kind else { panic!("call of {f:?}") };
+                let args = args.iter().map(|a| self.expr(scope, a)).collect();
+                self.call(name, args)
+            }
+            ExprKind::Binary(op, l, r) => {
+                let variable = matches!(strip(l).kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..))
+                    && root_is_variable(l)
+                    || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
+                let (l, r) = (self.expr(scope, l), self.expr(scope, r));
+                self.binary(*op, l, r, variable)
+            }
+            ExprKind::Broken => panic!("a broken expression"),
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, l: V, r: V, variable: bool) -> V {
+        use BinaryOp::*;
+        let is_signed = |t: &T| matches!(t, T::Int { signed: true, .. });
+        if matches!(op, Shl | Shr | Rotl) {
+            let n = number(&r.bits) as usize;
+            let w = l.bits.len();
+            let bits = match (op, variable) {
+                (Rotl, _) => (0..w).map(|i| l.bits[(i + w - n % w) % w]).collect(),
+                (Shl, true) => (0..w).map(|i| i >= n && l.bits[i - n]).collect(),
+                (Shl, false) => [vec![false; n], l.bits].concat(),
+                (_, true) => (0..w).map(|i| i + n < w && l.bits[i + n]).collect(),
+                (_, false) => resize(&l.bits[n.min(w)..], w.saturating_sub(n).max(1)),
+            };
+            return V { ty: if op == Rotl { l.ty } else { r.ty }, bits };
+        }
+        if matches!(op, WideMul | WideDiv | WideRem) {
+            let signed = is_signed(&l.ty) && is_signed(&r.ty);
+            let value = |v: &V| if signed { signed_number(&v.bits) } else { number(&v.bits) };
+            let (x, y) = (value(&l), value(&r));
+            let (width, result) = match op {
+                WideMul => (2 * l.bits.len(), x * y),
+                WideDiv => (r.bits.len(), x / y),
+                _ => (r.bits.len(), x % y),
+            };
+            return V { ty: T::Int { signed, width }, bits: pattern(result, width) };
+        }
+        let common = match (&l.ty, &r.ty) {
+            (T::Untyped, t) => t.clone(),
+            (T::Int { signed: true, .. }, T::Int { signed: false, .. }) => r.ty.clone(),
+            (t, _) => t.clone(),
+        };
+        let width = if common == T::Untyped { l.bits.len().max(r.bits.len()) } else { self.width(&common) };
+        let (a, b) = (resize(&l.bits, width), resize(&r.bits, width));
+        match op {
+            Eq => return V { ty: uint(1), bits: vec![a == b] },
+            Ne => return V { ty: uint(1), bits: vec![a != b] },
+            _ => {}
+        }
+        let signed = is_signed(&common);
+        let comparison = matches!(op, Lt | Gt | Le | Ge);
+        let value = |v: &[bool]| if signed && !(comparison && width == 1) { signed_number(v) } else { number(v) };
+        let (x, y) = (value(&a), value(&b));
+        let result = match op {
+            Lt => return V { ty: uint(1), bits: vec![x < y] },
+            Gt => return V { ty: uint(1), bits: vec![x > y] },
+            Le => return V { ty: uint(1), bits: vec![x <= y] },
+            Ge => return V { ty: uint(1), bits: vec![x >= y] },
+            Or => x | y,
+            Xor => x ^ y,
+            And => x & y,
+            Add => x + y,
+            Sub => x - y,
+            Mul => x.wrapping_mul(y),
+            Div if y == 0 => {
+                if signed && x < 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
+            Div => x / y,
+            Rem if y == 0 => x,
+            _ => x % y,
+        };
+        V { ty: common, bits: pattern(result, width) }
+    }
+}
+
+fn strip(e: &Expr) -> &Expr {
+    match &e.kind {
+        ExprKind::Macro(inner) => strip(inner),
+        _ => e,
+    }
+}
+
+fn root_is_variable(e: &Expr) -> bool {
+    match &strip(e).kind {
+        ExprKind::Ident(_) => true,
+        ExprKind::Index(of, _) | ExprKind::Field(of, _) => root_is_variable(of),
+        _ => false,
+    }
+}
+
+/// Widths and dimensions.
+fn constant(e: &Expr) -> i64 {
+    match &strip(e).kind {
+        ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => *n as i64,
+        ExprKind::Binary(BinaryOp::Add, a, b) => constant(a) + constant(b),
+        ExprKind::Binary(BinaryOp::Sub, a, b) => constant(a) - constant(b),
+        ExprKind::Binary(BinaryOp::Mul, a, b) => constant(a) * constant(b),
+        ExprKind::Binary(BinaryOp::Div, a, b) => constant(a) / constant(b),
+        other => panic!("{other:?} as a width"),
+    }
+}
