@@ -1,6 +1,6 @@
 //! Quotients and remainders.
 
-use super::{absolute, add, constant, extend, known, mask, negate_if, sub, sub_borrow, trimmed};
+use super::{absolute, add, all, constant, extend, known, mask, negate_if, sub, sub_borrow, trimmed};
 use crate::graph::{Bit, Graph};
 
 /// What is wanted of a division.
@@ -58,8 +58,20 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     if let Some(d) = known(b) {
         return by_constant(g, a, d, want);
     }
-    let result = rows(g, a, trimmed(b), Vec::new(), want);
-    extend(&result, n)
+    // Zeros at the top of the divisor make the rows shorter. But then a remainder fits only below a divisor that is not
+    // zero, and a division by zero has a defined result.
+    let short = trimmed(b);
+    if short.len() == n || short.contains(&Bit::ONE) {
+        let result = rows(g, a, short, Vec::new(), want);
+        return extend(&result, n);
+    }
+    if short.len() + 3 > n {
+        return rows(g, a, b, Vec::new(), want);
+    }
+    let zero = all(g, short.iter().map(|b| !*b).collect());
+    let result = extend(&rows(g, a, short, Vec::new(), want), n);
+    let by_zero = if want == Want::Quotient { vec![Bit::ONE; n] } else { a.to_vec() };
+    by_zero.into_iter().zip(result).map(|(x, y)| g.mux(zero, x, y)).collect()
 }
 
 /// Long division of the bits of `a`, with `rest` (less than the divisor) before them. While the partial remainder is

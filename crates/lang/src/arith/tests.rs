@@ -253,3 +253,33 @@ fn costs_meet_the_reference() {
         }
     }
 }
+
+/// Any bits of both operands may be known.
+#[test]
+fn operators_agree_with_known_bits() {
+    let mut random = Random(23);
+    for (name, op, model) in operators() {
+        for round in 0..400 {
+            let w = [1, 2, 3, 5, 8, 15, 16, 17, 24, 32, 33, 64][round % 12];
+            let masks = [random.bits(w), random.bits(w)];
+            let values = [random.bits(w), random.bits(w)];
+            let mut g = Graph::new(1 << 24);
+            let leaves = g.leaves(2 * w);
+            let operand = |k: usize| -> Vec<Bit> {
+                let bit = |i: u32| match masks[k] >> i & 1 == 1 {
+                    true => Bit::constant(values[k] >> i & 1 == 1),
+                    false => leaves[(k as u32 * w + i) as usize],
+                };
+                (0..w).map(bit).collect()
+            };
+            let (a, b) = (operand(0), operand(1));
+            let out = op(&mut g, &a, &b);
+            let t = g.finish(2 * w, &out);
+            for _ in 0..8 {
+                let pick = |k: usize, r: u64| (values[k] & masks[k]) | (r & !masks[k]);
+                let (a, b) = (pick(0, random.bits(w)), pick(1, random.bits(w)));
+                assert_eq!(run(&t, a, w, b, w), model(a, b, w), "{a} {name} {b} at {w} bits, known {masks:x?}");
+            }
+        }
+    }
+}
