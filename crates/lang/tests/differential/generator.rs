@@ -447,7 +447,7 @@ impl Generator {
                 let from = self.random.below(n - w + 1);
                 if w == 1 && self.random.chance(70) { format!("(({base}){{{from}}})") } else { format!("(({base}){{{from}:{w}}})") }
             }
-            11 if w % 2 == 0 && WIDTHS.contains(&(w / 2)) => format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d)),
+            11 if w.is_multiple_of(2) && WIDTHS.contains(&(w / 2)) => format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d)),
             12 => format!("({} <<> {})", self.typed(w, d), self.random.below(w + 3)),
             13 => {
                 let calls: Vec<usize> =
