@@ -1,4 +1,55 @@
-//! Secure two-party computation from garbled components (DUPLO, CCS 2017).
+//! Brickwork: two parties who do not trust each other compute a function of their private inputs, and neither learns more
+//! than its own output, even if the other one cheats.
+//!
+//! # The story of a run
+//!
+//! The *garbler* encrypts circuits, the *evaluator* computes on the encryption without seeing what it computes. A garbler
+//! that cheats would garble another function, so what is garbled are many copies of *components*: some are opened and
+//! checked, the others stand together in *buckets*, of which one good copy is enough. A program is then *soldered*
+//! together from buckets.
+//!
+//! | step | module |
+//! | --- | --- |
+//! | A function becomes a [`Program`](circuit::Program): components, slots, solderings. | [`circuit`] |
+//! | Copies of a component are garbled side by side. | [`garbling`] |
+//! | The garbler commits to every label at a component's border; differences are opened later. | [`commit`] |
+//! | How many copies, how many opened, how sure that is. | [`cut_and_choose`] |
+//! | Which labels are valid, and what gives a cheater's input away. | [`authenticator`] |
+//! | A label of one wire becomes a label of another. | [`solder`] |
+//! | The evaluator's input bits choose labels, unseen. | [`ot`] |
+//! | **The whole protocol, phase by phase.** | [`duplo`] |
+//! | What the parties agree on and what a run reports. | [`session`] |
+//! | Frames, TLS, lanes. | [`wire`] |
+//!
+//! # A run, both parties in one process
+//!
+//! ```
+//! use std::sync::Arc;
+//! use brickwork::{circuit::library, duplo, session::{Job, Unobserved}, wire::memory_pair};
+//!
+//! // Two 32-bit fortunes; both learn who has more.
+//! let program = Arc::new(library::millionaires()?);
+//! let job = Job { program: program.clone(), security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+//! let bits = |fortune: u32| (0..32).map(|i| fortune >> i & 1 == 1).collect::<Vec<bool>>();
+//! let (alice, bob) = (bits(1_250_000), bits(1_000_000));
+//!
+//! let (left, right) = memory_pair();
+//! let (garbler, evaluator) = std::thread::scope(|scope| {
+//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, &mut Unobserved));
+//!     let evaluator = duplo::evaluator(right, &job, &bob, &mut Unobserved);
+//!     (garbler.join().expect("the garbler does not panic"), evaluator)
+//! });
+//! let (garbler, evaluator) = (garbler?, evaluator?);
+//! assert_eq!(garbler.outputs, evaluator.outputs);
+//! assert_eq!(garbler.outputs, program.simulate(&alice, &bob).concat());
+//! assert!(garbler.security.bound_log2 <= -40.0);
+//! # Ok::<(), brickwork::Error>(())
+//! ```
+//!
+//! # Errors
+//!
+//! Everything that a peer, a file or a user can get wrong is an [`Error`]; a broken check of the protocol is a [`Cheat`],
+//! one variant for each check. A party that detects a cheat sends nothing more: it closes the connection.
 #![forbid(unsafe_code)]
 
 pub mod authenticator;
