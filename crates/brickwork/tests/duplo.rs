@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value};
 use brickwork::duplo;
 use brickwork::random::Rng;
 use brickwork::session::{Job, Report, Unobserved};
@@ -105,5 +105,57 @@ fn higher_levels_of_security() {
     let mut rng = Rng::new("test programs").unwrap();
     for security in [64, 80] {
         check(&random_program(&mut rng), security, 2, &mut rng);
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_outputs() {
+    let mut rng = Rng::new("test programs").unwrap();
+    let program = Arc::new(library::millionaires().unwrap().repeat(3).unwrap());
+    for threads in [1, 2, 4] {
+        check(&program, 40, threads, &mut rng);
+    }
+}
+
+/// FIPS-197, appendix C: one component, and one of the same stock of rounds for each size of key.
+#[test]
+fn aes_gives_the_vectors_of_the_standard() {
+    let block = "0x00112233445566778899aabbccddeeff";
+    for example in library::examples().unwrap() {
+        let expected = match example.program.name() {
+            "aes-128" | "aes-128-expanded" | "aes-128-rounds" => "0x69c4e0d86a7b0430d8cdb78070b4c55a",
+            "aes-192-rounds" => "0xdda97ca4864cdfe06eaf70a0ec0d7191",
+            "aes-256-rounds" => "0x8ea2b7ca516745bfeafc49904b496089",
+            _ => continue,
+        };
+        assert_eq!(example.evaluator.1, block);
+        let bits = |party, json| value::encode(example.program.input_ports(party), json).unwrap();
+        let (x, y) = (bits(Party::Garbler, &example.garbler.1), bits(Party::Evaluator, &example.evaluator.1));
+        let (garbler, evaluator) = run(&Arc::new(example.program.clone()), 40, 2, &x, &y);
+        let ports = example.program.output_ports(Party::Evaluator);
+        assert_eq!(value::decode(&ports, &evaluator.outputs), expected, "{}", example.program.name());
+        assert_eq!(garbler.outputs, evaluator.outputs);
+    }
+}
+
+/// Runs every public circuit of the shared folder where it is there.
+#[test]
+fn public_circuits_give_what_simulation_gives() {
+    let shared = std::env::var("BRICKWORK_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
+    let folders = ["circuits", "circuits/old-bristol"].map(|folder| std::path::Path::new(&shared).join(folder));
+    let mut rng = Rng::new("test inputs").unwrap();
+    let mut seen = 0;
+    for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "txt") {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let program = formats::load(&std::fs::read(&path).unwrap(), &name).unwrap();
+        check(&Arc::new(program), 40, 2, &mut rng);
+        seen += 1;
+    }
+    if seen == 0 {
+        eprintln!("SKIPPED: no circuits at {shared}; set BRICKWORK_SHARED to run them");
     }
 }
