@@ -8,7 +8,7 @@ use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
-use crate::{doctor, info, keygen, simulate};
+use crate::{doctor, files, info, keygen, party, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -18,10 +18,10 @@ use crate::{doctor, info, keygen, simulate};
 #[command(name = "brickwork", version, max_term_width = 100)]
 pub struct Cli {
     /// Print one JSON object on stdout, also for errors
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     pub json: bool,
     /// No progress and no warnings on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
@@ -32,14 +32,44 @@ pub enum Command {
     Info(info::Arguments),
     Simulate(simulate::Arguments),
     Keygen(keygen::Arguments),
+    Run(run::Arguments),
+    /// Garble: the first party of a computation
+    Garbler(party::Arguments),
+    /// Evaluate: the second party of a computation
+    Evaluator(party::Arguments),
     Doctor(doctor::Arguments),
 }
 
 /// The program that a command works on.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The program: a .bwp file
+    /// The program: a .bwp, Bristol or .GC_duplo file; the content tells which
     pub file: PathBuf,
+    #[command(flatten)]
+    pub map: Map,
+}
+
+/// Whose the inputs of a Bristol circuit are.
+#[derive(Args, Clone)]
+pub struct Map {
+    /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the evaluator's
+    #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
+    pub entries: Vec<(String, Party)>,
+}
+
+impl Map {
+    /// The flags that say the same.
+    pub fn as_flags(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))
+    }
+}
+
+fn map_entry(text: &str) -> Result<(String, Party), String> {
+    match text.split_once('=') {
+        Some((name, "garbler")) => Ok((name.into(), Party::Garbler)),
+        Some((name, "evaluator")) => Ok((name.into(), Party::Evaluator)),
+        _ => Err("expected an input and a party, such as in2=garbler".into()),
+    }
 }
 
 /// How often the program is evaluated.
@@ -68,13 +98,11 @@ pub struct Parameters {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
-    /// Malicious security by cut-and-choose of components
     Duplo,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Commitments {
-    /// XOR-homomorphic commitments from a linear code
     Split,
 }
 
@@ -88,6 +116,15 @@ fn security(text: &str) -> Result<u32, String> {
 }
 
 impl Parameters {
+    /// The flags that say the same.
+    pub fn as_flags(&self) -> Vec<String> {
+        let Parameters { protocol, commitments, security, executions } = self;
+        let Protocol::Duplo = protocol;
+        let Commitments::Split = commitments;
+        let fixed = ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
+        fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
+    }
+
     /// Names everything that both sides must have alike.
     pub fn terms(&self, program: &brickwork::circuit::Program) -> [u8; 32] {
         let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
@@ -100,7 +137,7 @@ impl Parameters {
         hash.update(&[match self.commitments {
             Commitments::Split => 0,
         }]);
-        hash.update(env!("CARGO_PKG_VERSION").as_bytes());
+        hash.update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
         *hash.finalize().as_bytes()
     }
 }

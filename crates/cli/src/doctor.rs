@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::duplo;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::Kernel;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{Address, Parameters, ProgramArguments, Resources, public_key};
-use crate::failure::Failure;
-use crate::report::{Report, bytes, plural};
-use crate::{announce, files, info};
+use crate::arguments::{Address, Map, Parameters, ProgramArguments, Resources, public_key};
+use crate::failure::{Failure, code};
+use crate::report::{Report, bytes, hex, plural};
+use crate::{announce, files};
 
 /// Find what would fail, before work starts
 ///
@@ -21,11 +22,12 @@ use crate::{announce, files, info};
 /// `doctor --connect`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The program: a .bwp file
-    #[arg(required = false)]
+    /// The program
     file: Option<PathBuf>,
+    #[command(flatten)]
+    map: Map,
     /// This party's role
-    #[arg(long, required = false)]
+    #[arg(long)]
     role: Option<Role>,
     #[command(flatten)]
     address: Address,
@@ -73,10 +75,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
     let identity = arguments.identity.as_ref().and_then(|path| findings.note("identity", check_identity(path)));
     let peer = arguments.peer.as_ref().and_then(|text| findings.note("peer", public_key(text).map(|key| (key, key.to_string()))));
-    let program = arguments.file.as_ref().and_then(|path| findings.note("program", check_program(path)));
+    let program = arguments.file.as_ref().and_then(|path| findings.note("program", check_program(path, &arguments.map)));
     findings.note("kernel", Ok(((), kernel())));
-    if let Some(program) = &program {
-        findings.note("memory", memory(program, arguments));
+    let need = program.as_ref().and_then(|program| findings.note("parameters", parameters(program, arguments)));
+    if let Some(need) = need {
+        findings.note("memory", memory(need));
     }
     findings.note("disk", Ok(((), "none is needed: nothing is kept".into())));
     if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
@@ -118,9 +121,9 @@ fn check_identity(path: &std::path::Path) -> Result<(Identity, String), Failure>
     Ok((identity, detail))
 }
 
-fn check_program(path: &std::path::Path) -> Result<(Program, String), Failure> {
-    let program = files::program(&ProgramArguments { file: path.to_owned() })?;
-    let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), info::hex(&program.digest()));
+fn check_program(path: &std::path::Path, map: &Map) -> Result<(Program, String), Failure> {
+    let program = files::program(&ProgramArguments { file: path.to_owned(), map: map.clone() })?;
+    let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), hex(&program.digest()));
     Ok((program, detail))
 }
 
@@ -130,25 +133,45 @@ fn kernel() -> String {
     format!("{}{slow}", best.name())
 }
 
-/// Bytes of an AND gate's two half gates.
-const GATE_BYTES: u64 = 32;
+/// Cut-and-choose as the run would choose it.
+fn parameters(program: &Program, arguments: &Arguments) -> Result<(u64, String), Failure> {
+    let repeated = files::repeated(program, arguments.parameters.executions.executions)?;
+    let parameters = duplo::Parameters::choose(&repeated, arguments.parameters.security)?;
+    let copies: u64 = parameters.components.iter().map(|cut| cut.copies()).sum();
+    let detail = format!(
+        "{} of components for {}, at most 2^{:.2} for a cheater",
+        plural(copies, "copy"),
+        plural(repeated.slot_count() as u64, "slot"),
+        parameters.bound_log2
+    );
+    Ok((memory_need(&repeated, &parameters), detail))
+}
 
-/// The most copies of a slot that the smallest programs need; large ones need far fewer.
-const MOST_COPIES: u64 = 67;
+/// About how many bytes a party needs: the tables of the chosen copies, and the labels and commitments of all. The
+/// numbers were measured on runs of AES and of matrix products.
+fn memory_need(program: &Program, parameters: &duplo::Parameters) -> u64 {
+    const AND_GATE: u64 = 36;
+    const WIRE: u64 = 96;
+    const GADGET: u64 = 200;
+    const PROCESS: u64 = 16 << 20;
+    let components = program.components().iter().zip(&parameters.components).map(|(component, cut)| {
+        let circuit = &component.circuit;
+        let tables = cut.kept().saturating_mul(circuit.and_gates() as u64 * AND_GATE);
+        tables.saturating_add(cut.copies().saturating_mul((circuit.inputs() + circuit.outputs().len()) as u64 * WIRE))
+    });
+    let gadgets = (parameters.plain.copies() + parameters.input.copies()).saturating_mul(GADGET);
+    components.fold(PROCESS.saturating_add(gadgets), u64::saturating_add)
+}
 
-fn memory(program: &Program, arguments: &Arguments) -> Result<((), String), Failure> {
-    let executions = arguments.parameters.executions.executions.map_or(1, u64::from);
-    let tables = program.and_gates().saturating_mul(executions).saturating_mul(GATE_BYTES * MOST_COPIES);
-    let wires = (program.wires() as u64).saturating_mul(executions).saturating_mul(16 * MOST_COPIES);
-    let need = tables.saturating_add(wires);
+fn memory(need: u64) -> Result<((), String), Failure> {
     match available_memory() {
         Some(available) if available < need => Err(Failure::new(
-            crate::failure::code::OTHER,
-            format!("{} are free, and the run may need up to {}", bytes(available), bytes(need)),
+            code::OTHER,
+            format!("{} are free, and the run needs about {}", bytes(available), bytes(need)),
             "close other programs, or use fewer --executions",
         )),
-        Some(available) => Ok(((), format!("{} are free, and the run needs less than {}", bytes(available), bytes(need)))),
-        None => Ok(((), format!("the run needs less than {}; what is free is not known on this system", bytes(need)))),
+        Some(available) => Ok(((), format!("{} are free, and the run needs about {}", bytes(available), bytes(need)))),
+        None => Ok(((), format!("the run needs about {}; what is free is not known on this system", bytes(need)))),
     }
 }
 

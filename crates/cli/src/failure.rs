@@ -26,7 +26,7 @@ pub mod code {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 14] = [
+const NOT_BUILT: [&str; 13] = [
     "compile",
     "plan",
     "preprocess",
@@ -34,7 +34,6 @@ const NOT_BUILT: [&str; 14] = [
     "bench",
     "--store",
     "--max-ram",
-    "--map",
     "--bandwidth",
     "--post-quantum",
     "compgc",
@@ -58,6 +57,11 @@ impl Failure {
 
     pub fn other(message: impl Into<String>) -> Self {
         Failure::new(code::OTHER, message, "")
+    }
+
+    /// Whether it has this exit code.
+    pub fn is(&self, code: u8) -> bool {
+        self.code == code
     }
 
     pub fn exit_code(&self) -> ExitCode {

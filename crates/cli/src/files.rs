@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use brickwork::circuit::formats::{self, InputMap, Kind};
 use brickwork::circuit::{Party, Program, value};
 use brickwork::wire::tls::Identity;
 use serde_json::Value;
@@ -33,16 +34,19 @@ fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zer
     Ok(bytes)
 }
 
-/// Reads a program; its kind is told by the content.
+/// Reads a program or circuit; its kind is told by the content.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     let path = &arguments.file;
-    let name = path.display().to_string();
-    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &name)?;
-    if bytes.starts_with(b"brickwp") {
-        return Program::from_bytes(&bytes).map_err(|e| Failure::from(e).within(&name));
-    }
-    let kind = if path.extension().is_some_and(|e| e == "wir") { "sources (.wir)" } else { "files of this kind" };
-    Err(Failure::input(format!("{name}: {kind} cannot be read yet"), "give a .bwp program"))
+    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let map: InputMap = arguments.map.entries.iter().cloned().collect();
+    formats::load_mapped(&bytes, &name, &map).map_err(|e| {
+        let hint = match formats::kind(&bytes) {
+            Some(Kind::Wir) => "compile it where a compiler is at hand, and give the .bwp program",
+            _ => "is it the right file, and complete?",
+        };
+        Failure::input(e.to_string(), hint)
+    })
 }
 
 /// Reads a value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`). No value is [`Value::Null`].

@@ -9,12 +9,16 @@ mod failure;
 mod files;
 mod info;
 mod keygen;
+mod party;
+mod progress;
 mod report;
+mod run;
 mod simulate;
 
 use std::io::Write;
 use std::process::ExitCode;
 
+use brickwork::circuit::Party;
 use brickwork::wire::tls::Listener;
 use clap::Parser;
 
@@ -40,17 +44,20 @@ fn main() -> ExitCode {
         }
     };
     start_log(cli.quiet);
-    match run(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
+    match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         Err(failure) => fail(failure, cli.json),
     }
 }
 
-fn run(cli: &Cli) -> Result<Report, Failure> {
+fn execute(cli: &Cli) -> Result<Report, Failure> {
     match &cli.command {
         Command::Info(command) => info::run(command),
         Command::Keygen(command) => keygen::run(command),
         Command::Simulate(command) => simulate::run(command),
+        Command::Run(command) => run::run(command, cli.quiet),
+        Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
+        Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
     }
 }
@@ -58,7 +65,9 @@ fn run(cli: &Cli) -> Result<Report, Failure> {
 /// Warnings, such as those of refused strangers, go to stderr.
 fn start_log(quiet: bool) {
     let level = if quiet { tracing::Level::ERROR } else { tracing::Level::WARN };
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).without_time().with_target(false).init();
+    // A warning that cannot be written is no reason to panic.
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false);
+    log.with_max_level(level).without_time().with_target(false).init();
 }
 
 /// Says on stderr where a listener waits; with port 0 only it knows.

@@ -28,6 +28,11 @@ pub fn bit_string(bits: &[bool]) -> String {
     bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }
 
+/// Hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// `1234567` as `1 234 567`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -50,9 +55,14 @@ pub fn bytes(count: u64) -> String {
     if unit == "bytes" { format!("{count} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// `1 slot`, `2 slots`.
+/// `1 slot`, `2 slots`, `2 copies`.
 pub fn plural(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
+    let number = thousands(count);
+    match noun.strip_suffix('y') {
+        _ if count == 1 => format!("{number} {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {noun}s"),
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +78,7 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
         assert_eq!(plural(1, "slot"), "1 slot");
         assert_eq!(plural(1000, "slot"), "1 000 slots");
+        assert_eq!(plural(2, "copy"), "2 copies");
         assert_eq!(bit_string(&[false, true, true]), "011");
     }
 }

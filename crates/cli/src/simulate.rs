@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::arguments::{Executions, ProgramArguments};
 use crate::failure::Failure;
 use crate::files;
+use crate::party::outputs_text;
 use crate::report::{Report, bit_string};
 
 /// Evaluate a program in the clear, without any protocol.
@@ -58,13 +59,4 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "and_gates": repeated.and_gates(),
     });
     Ok(Report::new(json, human))
-}
-
-/// A line for each party's output.
-pub fn outputs_text(outputs: &[(&str, &serde_json::Value)]) -> String {
-    let line = |(role, value): &(&str, &serde_json::Value)| match value {
-        serde_json::Value::Null => format!("The {role} learns nothing.\n"),
-        value => format!("The {role} learns {value}\n"),
-    };
-    outputs.iter().map(line).collect()
 }

@@ -1,10 +1,12 @@
 //! The command as its users meet it: another process, exit codes, stdout and stderr.
 
-mod connection;
+mod doctor;
 mod offline;
+mod parties;
 
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -66,6 +68,31 @@ fn example(name: &str) -> String {
 
 fn path(path: &Path) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// Starts it in the background.
+fn start(arguments: &[&str]) -> Child {
+    brickwork(arguments).spawn().expect("the command starts")
+}
+
+fn finish(child: Child) -> Output {
+    child.wait_with_output().expect("the command ends")
+}
+
+/// Where a listening command says that it waits.
+fn address(child: &mut Child) -> String {
+    let stderr = child.stderr.as_mut().expect("a pipe");
+    let line = line(stderr);
+    line.strip_prefix("waiting for the peer at ").unwrap_or_else(|| panic!("no address: {line}")).to_owned()
+}
+
+/// One line, read byte by byte, so that the rest stays in the pipe.
+fn line(pipe: &mut impl Read) -> String {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while pipe.read(&mut byte).expect("a byte") == 1 && byte != *b"\n" {
+        line.push(byte[0]);
+    }
+    text(&line)
 }
 
 /// A folder with two key pairs.

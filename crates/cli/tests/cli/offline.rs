@@ -29,14 +29,31 @@ fn keygen_writes_a_private_file_and_never_overwrites() {
 #[test]
 fn info_shows_ports_components_and_wires() {
     let (human, json) = good(&["info", &example("millionaires.bwp")]);
-    assert!(human.contains("wealth: uint32, wires 32-63") && human.contains("64 AND gates in 1 slot"), "{human}");
+    for words in ["wealth: uint32, 32 bits", "wires 32-63: evaluator's wealth", "64 AND gates in 1 slot", "compare: 1 slot"] {
+        assert!(human.contains(words), "{words}: {human}");
+    }
     assert_eq!(json["name"], "millionaires");
     assert_eq!(json["and_gates"], 64);
-    assert_eq!(json["inputs"]["garbler"][0]["wires"], serde_json::json!([[0, 31]]));
-    assert_eq!(json["inputs"]["evaluator"][0]["type"], "uint32");
+    assert_eq!(json["garbler_inputs"][0]["width"], 32);
+    assert_eq!(json["evaluator_inputs"][0]["type"], "uint32");
     assert_eq!(json["outputs"][0]["to"], "both");
     assert_eq!(json["components"][0]["slots"], 1);
+    assert_eq!(json["input_map"][1]["first_wire"], 32);
     assert_eq!(json["digest"].as_str().unwrap().len(), 64);
+}
+
+/// `in0` XOR `in2` is given to both, `in1` counts for nothing.
+const THREE_INPUTS: &[u8] = b"1 4\n3 1 1 1\n1 1\n\n2 1 0 2 3 XOR\n";
+
+#[test]
+fn bristol_inputs_are_mapped() {
+    let keys = Keys::new();
+    let file = keys.write("three.txt", THREE_INPUTS);
+    let fixed = ["simulate", &file, "--map", "in2=evaluator", "--garbler", "1", "--evaluator", "{\"in1\": 0, \"in2\": 1}"];
+    assert_eq!(good(&fixed).1["outputs"]["garbler"], 0);
+    bad(&["simulate", &file, "--map", "in9=garbler", "--garbler", "1", "--evaluator", "1"], 3, "in9");
+    bad(&["simulate", &example("millionaires.bwp"), "--map", "in2=garbler"], 3, "--map");
+    bad(&["info", &file, "--map", "in2=nobody"], 2, "in2=garbler");
 }
 
 #[test]
@@ -118,7 +135,9 @@ fn the_doctor_names_every_problem() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
     let (human, json) = good(&["doctor", &file, "--identity", &keys.file("garbler.key"), "--peer", &keys.evaluator]);
-    assert!(human.contains("ok      identity") && human.contains("kernel"), "{human}");
+    for name in ["identity", "peer", "program", "kernel", "parameters", "memory", "disk"] {
+        assert!(human.contains(&format!("ok      {name}: ")), "{human}");
+    }
     assert!(json["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true));
 
     let open = keys.file("evaluator.key");

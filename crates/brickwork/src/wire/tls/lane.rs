@@ -132,7 +132,7 @@ impl Lane {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly"));
             }
             match (&self.link.socket).read(&mut self.raw) {
-                Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the peer closed the connection")),
+                Ok(0) => return Err(closed()),
                 Ok(n) => {
                     (self.start, self.end) = (0, n);
                     return Ok(());
@@ -213,6 +213,8 @@ impl Read for Lane {
             let mut tls = link.tls();
             match tls.connection.reader().read(buffer) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                // An orderly end is still too early: the protocol says when it is over.
+                Ok(0) if !buffer.is_empty() => return Err(closed()),
                 result => return result,
             }
             if self.start == self.end {
@@ -285,6 +287,10 @@ fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
             }
         }
     }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the peer closed the connection")
 }
 
 fn is_pause(error: &io::Error) -> bool {

@@ -1,8 +1,6 @@
-//! What needs a peer, or the lack of one.
+//! `brickwork doctor` and its peer, or the lack of one.
 
-use std::io::Read;
 use std::net::TcpListener;
-use std::process::Child;
 
 use super::*;
 
@@ -12,32 +10,16 @@ fn doctor(keys: &Keys, role: &str, file: &str, more: &[&str]) -> Vec<String> {
     fixed.into_iter().chain(more.iter().map(|s| String::from(*s))).collect()
 }
 
-fn start(arguments: &[String]) -> Child {
-    brickwork(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the command starts")
-}
-
-/// Where a listening command says that it waits.
-fn address(child: &mut Child) -> String {
-    let stderr = child.stderr.as_mut().expect("a pipe");
-    // Byte by byte, so that the rest stays in the pipe.
-    let (mut line, mut byte) = (Vec::new(), [0]);
-    while stderr.read(&mut byte).expect("a byte") == 1 && byte != *b"\n" {
-        line.push(byte[0]);
-    }
-    let line = text(&line);
-    line.strip_prefix("waiting for the peer at ").unwrap_or_else(|| panic!("no address: {line}")).to_owned()
-}
-
-fn finish(child: Child) -> Output {
-    child.wait_with_output().expect("the command ends")
+fn begin(arguments: &[String]) -> Child {
+    start(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 #[test]
 fn doctors_meet() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    let mut listening = start(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
-    let connecting = start(&doctor(&keys, "evaluator", &file, &["--connect", &address(&mut listening), "--timeout", "30"]));
+    let mut listening = begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
+    let connecting = begin(&doctor(&keys, "evaluator", &file, &["--connect", &address(&mut listening), "--timeout", "30"]));
     for output in [finish(connecting), finish(listening)] {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
         assert!(text(&output.stdout).contains("the peer is there"));
@@ -48,9 +30,9 @@ fn doctors_meet() {
 fn doctors_of_different_programs_say_so() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    let mut listening = start(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
+    let mut listening = begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
     let other = ["--connect", &address(&mut listening), "--timeout", "30", "--security", "80"];
-    let connecting = start(&doctor(&keys, "evaluator", &file, &other));
+    let connecting = begin(&doctor(&keys, "evaluator", &file, &other));
     for output in [finish(connecting), finish(listening)] {
         assert_eq!(output.status.code(), Some(7), "{}", text(&output.stdout));
         assert_eq!(object(&output)["error"]["code"], 7);
@@ -62,11 +44,11 @@ fn nobody_and_a_taken_port_are_code_4() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
     // Nobody can listen at port 1 without special rights.
-    let output = finish(start(&doctor(&keys, "garbler", &file, &["--connect", "127.0.0.1:1", "--timeout", "1"])));
+    let output = finish(begin(&doctor(&keys, "garbler", &file, &["--connect", "127.0.0.1:1", "--timeout", "1"])));
     assert_eq!((output.status.code(), &object(&output)["error"]["code"]), (Some(4), &Value::from(4)));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = finish(start(&doctor(&keys, "garbler", &file, &["--listen", &address])));
+    let output = finish(begin(&doctor(&keys, "garbler", &file, &["--listen", &address])));
     assert_eq!(output.status.code(), Some(4));
     assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program listens"));
 }

@@ -1,0 +1,218 @@
+//! `brickwork garbler` and `brickwork evaluator`: one party of a computation.
+
+use std::io::{self, BufRead, Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo;
+use brickwork::session::{self, Job, SecurityReport};
+use brickwork::wire::Channel;
+use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
+use clap::Args;
+use serde_json::{Value, json};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::arguments::{Address, Parameters, ProgramArguments, Protocol, Resources, public_key};
+use crate::failure::{Failure, code};
+use crate::progress::Bar;
+use crate::report::{Report, bit_string, bytes, plural, thousands};
+use crate::{announce, files};
+
+/// The arguments of either party.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    #[command(flatten)]
+    address: Address,
+    /// This party's input: JSON, @file, or - for stdin
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    input: Option<String>,
+    /// This party's private key, made by `brickwork keygen`
+    #[arg(long, value_name = "KEYFILE", required_unless_present = "leash")]
+    identity: Option<PathBuf>,
+    /// The peer's public key
+    #[arg(long, value_name = "PUBKEY")]
+    peer: String,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    resources: Resources,
+    /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin ends the
+    /// process, so that it does not outlive its parent.
+    #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
+    leash: bool,
+}
+
+/// What a party needs to know, and nobody else may.
+struct Secrets {
+    identity: Identity,
+    input: Value,
+}
+
+/// Runs one party to its end.
+pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let program = files::program(&arguments.program)?;
+    let executions = arguments.parameters.executions.executions;
+    let peer = public_key(&arguments.peer)?;
+    let Secrets { identity, input } = secrets(arguments)?;
+    let input = files::input_bits(&program, party, executions, &input)?;
+    let job = job(party, arguments, &program, identity.public_key(), peer)?;
+
+    let options = arguments.resources.options(party, arguments.parameters.terms(&program));
+    let channel = channel(arguments, &identity, peer, &options, quiet)?;
+    let mut bar = Bar::new(quiet);
+    let protocol = match (arguments.parameters.protocol, party) {
+        (Protocol::Duplo, Party::Garbler) => duplo::garbler,
+        (Protocol::Duplo, Party::Evaluator) => duplo::evaluator,
+    };
+    let result = protocol(channel, &job, &input, &mut bar)?;
+    drop(bar);
+    if result.recovered {
+        tracing::warn!(
+            "the garbler cheated; its input was recovered and the output is that of an honest run. Do not show this to the garbler"
+        );
+    }
+    let value = files::output_value(&program, party, executions, &result.outputs);
+    Ok(report(party, &value, &job.program, result))
+}
+
+fn secrets(arguments: &Arguments) -> Result<Secrets, Failure> {
+    if arguments.leash {
+        return from_parent();
+    }
+    let path = arguments.identity.as_ref().ok_or_else(|| Failure::usage("--identity is missing"))?;
+    Ok(Secrets { identity: files::identity(path)?, input: files::value(arguments.input.as_deref())? })
+}
+
+fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, peer: PublicKey) -> Result<Job, Failure> {
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let keys = match party {
+        Party::Garbler => [own, peer],
+        Party::Evaluator => [peer, own],
+    };
+    Ok(Job {
+        program: Arc::new(files::repeated(program, arguments.parameters.executions.executions)?),
+        security: arguments.parameters.security,
+        threads: arguments.resources.threads.map_or_else(cores, usize::from),
+        identities: keys.map(PublicKey::to_bytes),
+    })
+}
+
+fn channel(arguments: &Arguments, identity: &Identity, peer: PublicKey, options: &tls::Options, quiet: bool) -> Result<Channel, Failure> {
+    match (&arguments.address.listen, &arguments.address.connect) {
+        (Some(address), _) => {
+            let listener = Listener::bind(address, identity, peer, options)?;
+            if arguments.leash {
+                crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
+            } else {
+                announce(&listener, quiet)?;
+            }
+            Ok(listener.accept()?)
+        }
+        (None, Some(address)) => Ok(tls::connect(address, identity, peer, options)?),
+        (None, None) => Err(Failure::usage("one of --listen and --connect is needed")),
+    }
+}
+
+fn report(party: Party, value: &Value, program: &Program, result: session::Report) -> Report {
+    let role = files::role(party);
+    let mut json = json!({
+        "role": role,
+        "outputs": { role: value },
+        "output_bits": { role: bit_string(&result.outputs) },
+        "phases": result.phases,
+        "security": result.security,
+        "and_gates": program.and_gates(),
+        "protocol": "duplo",
+    });
+    if party == Party::Evaluator {
+        json["recovered"] = result.recovered.into();
+    }
+    let human = outputs_text(&[(role, value)]) + &phases_text(&json["phases"]) + &security_text(&result.security);
+    Report::new(json, human)
+}
+
+/// A line for each party's output.
+pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
+    let line = |(role, value): &(&str, &Value)| match value {
+        Value::Null => format!("The {role} learns nothing.\n"),
+        value => format!("The {role} learns {value}\n"),
+    };
+    outputs.iter().map(line).collect()
+}
+
+/// The phases of a report in its JSON form, which is the same whether this process ran them or a child.
+pub fn phases_text(phases: &Value) -> String {
+    let phases = phases.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut text = String::new();
+    for phase in phases {
+        let number = |field: &str| phase[field].as_u64().unwrap_or_default();
+        text += &format!(
+            "  {:10} {:8.3} s   garbler sent {}, evaluator {}\n",
+            phase["name"].as_str().unwrap_or_default(),
+            phase["seconds"].as_f64().unwrap_or_default(),
+            bytes(number("garbler_sent_bytes")),
+            bytes(number("evaluator_sent_bytes"))
+        );
+    }
+    text
+}
+
+fn security_text(security: &SecurityReport) -> String {
+    serde_json::to_value(security).map(|value| security_json_text(&value)).unwrap_or_default()
+}
+
+/// The promise of a run, from its JSON form.
+pub fn security_json_text(security: &Value) -> String {
+    let word = |field: &str| security[field].as_str().unwrap_or_default().to_owned();
+    let mut text = format!(
+        "Security: {}; a cheating garbler succeeds with probability at most 2^{:.2} (asked for: 2^-{}); {:.0}-bit computational security; commitments {} {}\n",
+        word("model"),
+        security["bound_log2"].as_f64().unwrap_or_default(),
+        security["statistical_bits"],
+        security["computational_bits"].as_f64().unwrap_or_default(),
+        word("commitments"),
+        security["code"],
+    );
+    let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]]) {
+        let number = |field: &str| batch[field].as_u64().unwrap_or_default();
+        let slots = plural(number("slots"), "bucket");
+        let (size, copies, opened) = (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
+        text += &format!("  {}: {slots} of {size}, {copies}, {opened} of them opened\n", batch["name"].as_str().unwrap_or_default());
+    }
+    text
+}
+
+/// Longest line that a parent sends: a key and an input.
+const MAX_LINE_BYTES: u64 = 1 << 30;
+
+/// What the parent sends as the one line of stdin.
+pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
+    Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": input })))
+}
+
+/// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
+fn from_parent() -> Result<Secrets, Failure> {
+    let broken = || Failure::usage("--leash is for `brickwork run` alone");
+    let mut line = Zeroizing::new(String::new());
+    io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut line).map_err(|_| broken())?;
+    std::thread::spawn(|| {
+        let mut rest = [0; 64];
+        while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
+        std::process::exit(code::NETWORK.into());
+    });
+    let mut value: Value = serde_json::from_str(&line).map_err(|_| broken())?;
+    let Some(Value::String(pem)) = value.get_mut("identity") else { return Err(broken()) };
+    let identity = Identity::from_pem(pem)?;
+    pem.zeroize();
+    Ok(Secrets { identity, input: value["input"].take() })
+}
+
+/// A stream that is gone is no reason to panic.
+pub fn write_to(stream: &mut impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}

@@ -1,0 +1,215 @@
+//! `brickwork run`: both parties on this machine, as two processes that talk over TLS.
+//!
+//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and die with them;
+//! keys and inputs go through pipes, so that neither a command line nor a file shows them. A child ends when its pipe
+//! ends, so none outlives this process, however it dies.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use brickwork::circuit::Party;
+use brickwork::wire::tls::{Identity, PublicKey};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::arguments::{Parameters, ProgramArguments, Resources};
+use crate::failure::{Failure, code};
+use crate::files;
+use crate::party::{self, outputs_text};
+use crate::report::Report;
+use crate::simulate::Values;
+
+/// Run both parties on this machine, as two processes
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    #[command(flatten)]
+    values: Values,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+/// Once one party has failed, the other has this long to say why, or that it sees the same.
+const GRACE: Duration = Duration::from_secs(3);
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    // What is wrong with the program or the inputs shows here, before anything is started.
+    let program = files::program(&arguments.program)?;
+    let values = arguments.values.read()?;
+    for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
+        files::input_bits(&program, party, arguments.parameters.executions.executions, value)?;
+    }
+    drop(program);
+
+    let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [Identity::generate()?, Identity::generate()?];
+    let (said, heard) = channel();
+    let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
+        let command = command(arguments, party, peer, place, quiet)?;
+        Process::start(party, command, &party::to_child(pem, value), said.clone())
+    };
+    let mut first = start(Party::Garbler, evaluator.public_key(), ["--listen", "127.0.0.1:0"], true, &garbler_pem, &values[0])?;
+    let address = match first.line()? {
+        Some(line) if line["listening"].is_string() => line["listening"].as_str().unwrap_or_default().to_owned(),
+        // It ended before it listened, and this is why.
+        Some(line) => return Err(failure(Party::Garbler, &line)),
+        None => return Err(died(Party::Garbler, first.wait()?)),
+    };
+    first.listen_on();
+    let mut second = start(Party::Evaluator, garbler.public_key(), ["--connect", &address], quiet, &evaluator_pem, &values[1])?;
+    second.listen_on();
+    drop(said);
+    let [garbler, evaluator] = outcomes(first, second, &heard)?;
+    Ok(merge(&garbler, &evaluator))
+}
+
+/// The command of a party.
+fn command(arguments: &Arguments, party: Party, peer: PublicKey, place: [&str; 2], quiet: bool) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::other(format!("this program does not find itself: {e}")))?;
+    let mut command = Command::new(program);
+    command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
+    command.args(["--leash", "--json"]);
+    let Resources { threads, lanes, timeout } = &arguments.resources;
+    command.arg("--lanes").arg(lanes.to_string()).arg("--timeout").arg(timeout.to_string());
+    if let Some(threads) = threads {
+        command.arg("--threads").arg(threads.to_string());
+    }
+    command.args(arguments.parameters.as_flags());
+    command.args(arguments.program.map.as_flags());
+    if quiet {
+        command.arg("--quiet");
+    }
+    command.arg("--").arg(&arguments.program.file);
+    Ok(command)
+}
+
+/// One party's process. It is killed when this is dropped.
+struct Process {
+    party: Party,
+    child: Child,
+    /// Open for as long as the child may live.
+    leash: Option<ChildStdin>,
+    stdout: Option<BufReader<ChildStdout>>,
+    said: Sender<(Party, String)>,
+}
+
+impl Process {
+    fn start(party: Party, mut command: Command, secrets: &str, said: Sender<(Party, String)>) -> Result<Self, Failure> {
+        let failed = |e| Failure::other(format!("the {} does not start: {e}", files::role(party)));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
+        let mut leash = child.stdin.take();
+        let stdout = child.stdout.take().map(BufReader::new);
+        let mut process = Process { party, child, leash: None, stdout, said };
+        if let Some(leash) = &mut leash {
+            // A child that ended already says why on its stdout.
+            let _ = party::write_to(leash, secrets);
+        }
+        process.leash = leash;
+        Ok(process)
+    }
+
+    /// The next line that the child says, if it says one.
+    fn line(&mut self) -> Result<Option<Value>, Failure> {
+        let mut line = String::new();
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_line(&mut line).map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party))))?;
+        }
+        Ok(serde_json::from_str(&line).ok())
+    }
+
+    /// Sends what the child says from now on, all at once when it ends.
+    fn listen_on(&mut self) {
+        let (party, said) = (self.party, self.said.clone());
+        if let Some(mut stdout) = self.stdout.take() {
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                // What cannot be read is missing in the text, and that is an error later.
+                let _ = stdout.read_to_string(&mut text);
+                let _ = said.send((party, text));
+            });
+        }
+    }
+
+    fn wait(&mut self) -> Result<ExitStatus, Failure> {
+        self.child.wait().map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party))))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.leash = None;
+        // It may have ended already; then neither does anything.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for both; the objects that they print, or why they failed.
+fn outcomes(mut garbler: Process, mut evaluator: Process, heard: &Receiver<(Party, String)>) -> Result<[Value; 2], Failure> {
+    let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
+    let mut patience = None;
+    while results.iter().any(Option::is_none) {
+        let next = match patience {
+            None => heard.recv().ok(),
+            Some(patience) => heard.recv_timeout(patience).ok(),
+        };
+        let Some((party, text)) = next else { break };
+        let (index, process) = match party {
+            Party::Garbler => (0, &mut garbler),
+            Party::Evaluator => (1, &mut evaluator),
+        };
+        let status = process.wait()?;
+        let value: Option<Value> = serde_json::from_str(&text).ok();
+        let result = match value {
+            Some(value) if status.success() => Ok(value),
+            Some(value) => Err(failure(party, &value)),
+            None => Err(died(party, status)),
+        };
+        if result.is_err() {
+            patience = Some(GRACE);
+        }
+        results[index] = Some(result);
+    }
+    match results {
+        [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
+        results => {
+            let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
+            // The one that only sees the other go away knows least.
+            failures.sort_by_key(|failure| failure.is(code::NETWORK));
+            Err(failures.into_iter().next().unwrap_or_else(|| Failure::other("a party ended without a word")))
+        }
+    }
+}
+
+/// The failure that a child printed.
+fn failure(party: Party, value: &Value) -> Failure {
+    let error = &value["error"];
+    let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
+    let code = error["code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(code::OTHER);
+    Failure::new(code, text("message"), text("hint")).within(files::role(party))
+}
+
+fn died(party: Party, status: ExitStatus) -> Failure {
+    Failure::other(format!("the {} ended without a result ({status})", files::role(party)))
+}
+
+fn merge(garbler: &Value, evaluator: &Value) -> Report {
+    let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
+    let json = json!({
+        "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
+        "output_bits": { "garbler": garbler["output_bits"]["garbler"], "evaluator": evaluator["output_bits"]["evaluator"] },
+        "phases": evaluator["phases"],
+        "security": evaluator["security"],
+        "and_gates": evaluator["and_gates"],
+        "protocol": evaluator["protocol"],
+        "recovered": evaluator["recovered"],
+    });
+    let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
+        + &party::phases_text(&json["phases"])
+        + &party::security_json_text(&json["security"]);
+    Report::new(json, human)
+}

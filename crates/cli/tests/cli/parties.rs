@@ -1,0 +1,241 @@
+//! `garbler`, `evaluator` and `run`: whole computations, and what can go wrong between two parties.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use brickwork::circuit::Party;
+use brickwork::wire::tls::{self, Identity};
+use brickwork::wire::{Channel, Tag};
+use serde_json::json;
+
+use super::*;
+
+/// The arguments of a party: its role, its own and the other's key, its input, and `more`.
+struct Side<'k> {
+    keys: &'k Keys,
+    role: &'static str,
+    file: String,
+    input: &'static str,
+}
+
+impl<'k> Side<'k> {
+    fn garbler(keys: &'k Keys) -> Self {
+        Side { keys, role: "garbler", file: example("millionaires.bwp"), input: "1000000" }
+    }
+
+    fn evaluator(keys: &'k Keys) -> Self {
+        Side { keys, role: "evaluator", file: example("millionaires.bwp"), input: "1250000" }
+    }
+
+    fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let (own, peer) = match self.role {
+            "garbler" => ("garbler.key", &self.keys.evaluator),
+            _ => ("evaluator.key", &self.keys.garbler),
+        };
+        let fixed = [self.role, &self.file, "--identity", &self.keys.file(own), "--peer", peer, "--input", self.input];
+        fixed.iter().chain(more).map(|s| s.to_string()).collect()
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        start(&self.arguments(more).iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Starts it as the listening side; also where it listens.
+    fn listen(&self, more: &[&str]) -> (Child, String) {
+        let mut child = self.start(&[&["--listen", "127.0.0.1:0"], more].concat());
+        let address = address(&mut child);
+        (child, address)
+    }
+
+    fn connect(&self, address: &str, more: &[&str]) -> Output {
+        finish(self.start(&[&["--connect", address], more].concat()))
+    }
+
+    fn bad(&self, more: &[&str], code: i32, words: &str) {
+        bad(&self.arguments(more).iter().map(String::as_str).collect::<Vec<_>>(), code, words);
+    }
+}
+
+fn check_result(output: &Output, role: &str) {
+    let json = object(output);
+    assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+    assert_eq!(json["role"], role);
+    assert_eq!(json["outputs"][role], json!({ "alice": 0, "bob": 1 }));
+    assert_eq!(json["output_bits"][role], "01");
+    assert_eq!(json["protocol"], "duplo");
+    assert_eq!(json["and_gates"], 64);
+    assert_eq!(json["security"]["statistical_bits"], 40);
+    let names: Vec<_> = json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["setup", "preprocess", "prepare", "build", "evaluate", "decode"]);
+}
+
+#[test]
+fn two_parties_compute_whoever_listens() {
+    let keys = Keys::new();
+    let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
+    for (first, second) in [(&garbler, &evaluator), (&evaluator, &garbler)] {
+        let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
+        let connected = second.connect(&address, &["--json", "--lanes", "2", "--timeout", "60"]);
+        check_result(&connected, second.role);
+        check_result(&finish(listening), first.role);
+    }
+}
+
+#[test]
+fn run_starts_both_parties() {
+    let (file, alice, bob) = (example("millionaires.bwp"), format!("@{}", example("alice.json")), format!("@{}", example("bob.json")));
+    let (human, json) = good(&["run", &file, "--garbler", &alice, "--evaluator", &bob]);
+    assert!(human.contains("The evaluator learns {\"alice\":1,\"bob\":0}") && human.contains("Security: malicious"), "{human}");
+    assert_eq!(json["outputs"]["garbler"], json!({ "alice": 1, "bob": 0 }));
+    assert_eq!(json["output_bits"], json!({ "garbler": "10", "evaluator": "10" }));
+    assert_eq!(json["security"]["statistical_bits"], 40);
+    assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -40.0, "{json}");
+    for phase in json["phases"].as_array().unwrap() {
+        assert!(phase["seconds"].is_number() && phase["garbler_sent_bytes"].is_u64() && phase["evaluator_sent_bytes"].is_u64());
+    }
+    let executions = ["run", &file, "--executions", "2", "--garbler", "[5,6]", "--evaluator", "[6,5]", "--lanes", "2", "--json"];
+    assert_eq!(object(&run(&executions))["output_bits"]["evaluator"], "0110");
+    bad(&["run", &file, "--garbler", "1"], 2, "needs an input of the evaluator");
+    bad(&["run", &file, "--garbler", "x", "--evaluator", "1"], 3, "not JSON");
+    bad(&["run", "no-such-file"], 3, "cannot read");
+}
+
+#[test]
+fn strangers_are_refused_and_the_listener_waits_on() {
+    let keys = Keys::new();
+    let stranger = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
+    let _silent = TcpStream::connect(&address).unwrap();
+    TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    // A stranger's key, and a peer that expects another key.
+    let (wrong, unknown) = (keys.file("evaluator.key"), stranger.file("evaluator.key"));
+    for (identity, peer) in [(&unknown, &keys.garbler), (&wrong, &stranger.garbler)] {
+        let file = example("millionaires.bwp");
+        let fixed = ["evaluator", &file, "--connect", &address, "--identity", identity, "--peer", peer, "--input", "1"];
+        bad(&fixed, 4, "key");
+    }
+    check_result(&Side::evaluator(&keys).connect(&address, &["--json", "--timeout", "60"]), "evaluator");
+    let output = finish(listening);
+    check_result(&output, "garbler");
+    assert!(text(&output.stderr).contains("refused"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_differs_is_code_7_on_both_sides() {
+    let keys = Keys::new();
+    let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
+    let other = Side { file: example("matrix-product-16x16.bwp"), input: "@", ..Side::evaluator(&keys) };
+    let value = format!("@{}", example("matrix-product-16x16.evaluator.json"));
+    let other_arguments = |address: &str| {
+        let mut arguments = other.arguments(&["--json", "--connect", address]);
+        let place = arguments.iter().position(|a| a == "@").unwrap();
+        arguments[place] = value.clone();
+        arguments
+    };
+    let (listening, address) = garbler.listen(&["--json"]);
+    let connected = run(&other_arguments(&address).iter().map(String::as_str).collect::<Vec<_>>());
+    is_error(&connected, 7, "");
+    is_error(&finish(listening), 7, "");
+
+    let (listening, address) = garbler.listen(&["--json"]);
+    is_error(&evaluator.connect(&address, &["--json", "--security", "64"]), 7, "security");
+    is_error(&finish(listening), 7, "security");
+}
+
+#[test]
+fn two_garblers_do_not_get_along() {
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json"]);
+    let file = example("millionaires.bwp");
+    let identity = keys.file("evaluator.key");
+    let second =
+        run(&["garbler", &file, "--connect", &address, "--identity", &identity, "--peer", &keys.garbler, "--input", "1", "--json"]);
+    is_error(&second, 7, "both run as the garbler");
+    is_error(&finish(listening), 7, "both run as the garbler");
+}
+
+#[test]
+fn no_peer_and_no_port_are_code_4() {
+    let keys = Keys::new();
+    // Nobody can listen at port 1 without special rights.
+    Side::garbler(&keys).bad(&["--connect", "127.0.0.1:1", "--timeout", "1"], 4, "no connection");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    Side::garbler(&keys).bad(&["--listen", &address], 4, "cannot listen");
+    // Somebody is there and never says anything.
+    Side::evaluator(&keys).bad(&["--connect", &address, "--timeout", "1"], 4, "no connection");
+}
+
+/// An evaluator that the test plays itself: it has the right key and is connected.
+fn puppet(keys: &Keys, address: &str) -> Channel {
+    let identity = Identity::from_pem(&std::fs::read_to_string(keys.file("evaluator.key")).unwrap()).unwrap();
+    let options = tls::Options { party: Party::Evaluator, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(60) };
+    tls::connect(address, &identity, keys.garbler.parse().unwrap(), &options).unwrap()
+}
+
+#[test]
+fn a_peer_that_goes_away_is_code_4() {
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json"]);
+    drop(puppet(&keys, &address));
+    is_error(&finish(listening), 4, "closed the connection");
+}
+
+#[test]
+fn a_peer_that_breaks_the_protocol_is_code_5() {
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json"]);
+    let mut channel = puppet(&keys, &address);
+    channel.send(Tag(200), b"nonsense").unwrap();
+    channel.flush().unwrap();
+    is_error(&finish(listening), 5, "the peer cheated");
+}
+
+#[test]
+fn bad_keys_and_flags_are_refused_before_the_network() {
+    let keys = Keys::new();
+    let file = example("millionaires.bwp");
+    let own = keys.file("garbler.key");
+    let with = |identity: &str, peer: &str, code, words| {
+        bad(&["garbler", &file, "--connect", "127.0.0.1:1", "--input", "1", "--identity", identity, "--peer", peer], code, words);
+    };
+    with("no-such-key", &keys.evaluator, 3, "cannot read no-such-key");
+    with(&own, "nonsense", 2, "not a public key");
+    with(&own, &keys.garbler, 2, "this party's own");
+    let garbage = keys.write("garbage.key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        with(&garbage, &keys.evaluator, 3, "other users can read");
+        std::fs::set_permissions(&garbage, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    with(&garbage, &keys.evaluator, 3, "does not hold an Ed25519 private key");
+    let garbler = Side::garbler(&keys);
+    garbler.bad(&[], 2, "--listen and --connect");
+    garbler.bad(&["--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], 2, "--connect");
+    garbler.bad(&["--connect", "nonsense"], 2, "host:port");
+    for flags in [["--lanes", "0"], ["--lanes", "65"], ["--timeout", "0"], ["--threads", "0"], ["--security", "41"], ["--executions", "0"]]
+    {
+        garbler.bad(&flags, 2, flags[0]);
+    }
+    Side { input: "-1", ..Side::garbler(&keys) }.bad(&["--connect", "127.0.0.1:1"], 3, "negative");
+    let truncated = &std::fs::read(&file).unwrap()[..300];
+    Side { file: keys.write("truncated.bwp", truncated), ..Side::garbler(&keys) }.bad(&["--connect", "127.0.0.1:1"], 3, "truncated");
+}
+
+/// What `run` relies on so that no child outlives it.
+#[test]
+fn a_child_on_a_leash_ends_with_its_parent() {
+    let keys = Keys::new();
+    let fixed = ["garbler", &example("millionaires.bwp"), "--listen", "127.0.0.1:0", "--peer", &keys.evaluator, "--leash", "--json"];
+    let mut child = brickwork(&fixed).stdin(Stdio::piped()).spawn().unwrap();
+    let pem = std::fs::read_to_string(keys.file("garbler.key")).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", json!({ "identity": pem, "input": 7 })).unwrap();
+    let said: Value = serde_json::from_str(&line(child.stdout.as_mut().unwrap())).unwrap();
+    assert!(said["listening"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert!(child.try_wait().unwrap().is_none());
+    drop(stdin);
+    assert_eq!(finish(child).status.code(), Some(4));
+}
