@@ -144,7 +144,13 @@ impl Vector for Neon {
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: NEON.
-        round_keys.map(|key| unsafe { Self::splat(key) })
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (to, key) in keys.iter_mut().zip(round_keys) {
+                *to = Self::splat(*key);
+            }
+            keys
+        }
     }
 
     /// AESE adds a round key *before* SubBytes and ShiftRows, so the last key is added apart.

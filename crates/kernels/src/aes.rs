@@ -105,11 +105,12 @@ impl Task for Expand<'_> {
                 let mut pair = [V::load(at), V::load(at.add(V::BLOCKS))];
                 let mut round_constant = 1u8;
                 for lanes in &mut lanes[1..] {
-                    pair = pair.map(|x| x.next_round_key(round_constant));
-                    round_constant = (round_constant << 1) ^ ((round_constant >> 7) * 0x1b);
                     let to = lanes.as_mut_ptr();
-                    pair[0].store(to);
-                    pair[1].store(to.add(V::BLOCKS));
+                    for (i, keys) in pair.iter_mut().enumerate() {
+                        *keys = keys.next_round_key(round_constant);
+                        keys.store(to.add(i * V::BLOCKS));
+                    }
+                    round_constant = (round_constant << 1) ^ ((round_constant >> 7) * 0x1b);
                 }
             }
             for (k, key) in expanded.iter_mut().enumerate() {
@@ -177,14 +178,34 @@ unsafe fn ctr_runs<'a, V: Vector, const M: usize>(keys: &V::Keys, counters: &mut
         let at = run.as_mut_ptr();
         // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
         unsafe {
-            let encrypted = V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| counters.add_low((i * V::BLOCKS) as u64)));
-            *counters = counters.add_low((M * V::BLOCKS) as u64);
-            for (i, x) in encrypted.into_iter().enumerate() {
+            let mut blocks = [*counters; M];
+            for block in &mut blocks {
+                *block = *counters;
+                *counters = counters.add_low(V::BLOCKS as u64);
+            }
+            for (i, x) in V::encrypt(keys, blocks).into_iter().enumerate() {
                 x.store(at.add(i * V::BLOCKS));
             }
         }
     }
     runs.into_remainder()
+}
+
+/// Fills `out` with the encryptions of `counters` and what follows them.
+#[inline(always)]
+unsafe fn ctr_stretch<V: Vector>(keys: &V::Keys, mut counters: V, out: &mut [u128]) {
+    // SAFETY: the caller vouches for the features of `V`; `padded` has at least `V::BLOCKS` blocks.
+    unsafe {
+        let rest = ctr_runs::<V, 8>(keys, &mut counters, out);
+        let rest = ctr_runs::<V, 2>(keys, &mut counters, rest);
+        let rest = ctr_runs::<V, 1>(keys, &mut counters, rest);
+        if !rest.is_empty() {
+            let mut padded = [0; 8];
+            ctr_runs::<V, 1>(keys, &mut counters, &mut padded[..V::BLOCKS]);
+            rest.copy_from_slice(&padded[..rest.len()]);
+            padded.zeroize();
+        }
+    }
 }
 
 impl Task for CtrRows<'_> {
@@ -194,24 +215,18 @@ impl Task for CtrRows<'_> {
         // A stretch ends where the low half of the counter wraps around, because `add_low` does not carry.
         let until_wrap = (1u128 << 64) - u128::from(self.counter as u64);
         let first = usize::try_from(until_wrap).map_or(self.blocks_per_row, |n| n.min(self.blocks_per_row));
-        for (key, row) in self.keys.iter().zip(self.out.chunks_exact_mut(self.blocks_per_row)) {
-            // SAFETY: the caller vouches for the features of `V`; the arrays have at least `V::BLOCKS` blocks.
-            unsafe {
+        let wrapped = self.counter.wrapping_add(until_wrap);
+        let lanes = |counter: u128| std::array::from_fn::<u128, 8, _>(|i| counter.wrapping_add(i as u128));
+        let (before, after) = (lanes(self.counter), lanes(wrapped));
+        // SAFETY: the caller vouches for the features of `V`; the arrays have at least `V::BLOCKS` blocks.
+        unsafe {
+            let (before, after) = (V::load(before.as_ptr()), V::load(after.as_ptr()));
+            for (key, row) in self.keys.iter().zip(self.out.chunks_exact_mut(self.blocks_per_row)) {
                 let keys = V::keys(&key.round_keys);
                 let (stretch, wrapped) = row.split_at_mut(first);
-                let mut start = self.counter;
-                for out in [stretch, wrapped] {
-                    let lanes: [u128; 8] = std::array::from_fn(|i| start >> 64 << 64 | u128::from((start as u64).wrapping_add(i as u64)));
-                    start = start.wrapping_add(first as u128);
-                    let mut counters = V::load(lanes.as_ptr());
-                    let rest = ctr_runs::<V, 8>(&keys, &mut counters, out);
-                    let rest = ctr_runs::<V, 1>(&keys, &mut counters, rest);
-                    if !rest.is_empty() {
-                        let mut padded = [0; 8];
-                        ctr_runs::<V, 1>(&keys, &mut counters, &mut padded[..V::BLOCKS]);
-                        rest.copy_from_slice(&padded[..rest.len()]);
-                        padded.zeroize();
-                    }
+                ctr_stretch(&keys, before, stretch);
+                if !wrapped.is_empty() {
+                    ctr_stretch(&keys, after, wrapped);
                 }
             }
         }

@@ -14,6 +14,7 @@ mod clmul;
 mod garble;
 mod kernel;
 mod portable;
+mod script;
 mod transpose;
 mod vector;
 
@@ -24,6 +25,7 @@ mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with};
-pub use garble::{Keys, Op, PIECE, Script, Step, Wires};
+pub use garble::{Keys, LANES, Wires};
 pub use kernel::Kernel;
+pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};

@@ -5,7 +5,8 @@
 /// # Safety
 /// Every method may be called only on a machine with the implementation's features; the loops are [`Task`]s, which
 /// [`crate::Kernel::run`] starts only there. Methods that take pointers say what they access. Implementations are
-/// `#[inline(always)]`, so that they are compiled with the features of the function that runs the task.
+/// `#[inline(always)]`, so that they are compiled with the features of the function that runs the task. (Closures given
+/// to `array::map` and the like are not always: an intrinsic in one of them becomes a call.)
 pub(crate) trait Vector: Copy {
     /// Blocks in a register.
     const BLOCKS: usize;

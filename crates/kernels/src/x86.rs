@@ -185,7 +185,13 @@ impl Vector for X1 {
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: SSE2.
-        round_keys.map(|key| unsafe { Self::splat(key) })
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (to, key) in keys.iter_mut().zip(round_keys) {
+                *to = Self::splat(*key);
+            }
+            keys
+        }
     }
 
     #[inline(always)]
@@ -288,7 +294,13 @@ impl Vector for X2 {
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: AVX2.
-        round_keys.map(|key| unsafe { Self::splat(key) })
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (to, key) in keys.iter_mut().zip(round_keys) {
+                *to = Self::splat(*key);
+            }
+            keys
+        }
     }
 
     #[inline(always)]
@@ -412,7 +424,13 @@ impl Vector for X4 {
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: AVX-512.
-        round_keys.map(|key| unsafe { Self::splat(key) })
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (to, key) in keys.iter_mut().zip(round_keys) {
+                *to = Self::splat(*key);
+            }
+            keys
+        }
     }
 
     #[inline(always)]

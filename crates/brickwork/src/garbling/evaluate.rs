@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use brickwork_kernels::{Kernel, Wires};
+use brickwork_kernels::Wires;
 
-use super::{GarblingKeys, LaneGroup, Plan, TABLE_BYTES, by_group, lane_groups};
+use super::lanes::{LaneGroup, by_group, lane_groups};
+use super::plan::input_slot;
+use super::{GarblingKeys, Plan, TABLE_BYTES};
 use crate::Error;
 use crate::label::Label;
 
@@ -50,64 +52,37 @@ pub fn evaluate(
     source: &mut impl TableSource,
     outputs: &mut [Label],
 ) -> Result<(), Error> {
-    evaluate_with(Kernel::best(), plan, keys, copies, inputs, source, outputs)
-}
-
-pub(super) fn evaluate_with(
-    kernel: Kernel,
-    plan: &Plan,
-    keys: &GarblingKeys,
-    copies: &[u32],
-    inputs: &[Label],
-    source: &mut impl TableSource,
-    outputs: &mut [Label],
-) -> Result<(), Error> {
     assert_eq!(inputs.len(), copies.len() * plan.inputs(), "one label for each input wire of each copy");
     assert_eq!(outputs.len(), copies.len() * plan.outputs(), "one place for each output wire of each copy");
-    let mut walk = Walk { kernel, plan, keys, inputs, source, outputs };
-    for group in lane_groups(&by_group(copies, keys), |p| keys.group_of(copies[p])) {
-        match group.members.len() {
-            9.. => walk.run::<16>(&group)?,
-            5.. => walk.run::<8>(&group)?,
-            _ => walk.run::<4>(&group)?,
+    let order = by_group(copies, keys);
+    let groups = lane_groups(&order, copies, keys);
+    let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
+    let script = &plan.script;
+    let mut wires = Wires::new(script, lanes);
+    let mut hash_keys = keys.of_group(plan.kernel, groups[0].group);
+    for LaneGroup { group, members, lanes } in groups {
+        if group != hash_keys.group() {
+            hash_keys = keys.of_group(plan.kernel, group);
         }
-    }
-    Ok(())
-}
-
-struct Walk<'a, S> {
-    kernel: Kernel,
-    plan: &'a Plan,
-    keys: &'a GarblingKeys,
-    inputs: &'a [Label],
-    source: &'a mut S,
-    outputs: &'a mut [Label],
-}
-
-impl<S: TableSource> Walk<'_, S> {
-    fn run<const L: usize>(&mut self, group: &LaneGroup<'_>) -> Result<(), Error> {
-        let (plan, script) = (self.plan, &self.plan.script);
-        let mut wires = Wires::<L>::new(script);
-        for (lane, &p) in group.members.iter().enumerate() {
-            for (slot, label) in self.inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
-                wires.set(slot as u32, lane, label.bits());
+        wires.set_lanes(lanes);
+        for (lane, &p) in members.iter().enumerate() {
+            for (wire, label) in inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
+                wires.set(input_slot(wire), lane, label.bits());
             }
         }
-        let mut keys = self.keys.of_group(group.group);
         for piece in 0..script.pieces() {
             let gates = script.piece_gates(piece);
             let bytes = gates.start * TABLE_BYTES..gates.end * TABLE_BYTES;
-            self.source.prepare(group.members, bytes.clone())?;
+            source.prepare(members, bytes.clone())?;
             // Idle lanes read the tables of the first copy.
-            let table = |lane: usize| *group.members.get(lane).unwrap_or(&group.members[0]);
-            let tables = std::array::from_fn(|lane| self.source.tables(table(lane), bytes.clone()));
-            wires.evaluate(self.kernel, script, piece, &keys.of_piece(self.kernel, piece, gates.len()), tables);
+            let tables: [&[u8]; 16] = std::array::from_fn(|lane| source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone()));
+            wires.evaluate(plan.kernel, script, piece, hash_keys.of_piece(piece, gates.len()), &tables[..lanes]);
         }
-        for (lane, &p) in group.members.iter().enumerate() {
-            for (label, &slot) in self.outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
+        for (lane, &p) in members.iter().enumerate() {
+            for (label, &slot) in outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
                 *label = Label::from_bits(wires.get(slot, lane));
             }
         }
-        Ok(())
     }
+    Ok(())
 }

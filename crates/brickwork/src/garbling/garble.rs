@@ -1,8 +1,10 @@
 //! The garbler's walk.
 
-use brickwork_kernels::{Kernel, PIECE, Wires};
+use brickwork_kernels::{ONE, PIECE, Wires};
 
-use super::{GarblingKeys, LaneGroup, Plan, TABLE_BYTES, by_group, lane_groups};
+use super::lanes::{LaneGroup, by_group, lane_groups};
+use super::plan::input_slot;
+use super::{GarblingKeys, Plan, TABLE_BYTES};
 use crate::Error;
 use crate::label::{Delta, Label};
 
@@ -35,78 +37,52 @@ pub fn garble(
     outputs: &mut [Label],
     sink: &mut impl TableSink,
 ) -> Result<(), Error> {
-    garble_with(Kernel::best(), plan, keys, copies, deltas, inputs, outputs, sink)
-}
-
-#[expect(clippy::too_many_arguments, reason = "one more than the public face")]
-pub(super) fn garble_with(
-    kernel: Kernel,
-    plan: &Plan,
-    keys: &GarblingKeys,
-    copies: &[u32],
-    deltas: &[Delta],
-    inputs: &[Label],
-    outputs: &mut [Label],
-    sink: &mut impl TableSink,
-) -> Result<(), Error> {
     assert_eq!(deltas.len(), copies.len(), "one delta for each copy");
     assert_eq!(inputs.len(), copies.len() * plan.inputs(), "one label for each input wire of each copy");
     assert_eq!(outputs.len(), copies.len() * plan.outputs(), "one place for each output wire of each copy");
-    let mut walk = Walk { kernel, plan, keys, deltas, inputs, outputs, sink };
-    for group in lane_groups(&by_group(copies, keys), |p| keys.group_of(copies[p])) {
-        match group.members.len() {
-            9.. => walk.run::<16>(&group)?,
-            5.. => walk.run::<8>(&group)?,
-            _ => walk.run::<4>(&group)?,
+    let order = by_group(copies, keys);
+    let groups = lane_groups(&order, copies, keys);
+    let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
+    let script = &plan.script;
+    let mut wires = Wires::new(script, lanes);
+    let mut buffer = vec![0; lanes * (script.and_gates().min(PIECE) * TABLE_BYTES + SPACE)];
+    let mut hash_keys = keys.of_group(plan.kernel, groups[0].group);
+    for LaneGroup { group, members, lanes } in groups {
+        if group != hash_keys.group() {
+            hash_keys = keys.of_group(plan.kernel, group);
+        }
+        wires.set_lanes(lanes);
+        for (lane, &p) in members.iter().enumerate() {
+            wires.set(ONE, lane, deltas[p].bits());
+            for (wire, label) in inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
+                wires.set(input_slot(wire), lane, label.bits());
+            }
+        }
+        for piece in 0..script.pieces() {
+            let gates = script.piece_gates(piece).len();
+            let bytes = gates * TABLE_BYTES;
+            let mut tables: [&mut [u8]; 16] = Default::default();
+            for (table, space) in tables.iter_mut().zip(buffer.chunks_exact_mut(bytes + SPACE)) {
+                *table = &mut space[..bytes];
+            }
+            wires.garble(plan.kernel, script, piece, hash_keys.of_piece(piece, gates), &mut tables[..lanes]);
+            for (&p, table) in members.iter().zip(&tables) {
+                if gates > 0 {
+                    sink.tables(p, table)?;
+                }
+            }
+        }
+        for (lane, &p) in members.iter().enumerate() {
+            for (label, &slot) in outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
+                *label = Label::from_bits(wires.get(slot, lane));
+            }
         }
     }
     Ok(())
 }
 
-struct Walk<'a, S> {
-    kernel: Kernel,
-    plan: &'a Plan,
-    keys: &'a GarblingKeys,
-    deltas: &'a [Delta],
-    inputs: &'a [Label],
-    outputs: &'a mut [Label],
-    sink: &'a mut S,
-}
-
 /// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
 const SPACE: usize = 64;
-
-impl<S: TableSink> Walk<'_, S> {
-    fn run<const L: usize>(&mut self, group: &LaneGroup<'_>) -> Result<(), Error> {
-        let (plan, script) = (self.plan, &self.plan.script);
-        let mut wires = Wires::<L>::new(script);
-        for (lane, &p) in group.members.iter().enumerate() {
-            wires.set_delta(lane, self.deltas[p].bits());
-            for (slot, label) in self.inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
-                wires.set(slot as u32, lane, label.bits());
-            }
-        }
-        let mut keys = self.keys.of_group(group.group);
-        let mut buffer = vec![0; L * (script.and_gates().min(PIECE) * TABLE_BYTES + SPACE)];
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece).len();
-            let mut spaces = buffer.chunks_exact_mut(gates * TABLE_BYTES + SPACE);
-            let tables: [&mut [u8]; L] = std::array::from_fn(|_| &mut spaces.next().expect("as many as lanes")[..gates * TABLE_BYTES]);
-            wires.garble(self.kernel, script, piece, &keys.of_piece(self.kernel, piece, gates), tables);
-            if gates > 0 {
-                for (&p, tables) in group.members.iter().zip(buffer.chunks_exact(gates * TABLE_BYTES + SPACE)) {
-                    self.sink.tables(p, &tables[..gates * TABLE_BYTES])?;
-                }
-            }
-        }
-        for (lane, &p) in group.members.iter().enumerate() {
-            for (label, &slot) in self.outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
-                *label = Label::from_bits(wires.get(slot, lane));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Hashes the tables of each copy and keeps nothing else.
 pub struct HashTables {

@@ -1,6 +1,6 @@
 //! The keys of the garbling hash.
 
-use brickwork_kernels::{Aes128, Kernel, PIECE};
+use brickwork_kernels::{Aes128, Kernel, Keys, PIECE};
 
 /// Most calls of the hash under one key (decision 2 of the design).
 const MAX_CALLS: usize = 1 << 15;
@@ -43,32 +43,53 @@ impl GarblingKeys {
         u64::from(copy) / self.group as u64
     }
 
+    /// Whether all gates of a piece have the same key, as a copy that goes alone needs it.
+    pub(super) fn one_for_a_piece(&self) -> bool {
+        self.chunk >= PIECE
+    }
+
     /// The keys of a group.
-    pub(super) fn of_group(&self, group: u64) -> GroupKeys {
+    pub(super) fn of_group(&self, kernel: Kernel, group: u64) -> GroupKeys {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
         hasher.update(&self.start.to_le_bytes());
         hasher.update(&group.to_le_bytes());
-        GroupKeys { stream: hasher.finalize_xof(), chunk: self.chunk, derived: Vec::new(), expanded: Vec::new() }
+        let mut key = [0; 16];
+        hasher.finalize_xof().fill(&mut key);
+        let group_key = Aes128::with_kernel(kernel, u128::from_le_bytes(key));
+        GroupKeys { kernel, group, group_key, chunk: self.chunk, piece: None, derived: Vec::new(), expanded: Vec::new() }
     }
 }
 
-/// The keys of one group, 16 bytes a chunk out of one stream, for a piece of the circuit at a time.
+/// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the keys of a
+/// group are random and differ from each other. They are made for a piece of the circuit at a time.
 pub(super) struct GroupKeys {
-    stream: blake3::OutputReader,
+    kernel: Kernel,
+    group: u64,
+    group_key: Aes128,
     chunk: usize,
+    /// The piece whose keys are at hand.
+    piece: Option<usize>,
     derived: Vec<u128>,
     expanded: Vec<Aes128>,
 }
 
 impl GroupKeys {
+    /// Which group they belong to.
+    pub(super) fn group(&self) -> u64 {
+        self.group
+    }
+
     /// The expanded keys for the `gates` AND gates of a piece.
-    pub(super) fn of_piece(&mut self, kernel: Kernel, piece: usize, gates: usize) -> brickwork_kernels::Keys<'_> {
-        let first_chunk = piece * PIECE / self.chunk;
-        self.derived.resize(gates.div_ceil(self.chunk.min(PIECE)), 0);
-        self.stream.set_position(16 * first_chunk as u64);
-        self.stream.fill(bytemuck::cast_slice_mut(&mut self.derived));
-        Aes128::expand_many(kernel, &self.derived, &mut self.expanded);
-        brickwork_kernels::Keys { keys: &self.expanded, gates_per_key: self.chunk.min(PIECE) }
+    pub(super) fn of_piece(&mut self, piece: usize, gates: usize) -> Keys<'_> {
+        let gates_per_key = self.chunk.min(PIECE);
+        if self.piece != Some(piece) {
+            let first_chunk = piece * PIECE / self.chunk;
+            self.derived.resize(gates.div_ceil(gates_per_key).max(1), 0);
+            self.group_key.ctr_with(self.kernel, first_chunk as u128, &mut self.derived);
+            Aes128::expand_many(self.kernel, &self.derived, &mut self.expanded);
+            self.piece = Some(piece);
+        }
+        Keys { keys: &self.expanded, gates_per_key }
     }
 }
 

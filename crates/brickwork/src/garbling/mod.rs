@@ -17,7 +17,9 @@
 mod evaluate;
 mod garble;
 mod keys;
+mod lanes;
 mod plan;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
@@ -28,35 +30,3 @@ pub use plan::Plan;
 
 /// Bytes of the table of an AND gate.
 pub const TABLE_BYTES: usize = 32;
-
-/// Copies that go through a component together: indices into the caller's list, all of one group.
-struct LaneGroup<'a> {
-    group: u64,
-    members: &'a [usize],
-}
-
-/// Sorts the copies by group and cuts them into lane groups of 16, 8 or 4 lanes with few of them idle.
-fn lane_groups(order: &[usize], group_of: impl Fn(usize) -> u64) -> Vec<LaneGroup<'_>> {
-    let mut groups = Vec::new();
-    for same in order.chunk_by(|&p, &q| group_of(p) == group_of(q)) {
-        let mut rest = same;
-        while !rest.is_empty() {
-            let lanes = match rest.len() {
-                13.. => 16,
-                5.. => 8,
-                _ => 4,
-            };
-            let (members, later) = rest.split_at(rest.len().min(lanes));
-            groups.push(LaneGroup { group: group_of(members[0]), members });
-            rest = later;
-        }
-    }
-    groups
-}
-
-/// Positions in `copies`, those of a group together.
-fn by_group(copies: &[u32], keys: &GarblingKeys) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..copies.len()).collect();
-    order.sort_by_key(|&p| keys.group_of(copies[p]));
-    order
-}

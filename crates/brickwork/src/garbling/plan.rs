@@ -1,56 +1,62 @@
 //! From a circuit to the steps of the kernels.
 
-use brickwork_kernels::{Op, Script, Step};
+use brickwork_kernels::{And, Kernel, ONE, Script, ScriptBuilder};
 
 use super::TABLE_BYTES;
-use crate::circuit::{Circuit, Gate};
+use super::schedule::schedule;
+use crate::circuit::{Circuit, Gate, Wire};
 
-/// A circuit made ready for lockstep garbling: its wires live in slots that are used again once a wire has been read for
-/// the last time, so that the labels alive at a time stay in the cache. Made once for a component.
+/// A circuit made ready for garbling, once for a component.
+///
+/// Its wires live in slots that are used again once a wire has been read for the last time, so that the labels alive at
+/// a time stay in the cache. Its gates are put into an order with runs of XORs and batches of independent AND gates; an
+/// AND gate keeps its number, and with it its index in the hash and its place in the tables.
 pub struct Plan {
+    pub(super) kernel: Kernel,
     pub(super) script: Script,
-    pub(super) inputs: usize,
+    inputs: usize,
     /// The slot of each output.
     pub(super) outputs: Vec<u32>,
 }
 
-/// The index of no gate.
-const KEPT: u32 = u32::MAX;
-
 impl Plan {
-    /// Assigns slots. Gates keep their order, and all AND gates are garbled, even one that no output needs, because
+    /// Schedules the gates and assigns the slots. All AND gates are garbled, even one that no output needs, because
     /// their tables are part of the copy.
     pub fn new(circuit: &Circuit) -> Self {
-        let last_reads = last_reads(circuit);
-        // Input wire i starts out in slot i.
-        let mut slots = Slots { of_wire: vec![0; circuit.wires()], free: Vec::new(), count: circuit.inputs() as u32 };
-        for (wire, slot) in slots.of_wire[..circuit.inputs()].iter_mut().enumerate() {
-            *slot = wire as u32;
-        }
-        let mut steps = Vec::with_capacity(circuit.gate_count());
-        for (k, gate) in circuit.gates().enumerate() {
-            let (op, a, b) = match gate {
-                Gate::Xor(a, b) => (Op::Xor, a, b),
-                Gate::And(a, b) => (Op::And, a, b),
-                Gate::Inv(a) => (Op::Inv, a, a),
-            };
-            let ends = |wire: u32| last_reads[wire as usize] == k as u32;
-            if ends(a) {
-                slots.release(a);
+        Self::with_kernel(Kernel::best(), circuit)
+    }
+
+    /// [`Plan::new`] for a kernel of the caller's choice. The kernel changes the time that garbling takes, not one bit of
+    /// its result.
+    pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
+        let mut slots = Slots::new(circuit);
+        let mut script = ScriptBuilder::new(slots.count as usize);
+        schedule(circuit, |batch| {
+            for free in &batch.free {
+                match free.gate {
+                    Gate::Xor(a, b) => {
+                        let (a, b, out) = slots.step(a, Some(b), free.out);
+                        script.xor(a, b, out);
+                    }
+                    Gate::Inv(a) => {
+                        let (a, b, out) = slots.step(a, None, free.out);
+                        script.xor(a, b, out);
+                    }
+                    Gate::And(..) => unreachable!("an AND gate is not free"),
+                }
             }
-            if ends(b) && b != a {
-                slots.release(b);
-            }
-            let out = (circuit.inputs() + k) as u32;
-            slots.take(out);
-            let [a, b, slot] = [a, b, out].map(|wire| slots.of_wire[wire as usize]);
-            steps.push(Step { op, a, b, out: slot });
-            if ends(out) {
-                slots.release(out);
-            }
-        }
+            let ands: Vec<And> = batch
+                .ands
+                .iter()
+                .map(|and| {
+                    let (a, b, out) = slots.step(and.a, Some(and.b), and.out);
+                    And { a, b, out, gate: and.number_in_piece }
+                })
+                .collect();
+            script.batch(&ands);
+        });
         let outputs = circuit.outputs().iter().map(|&w| slots.of_wire[w as usize]).collect();
-        Plan { script: Script::new(slots.count as usize, steps), inputs: circuit.inputs(), outputs }
+        Plan { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }
     }
 
     /// Number of input wires.
@@ -73,49 +79,65 @@ impl Plan {
         self.script.and_gates() * TABLE_BYTES
     }
 
-    /// Labels of a copy that are alive at a time, at most.
+    /// Labels of a copy that are alive at a time, at most, and one for the constant.
     pub fn working_set(&self) -> usize {
         self.script.slots()
     }
 }
 
+/// The slot of an input wire when the walk begins.
+pub(super) fn input_slot(wire: usize) -> u32 {
+    wire as u32 + ONE + 1
+}
+
 /// The slots while they are assigned.
 struct Slots {
     of_wire: Vec<u32>,
+    /// How often each wire is still to be read; outputs count as one read that never comes.
+    reads: Vec<u32>,
     /// The slot that was given back last is used first: it is still in the cache.
     free: Vec<u32>,
     count: u32,
 }
 
 impl Slots {
-    fn take(&mut self, wire: u32) {
-        self.of_wire[wire as usize] = self.free.pop().unwrap_or_else(|| {
+    fn new(circuit: &Circuit) -> Self {
+        let mut of_wire = vec![0; circuit.wires()];
+        for (wire, slot) in of_wire[..circuit.inputs()].iter_mut().enumerate() {
+            *slot = input_slot(wire);
+        }
+        let mut reads = vec![0; circuit.wires()];
+        let mut read = |wire: Wire| reads[wire as usize] += 1;
+        for gate in circuit.gates() {
+            match gate {
+                Gate::Xor(a, b) | Gate::And(a, b) => [a, b].into_iter().for_each(&mut read),
+                Gate::Inv(a) => read(a),
+            }
+        }
+        circuit.outputs().iter().copied().for_each(read);
+        Slots { of_wire, reads, free: Vec::new(), count: input_slot(circuit.inputs()) }
+    }
+
+    /// The slots of a gate that reads `a` and `b`, or `a` and the constant, and drives `out`.
+    fn step(&mut self, a: Wire, b: Option<Wire>, out: Wire) -> (u32, u32, u32) {
+        let slot_a = self.of_wire[a as usize];
+        let slot_b = b.map_or(ONE, |b| self.of_wire[b as usize]);
+        for wire in [Some(a), b].into_iter().flatten() {
+            self.reads[wire as usize] -= 1;
+            self.release_if_unread(wire);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
             self.count += 1;
             self.count - 1
         });
+        self.of_wire[out as usize] = slot;
+        self.release_if_unread(out);
+        (slot_a, slot_b, slot)
     }
 
-    fn release(&mut self, wire: u32) {
-        self.free.push(self.of_wire[wire as usize]);
-    }
-}
-
-/// The gate after which each wire is no longer needed: the last one that reads it, or the one that drives it if none
-/// does. Outputs and unread inputs are kept.
-fn last_reads(circuit: &Circuit) -> Vec<u32> {
-    let mut last = vec![KEPT; circuit.inputs()];
-    for (k, gate) in circuit.gates().enumerate() {
-        last.push(k as u32);
-        match gate {
-            Gate::Xor(a, b) | Gate::And(a, b) => {
-                last[a as usize] = k as u32;
-                last[b as usize] = k as u32;
-            }
-            Gate::Inv(a) => last[a as usize] = k as u32,
+    fn release_if_unread(&mut self, wire: Wire) {
+        if self.reads[wire as usize] == 0 {
+            self.free.push(self.of_wire[wire as usize]);
         }
     }
-    for &wire in circuit.outputs() {
-        last[wire as usize] = KEPT;
-    }
-    last
 }

@@ -4,8 +4,6 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_kernels::Kernel;
 use proptest::prelude::*;
 
-use super::evaluate::evaluate_with;
-use super::garble::garble_with;
 use super::*;
 use crate::circuit::{Circuit, Gate};
 use crate::label::{Delta, Label};
@@ -25,14 +23,13 @@ mod naive {
             let gate = (i / 2) as u64;
             let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
             hasher.update(&self.start.to_le_bytes()).update(&self.group.to_le_bytes());
-            let mut key = [0; 16];
-            let mut stream = hasher.finalize_xof();
-            stream.set_position(gate / self.gates_per_key * 16);
-            stream.fill(&mut key);
+            let group_key: [u8; 16] = hasher.finalize().as_bytes()[..16].try_into().unwrap();
+            let mut key = u128::from(gate / self.gates_per_key).to_le_bytes().into();
+            aes::Aes128::new(&group_key.into()).encrypt_block(&mut key);
             let (hi, lo) = ((x >> 64) as u64, x as u64);
             let y = (u128::from(hi ^ lo) << 64 | u128::from(hi)) ^ i;
             let mut block = y.to_le_bytes().into();
-            aes::Aes128::new(&key.into()).encrypt_block(&mut block);
+            aes::Aes128::new(&key).encrypt_block(&mut block);
             u128::from_le_bytes(block.into()) ^ y
         }
     }
@@ -114,20 +111,20 @@ struct Garbled {
     tables: Vec<Vec<u8>>,
 }
 
-fn garble_copies(kernel: Kernel, plan: &Plan, keys: &GarblingKeys, copies: &[u32], seed: u64) -> Garbled {
+fn garble_copies(plan: &Plan, keys: &GarblingKeys, copies: &[u32], seed: u64) -> Garbled {
     let mut stream = Stream::new(seed);
     let deltas: Vec<Delta> = copies.iter().map(|_| Delta::new(stream.next())).collect();
     let inputs = stream.labels(copies.len() * plan.inputs());
     let mut outputs = vec![Label::ZERO; copies.len() * plan.outputs()];
     let mut sink = Collect::new(plan, copies.len());
-    garble_with(kernel, plan, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
+    garble(plan, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
     Garbled { deltas, inputs, outputs, tables: sink.finish() }
 }
 
 /// Garbles, compares with the naive implementation, evaluates on random bits and compares with the plain circuit.
 fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32], group: usize, seed: u64) {
-    let plan = Plan::new(circuit);
-    let garbled = garble_copies(kernel, &plan, keys, copies, seed);
+    let plan = Plan::with_kernel(kernel, circuit);
+    let garbled = garble_copies(&plan, keys, copies, seed);
     let mut stream = Stream::new(!seed);
     let (mut active, mut expected) = (Vec::new(), Vec::new());
     for (p, &copy) in copies.iter().enumerate() {
@@ -144,7 +141,7 @@ fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32],
         expected.extend(plain.iter().zip(&garbled.outputs[p * no..]).map(|(&y, &l)| l ^ delta.times(y.into())));
     }
     let mut outputs = vec![Label::ZERO; expected.len()];
-    evaluate_with(kernel, &plan, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
+    evaluate(&plan, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
     assert!(outputs == expected, "{kernel:?}: evaluated labels of {circuit:?}");
 }
 
@@ -187,6 +184,40 @@ fn long_circuits_are_walked_in_pieces() {
     }
 }
 
+/// Pieces and windows that end just where the circuit does, or just before.
+#[test]
+fn pieces_may_be_full_or_empty() {
+    for (ands, xors) in [(0, 0), (0, 70_000), (511, 0), (512, 0), (512, 3), (513, 0), (1024, 70_000)] {
+        let and = |k: u32| Gate::And(k / 2, k);
+        let gates = (0..ands).map(|k| and(k + 1)).chain((0..xors).map(|k| Gate::Xor(k, k + ands + 1)));
+        let outputs = (0..5).map(|k| (2 + ands + xors - 1) - k % (2 + ands + xors)).collect();
+        let circuit = Circuit::new(2, gates, outputs).unwrap();
+        let keys = GarblingKeys::new(5, 5, circuit.and_gates());
+        for copies in [1, 5] {
+            check(Kernel::best(), &circuit, &keys, &(0..copies).collect::<Vec<_>>(), 8, 6);
+        }
+    }
+}
+
+/// Sums of many products would pile up if XORs waited until somebody needs them.
+#[test]
+fn the_working_set_does_not_grow_with_the_circuit() {
+    let working_set = |products: u32| {
+        let mut b = crate::circuit::Builder::new(20);
+        let inputs = b.all_inputs();
+        let mut sum = inputs[0];
+        for k in 0..products as usize {
+            let product = b.and(inputs[k % 19], inputs[k % 20]);
+            let product = b.and(product, sum);
+            let next = b.and(product, inputs[7]);
+            sum = b.xor(sum, next);
+        }
+        Plan::new(&b.finish(&[sum]).unwrap()).working_set()
+    };
+    assert_eq!(working_set(20_000), working_set(5_000));
+    assert!(working_set(20_000) < 1000);
+}
+
 #[test]
 fn every_number_of_copies_gives_the_same_copy() {
     let mut stream = Stream::new(8);
@@ -215,16 +246,16 @@ fn every_number_of_copies_gives_the_same_copy() {
 #[test]
 fn fixed_vector() {
     let circuit = Circuit::new(2, [Gate::And(0, 1), Gate::Inv(2), Gate::And(3, 0), Gate::Xor(4, 3)], vec![5, 2]).unwrap();
-    let plan = Plan::new(&circuit);
     let keys = GarblingKeys::new(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100, 1, 2);
     for kernel in Kernel::all_available() {
+        let plan = Plan::with_kernel(kernel, &circuit);
         let mut outputs = [Label::ZERO; 2];
         let mut sink = HashTables::new(1);
         let inputs = [1u128, 2].map(|x| Label::from_bits(x * 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
-        garble_with(kernel, &plan, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink).unwrap();
+        garble(&plan, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink).unwrap();
         let hash = u128::from_le_bytes(sink.finish()[0][..16].try_into().unwrap());
-        assert_eq!(hash, 0x1993a9cd9cdb6f53ac00ce8fe10eb66e, "{kernel:?}");
-        let expected = [0x29ca2a4873b81dc239a69c96ee3962ef, 0x087ad9572c593e9a4bbb1d248e04e903];
+        assert_eq!(hash, 0xfa0c7928c640927dcdbba956a21b9058, "{kernel:?}");
+        let expected = [0xde49a067dac0b8bf8a5d6614802b1148, 0xea91c2b5120626f76e9d8c4fd9fa0dbf];
         assert_eq!(outputs.map(Label::bits), expected, "{kernel:?}");
     }
 }

@@ -1,0 +1,40 @@
+//! Nanoseconds per block of 128 bits of each kernel's loops, one thread, buffers in the cache; the best of many runs.
+
+use std::time::{Duration, Instant};
+
+use brickwork_kernels::{Aes128, Kernel, ctr_rows_with, hash_accumulate_with, transpose_back_with, transpose_with, words_for_rows};
+
+/// The shortest of many runs, in nanoseconds for each of `blocks`.
+fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
+    let (start, mut best) = (Instant::now(), Duration::MAX);
+    while start.elapsed() < Duration::from_millis(200) {
+        let now = Instant::now();
+        (0..10).for_each(|_| run());
+        best = best.min(now.elapsed());
+    }
+    best.as_nanos() as f64 / (10 * blocks) as f64
+}
+
+fn main() {
+    const ROWS: usize = 429;
+    const BLOCKS: usize = 8;
+    for kernel in Kernel::all_available() {
+        println!("{}, ns per block:", kernel.name());
+        let key = Aes128::with_kernel(kernel, 1);
+        let mut blocks = vec![0u128; 1024];
+        println!("  counter mode, 1024 blocks   {:7.3}", best(1024, || key.ctr_with(kernel, 0, &mut blocks)));
+        println!("  encryption, 1024 blocks     {:7.3}", best(1024, || key.encrypt_with(kernel, &mut blocks)));
+        let (raw, mut keys) = ((0..ROWS as u128).collect::<Vec<_>>(), Vec::new());
+        println!("  key schedule, a key         {:7.3}", best(ROWS, || Aes128::expand_many(kernel, &raw, &mut keys)));
+        let mut rows = vec![0u128; ROWS * BLOCKS];
+        let all = ROWS * BLOCKS;
+        println!("  429 keys, 8 blocks each     {:7.3}", best(all, || ctr_rows_with(kernel, &keys, 0, &mut rows, BLOCKS)));
+        let mut columns = vec![0u64; 128 * BLOCKS * words_for_rows(ROWS)];
+        println!("  429 rows to columns         {:7.3}", best(all, || transpose_with(kernel, &rows, BLOCKS, &mut columns)));
+        let few = &columns[..128 * words_for_rows(ROWS)];
+        println!("  128 columns to rows         {:7.3}", best(ROWS, || transpose_back_with(kernel, few, &mut rows[..ROWS])));
+        let mut acc = vec![[0u128; 2]; ROWS];
+        println!("  universal hash              {:7.3}", best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5)));
+        std::hint::black_box((&blocks, &columns, &acc));
+    }
+}
