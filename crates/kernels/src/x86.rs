@@ -454,4 +454,74 @@ impl Vector for X4 {
             ))
         }
     }
+
+    /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a word; the
+    /// 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then GF2P8AFFINEQB, given the rows
+    /// as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It takes the last row of a matrix first, so
+    /// rows are loaded in reverse within each eight.
+    #[inline(always)]
+    unsafe fn transpose64(m: &mut [u128; 64]) {
+        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the 64 blocks.
+        unsafe {
+            let words = _mm512_loadu_si512(WORDS.as_ptr().cast());
+            let mut r = [_mm512_setzero_si512(); 16];
+            for (i, x) in r.iter_mut().enumerate() {
+                *x = _mm512_permutexvar_epi8(words, _mm512_loadu_si512(m.as_ptr().add(4 * (i ^ 1)).cast()));
+            }
+            let mut t = r;
+            for i in (0..16).step_by(2) {
+                t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+                t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+            }
+            for i in (0..16).step_by(4) {
+                r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+                r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+                r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+                r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+            }
+            for j in 0..4 {
+                t[j] = _mm512_shuffle_i32x4::<0x88>(r[j], r[4 + j]);
+                t[4 + j] = _mm512_shuffle_i32x4::<0x88>(r[8 + j], r[12 + j]);
+                t[8 + j] = _mm512_shuffle_i32x4::<0xdd>(r[j], r[4 + j]);
+                t[12 + j] = _mm512_shuffle_i32x4::<0xdd>(r[8 + j], r[12 + j]);
+            }
+            for j in 0..4 {
+                r[j] = _mm512_shuffle_i32x4::<0x88>(t[j], t[4 + j]);
+                r[4 + j] = _mm512_shuffle_i32x4::<0x88>(t[8 + j], t[12 + j]);
+                r[8 + j] = _mm512_shuffle_i32x4::<0xdd>(t[j], t[4 + j]);
+                r[12 + j] = _mm512_shuffle_i32x4::<0xdd>(t[8 + j], t[12 + j]);
+            }
+            let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+            let octets = _mm512_loadu_si512(OCTETS.as_ptr().cast());
+            for x in &mut r {
+                *x = _mm512_permutexvar_epi8(octets, _mm512_gf2p8affine_epi64_epi8::<0>(units, *x));
+            }
+            for k in 0..8 {
+                let first = _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), r[k + 8]);
+                let second = _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), r[k + 8]);
+                _mm512_storeu_si512(m.as_mut_ptr().add(8 * k).cast(), first);
+                _mm512_storeu_si512(m.as_mut_ptr().add(8 * k + 4).cast(), second);
+            }
+        }
+    }
 }
+
+/// The byte that goes to each place when four rows of 16 bytes, the last one first, become 16 words.
+const WORDS: [u8; 64] = {
+    let (mut from, mut to) = ([0; 64], 0);
+    while to < 64 {
+        from[to] = (16 * (3 - to % 4) + to / 4) as u8;
+        to += 1;
+    }
+    from
+};
+
+/// Likewise for a transposition of 8 × 8 bytes.
+const OCTETS: [u8; 64] = {
+    let (mut from, mut to) = ([0; 64], 0);
+    while to < 64 {
+        from[to] = (8 * (to % 8) + to / 8) as u8;
+        to += 1;
+    }
+    from
+};
