@@ -62,6 +62,7 @@ impl Wires {
     }
 
     /// Sets the label in a slot of a copy; in slot [`ONE`] the garbler's offset, of which bit 0 must be 1.
+    #[inline]
     pub fn set(&mut self, slot: u32, lane: usize, label: u128) {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
         let at = slot as usize * self.lanes + lane;
@@ -69,6 +70,7 @@ impl Wires {
     }
 
     /// The label in a slot of a copy.
+    #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
         let at = slot as usize * self.lanes + lane;
