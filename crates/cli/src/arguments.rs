@@ -8,7 +8,8 @@ use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
-use crate::{doctor, files, info, keygen, party, run, simulate};
+use crate::link::{self, Link};
+use crate::{bench, doctor, files, info, keygen, party, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -38,6 +39,7 @@ pub enum Command {
     /// Evaluate: the second party of a computation
     Evaluator(party::Arguments),
     Doctor(doctor::Arguments),
+    Bench(bench::Arguments),
 }
 
 /// The program that a command works on.
@@ -163,6 +165,24 @@ impl Resources {
 
     pub fn options(&self, party: Party, terms: [u8; 32]) -> tls::Options {
         tls::Options { party, lanes: self.lanes, terms, timeout: self.timeout() }
+    }
+}
+
+/// A link to be imitated.
+#[derive(Args)]
+pub struct LinkArguments {
+    /// Imitate a link of this bandwidth in each direction, such as 200Mbit
+    #[arg(long, value_name = "RATE", value_parser = link::bits_per_second)]
+    pub bandwidth: Option<u64>,
+    /// Imitate a link of this round-trip time, such as 96ms
+    #[arg(long, value_name = "TIME", value_parser = link::time)]
+    pub rtt: Option<Duration>,
+}
+
+impl LinkArguments {
+    /// What is to be imitated.
+    pub fn link(&self) -> Link {
+        Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 

@@ -36,11 +36,14 @@ fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zer
 
 /// Reads a program or circuit; its kind is told by the content.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
-    let path = &arguments.file;
+    load(&arguments.file, &arguments.map.entries.iter().cloned().collect())
+}
+
+/// [`program`], of a file and whose the inputs are.
+pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let map: InputMap = arguments.map.entries.iter().cloned().collect();
-    formats::load_mapped(&bytes, &name, &map).map_err(|e| {
+    formats::load_mapped(&bytes, &name, map).map_err(|e| {
         let hint = match formats::kind(&bytes) {
             Some(Kind::Wir) => "compile it where a compiler is at hand, and give the .bwp program",
             _ => "is it the right file, and complete?",

@@ -4,14 +4,17 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod bench;
 mod doctor;
 mod failure;
 mod files;
 mod info;
 mod keygen;
+mod link;
 mod party;
 mod progress;
 mod report;
+mod resources;
 mod run;
 mod simulate;
 
@@ -59,6 +62,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
         Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
+        Command::Bench(command) => bench::run(command, cli.quiet),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::arguments::{Address, Parameters, ProgramArguments, Protocol, Resource
 use crate::failure::{Failure, code};
 use crate::progress::Bar;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
-use crate::{announce, files};
+use crate::{announce, files, resources};
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -63,11 +63,13 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let options = arguments.resources.options(party, arguments.parameters.terms(&program));
     let channel = channel(arguments, &identity, peer, &options, quiet)?;
     let mut bar = Bar::new(quiet);
+    let cpu_before = resources::cpu_seconds();
     let protocol = match (arguments.parameters.protocol, party) {
         (Protocol::Duplo, Party::Garbler) => duplo::garbler,
         (Protocol::Duplo, Party::Evaluator) => duplo::evaluator,
     };
     let result = protocol(channel, &job, &input, &mut bar)?;
+    let cpu_seconds = resources::cpu_seconds() - cpu_before;
     drop(bar);
     if result.recovered {
         tracing::warn!(
@@ -75,7 +77,10 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
         );
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
-    Ok(report(party, &value, &job.program, result))
+    let mut report = report(party, &value, &job.program, result);
+    report.json["cpu_seconds"] = cpu_seconds.into();
+    report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
+    Ok(report)
 }
 
 fn secrets(arguments: &Arguments) -> Result<Secrets, Failure> {

@@ -14,9 +14,10 @@ use brickwork::wire::tls::{Identity, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{Parameters, ProgramArguments, Resources};
+use crate::arguments::{LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::failure::{Failure, code};
 use crate::files;
+use crate::link::{Link, Relay};
 use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
@@ -32,6 +33,8 @@ pub struct Arguments {
     parameters: Parameters,
     #[command(flatten)]
     resources: Resources,
+    #[command(flatten)]
+    link: LinkArguments,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -45,46 +48,68 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         files::input_bits(&program, party, arguments.parameters.executions.executions, value)?;
     }
     drop(program);
-
-    let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [Identity::generate()?, Identity::generate()?];
-    let (said, heard) = channel();
-    let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
-        let command = command(arguments, party, peer, place, quiet)?;
-        Process::start(party, command, &party::to_child(pem, value), said.clone())
+    let both = Both {
+        program: &arguments.program,
+        parameters: &arguments.parameters,
+        resources: &arguments.resources,
+        link: arguments.link.link(),
     };
-    let mut first = start(Party::Garbler, evaluator.public_key(), ["--listen", "127.0.0.1:0"], true, &garbler_pem, &values[0])?;
-    let address = match first.line()? {
-        Some(line) if line["listening"].is_string() => line["listening"].as_str().unwrap_or_default().to_owned(),
-        // It ended before it listened, and this is why.
-        Some(line) => return Err(failure(Party::Garbler, &line)),
-        None => return Err(died(Party::Garbler, first.wait()?)),
-    };
-    first.listen_on();
-    let mut second = start(Party::Evaluator, garbler.public_key(), ["--connect", &address], quiet, &evaluator_pem, &values[1])?;
-    second.listen_on();
-    drop(said);
-    let [garbler, evaluator] = outcomes(first, second, &heard)?;
+    let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
 }
 
-/// The command of a party.
-fn command(arguments: &Arguments, party: Party, peer: PublicKey, place: [&str; 2], quiet: bool) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(|e| Failure::other(format!("this program does not find itself: {e}")))?;
-    let mut command = Command::new(program);
-    command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
-    command.args(["--leash", "--json"]);
-    let Resources { threads, lanes, timeout } = &arguments.resources;
-    command.arg("--lanes").arg(lanes.to_string()).arg("--timeout").arg(timeout.to_string());
-    if let Some(threads) = threads {
-        command.arg("--threads").arg(threads.to_string());
+/// What both parties are to do.
+pub struct Both<'a> {
+    pub program: &'a ProgramArguments,
+    pub parameters: &'a Parameters,
+    pub resources: &'a Resources,
+    pub link: Link,
+}
+
+impl Both<'_> {
+    /// Runs both parties, each in its process, on these inputs; the objects that they print.
+    pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
+        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [Identity::generate()?, Identity::generate()?];
+        let (said, heard) = channel();
+        let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
+            let command = self.command(party, peer, place, quiet)?;
+            Process::start(party, command, &party::to_child(pem, value), said.clone())
+        };
+        let mut first = start(Party::Garbler, evaluator.public_key(), ["--listen", "127.0.0.1:0"], true, &garbler_pem, &values[0])?;
+        let address = match first.line()? {
+            Some(line) if line["listening"].is_string() => line["listening"].as_str().unwrap_or_default().to_owned(),
+            // It ended before it listened, and this is why.
+            Some(line) => return Err(failure(Party::Garbler, &line)),
+            None => return Err(died(Party::Garbler, first.wait()?)),
+        };
+        first.listen_on();
+        let relay = if self.link.is_perfect() { None } else { Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?) };
+        let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
+        let mut second = start(Party::Evaluator, garbler.public_key(), ["--connect", &address], quiet, &evaluator_pem, &values[1])?;
+        second.listen_on();
+        drop(said);
+        outcomes(first, second, &heard)
     }
-    command.args(arguments.parameters.as_flags());
-    command.args(arguments.program.map.as_flags());
-    if quiet {
-        command.arg("--quiet");
+
+    /// The command of a party.
+    fn command(&self, party: Party, peer: PublicKey, place: [&str; 2], quiet: bool) -> Result<Command, Failure> {
+        let program = std::env::current_exe().map_err(|e| Failure::other(format!("this program does not find itself: {e}")))?;
+        let mut command = Command::new(program);
+        command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
+        command.args(["--leash", "--json"]);
+        let Resources { threads, lanes, timeout } = self.resources;
+        command.arg("--lanes").arg(lanes.to_string()).arg("--timeout").arg(timeout.to_string());
+        if let Some(threads) = threads {
+            command.arg("--threads").arg(threads.to_string());
+        }
+        command.args(self.parameters.as_flags());
+        command.args(self.program.map.as_flags());
+        if quiet {
+            command.arg("--quiet");
+        }
+        command.arg("--").arg(&self.program.file);
+        Ok(command)
     }
-    command.arg("--").arg(&arguments.program.file);
-    Ok(command)
 }
 
 /// One party's process. It is killed when this is dropped.

@@ -1,5 +1,6 @@
 //! The command as its users meet it: another process, exit codes, stdout and stderr.
 
+mod bench;
 mod doctor;
 mod offline;
 mod parties;

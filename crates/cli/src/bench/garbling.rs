@@ -1,0 +1,142 @@
+//! `brickwork bench garbling`: the inner loops alone, on one thread.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use brickwork::circuit::formats::InputMap;
+use brickwork::circuit::{Component, library};
+use brickwork::garbling::{GarblingKeys, HashTables, Plan, TableSink, evaluate, garble};
+use brickwork::label::{Delta, Label};
+use brickwork::random::Rng;
+use brickwork_kernels::Kernel;
+use clap::Args;
+use serde_json::json;
+
+use super::median;
+use crate::failure::Failure;
+use crate::report::{Report, plural, thousands};
+use crate::{files, resources};
+
+/// Time garbling, evaluating and checking of copies side by side
+#[derive(Args)]
+pub struct Arguments {
+    /// A program, whose largest component is measured; AES-128 by default
+    file: Option<PathBuf>,
+    /// Copies side by side
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    copies: u32,
+    /// Rounds; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+}
+
+/// Seconds that a round measures each of the three at least.
+const ROUND_SECONDS: f64 = 0.05;
+
+/// Tables in memory, copy by copy, written again in every pass.
+struct Tables {
+    bytes: Vec<Vec<u8>>,
+    filled: Vec<usize>,
+}
+
+impl TableSink for Tables {
+    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), brickwork::Error> {
+        let start = self.filled[copy];
+        self.bytes[copy][start..start + bytes.len()].copy_from_slice(bytes);
+        self.filled[copy] += bytes.len();
+        Ok(())
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let component = component(arguments)?;
+    let circuit = &component.circuit;
+    let (ands, copies) = (circuit.and_gates(), arguments.copies as usize);
+    if ands == 0 {
+        return Err(Failure::input(format!("component {} has no AND gate", component.name), "choose another program"));
+    }
+    let bytes = ands as u64 * 32 * u64::from(arguments.copies);
+    if bytes > MOST_BYTES {
+        let why = format!("the tables of {} of {} would take {bytes} bytes", plural(arguments.copies.into(), "copy"), component.name);
+        return Err(Failure::usage(why + "; choose fewer --copies"));
+    }
+
+    let mut rng = Rng::new("brickwork bench")?;
+    let plan = Plan::new(circuit);
+    let keys = GarblingKeys::new(rng.block(), copies, ands);
+    let indices: Vec<u32> = (0..arguments.copies).collect();
+    let deltas: Vec<Delta> = indices.iter().map(|_| rng.delta()).collect();
+    let inputs: Vec<Label> = (0..copies * plan.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; copies * plan.outputs()];
+    let mut tables = Tables { bytes: vec![vec![0; plan.table_bytes()]; copies], filled: vec![0; copies] };
+
+    let cells = (ands * copies) as f64;
+    let [mut garbles, mut evaluates, mut checks] = [(); 3].map(|()| Vec::new());
+    for _ in 0..arguments.rounds {
+        garbles.push(time(cells, || {
+            tables.filled.fill(0);
+            garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
+        })?);
+        // The false labels are active: every input is 0.
+        evaluates.push(time(cells, || evaluate(&plan, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs))?);
+        let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
+        let mut honest = true;
+        checks.push(time(cells, || {
+            let mut hashes = HashTables::new(copies);
+            garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
+            honest &= black_box(hashes.finish() == expected);
+            Ok(())
+        })?);
+        if !honest {
+            return Err(Failure::other("garbling the same copies twice gave different tables"));
+        }
+    }
+    let [garble, evaluate, check] = [garbles, evaluates, checks].map(median);
+    let (kernel, seconds) = (Kernel::best().name(), start.elapsed().as_secs_f64());
+    let json = json!({
+        "garble_ns_per_and": garble,
+        "evaluate_ns_per_and": evaluate,
+        "check_ns_per_and": check,
+        "kernel": kernel,
+        "copies": copies,
+        "and_gates": ands,
+        "gates": circuit.gate_count(),
+        "component": component.name,
+        "rounds": arguments.rounds,
+        "seconds": seconds,
+    });
+    let human = format!(
+        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  garble   {garble:7.2} ns per AND\n  evaluate {evaluate:7.2} ns per AND\n  check    {check:7.2} ns per AND   (garble again, and hash the tables)\n",
+        component.name,
+        format_args!("{} AND gates", thousands(ands as u64)),
+        plural(u64::from(arguments.copies), "copy"),
+        plural(u64::from(arguments.rounds), "round"),
+    );
+    Ok(Report::new(json, human))
+}
+
+/// More tables are not kept in memory.
+const MOST_BYTES: u64 = 1 << 30;
+
+fn component(arguments: &Arguments) -> Result<Component, Failure> {
+    let Some(file) = &arguments.file else { return Ok(library::aes::aes_128_component()?) };
+    let program = files::load(file, &InputMap::default())?;
+    let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
+    largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
+}
+
+/// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
+fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) -> Result<f64, Failure> {
+    work()?;
+    let (start, mut calls) = (resources::cpu_seconds(), 0.0);
+    loop {
+        work()?;
+        calls += 1.0;
+        let seconds = resources::cpu_seconds() - start;
+        if seconds > ROUND_SECONDS {
+            return Ok(seconds * 1e9 / (cells * calls));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `brickwork bench protocol`: both parties, as `brickwork run` runs them.
+
+use brickwork::circuit::{Party, Program, value};
+use brickwork::random::Rng;
+use brickwork_kernels::Kernel;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::median;
+use crate::arguments::{LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::failure::Failure;
+use crate::files;
+use crate::party;
+use crate::report::{Report, bit_string, bytes, plural, thousands};
+use crate::run::Both;
+
+/// Time both parties, in two processes over TLS, on random inputs
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    resources: Resources,
+    #[command(flatten)]
+    link: LinkArguments,
+    /// Rounds, each with two new processes; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let program = files::program(&arguments.program)?;
+    let executions = arguments.parameters.executions.executions;
+    let repeated = files::repeated(&program, executions)?;
+    let and_gates = repeated.and_gates();
+    let both = Both {
+        program: &arguments.program,
+        parameters: &arguments.parameters,
+        resources: &arguments.resources,
+        link: arguments.link.link(),
+    };
+    let mut rounds = Vec::new();
+    for round in 1..=arguments.rounds {
+        let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));
+        let [x, y] = bits;
+        let (x, y) = (x?, y?);
+        let values = [input_value(&program, Party::Garbler, executions, &x), input_value(&program, Party::Evaluator, executions, &y)];
+        let results = both.run(&values, quiet).map_err(|failure| failure.within(&format!("round {round}")))?;
+        check(&repeated, &x, &y, &results)?;
+        rounds.push(results);
+    }
+    let json = summary(arguments, executions.unwrap_or(1), and_gates, &rounds)?;
+    let human = text(&program, &json);
+    Ok(Report::new(json, human))
+}
+
+fn random_bits(program: &Program, party: Party) -> Result<Vec<bool>, Failure> {
+    let mut bytes = vec![0; program.input_width(party)];
+    Rng::new("brickwork bench inputs")?.fill(&mut bytes);
+    Ok(bytes.iter().map(|byte| byte & 1 == 1).collect())
+}
+
+/// The value, or the array of values, that these bits are.
+fn input_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
+    let ports = program.input_ports(party);
+    match (executions, program.input_width(party)) {
+        (_, 0) => Value::Null,
+        (None, _) => value::decode(ports, bits),
+        (Some(_), width) => bits.chunks(width).map(|bits| value::decode(ports, bits)).collect(),
+    }
+}
+
+/// Every output must be what the program gives in the clear.
+fn check(program: &Program, x: &[bool], y: &[bool], results: &[Value; 2]) -> Result<(), Failure> {
+    let expected = program.simulate(x, y);
+    for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+        let role = files::role(party);
+        if result["output_bits"][role] != bit_string(&program.output_bits(party, &expected)) {
+            return Err(Failure::other(format!("the output of the {role} is not that of the simulation")));
+        }
+    }
+    Ok(())
+}
+
+const NAMES: [&str; 6] = ["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+
+fn summary(arguments: &Arguments, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
+    let n = f64::from(executions);
+    let phase = |round: &[Value; 2], name: &str| -> Value {
+        let phases = round[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+        phases.iter().find(|phase| phase["name"] == name).cloned().unwrap_or_default()
+    };
+    let seconds_of = |round: &[Value; 2], name: &str| phase(round, name)["seconds"].as_f64().unwrap_or_default();
+    let mut phases = Vec::new();
+    for name in NAMES {
+        let sent = |field: &str| -> Result<Value, Failure> {
+            let mut all = rounds.iter().map(|round| phase(round, name)[field].as_u64());
+            let first = all.next().flatten().ok_or_else(|| Failure::other(format!("a party reported no phase {name}")))?;
+            if all.any(|other| other != Some(first)) {
+                return Err(Failure::other(format!("the bytes of the phase {name} differ from round to round")));
+            }
+            Ok(if first % u64::from(executions) == 0 { (first / u64::from(executions)).into() } else { (first as f64 / n).into() })
+        };
+        phases.push(json!({
+            "name": name,
+            "seconds": median(rounds.iter().map(|round| seconds_of(round, name)).collect()) / n,
+            "garbler_sent_bytes": sent("garbler_sent_bytes")?,
+            "evaluator_sent_bytes": sent("evaluator_sent_bytes")?,
+        }));
+    }
+    let total = |round: &[Value; 2]| -> f64 { NAMES.iter().map(|name| seconds_of(round, name)).sum() };
+    let after_setup = median(rounds.iter().map(|round| total(round) - seconds_of(round, "setup")).collect());
+    let cpu = median(rounds.iter().map(|round| round.iter().filter_map(|party| party["cpu_seconds"].as_f64()).sum()).collect());
+    let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
+    // A program of XORs alone has no such rate.
+    let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let link = arguments.link.link();
+    Ok(json!({
+        "phases": phases,
+        "executions": executions,
+        "rounds": rounds.len(),
+        "seconds": median(rounds.iter().map(total).collect()),
+        "seconds_after_setup": after_setup,
+        "and_gates": and_gates,
+        "and_per_second": per_and(and_gates as f64 / after_setup),
+        "cpu_us_per_and": per_and(cpu * 1e6 / and_gates as f64),
+        "cpu_seconds": cpu,
+        "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
+        "security": rounds[0][1]["security"],
+        "kernel": Kernel::best().name(),
+        "threads": arguments.resources.threads.map_or(cores, usize::from),
+        "lanes": arguments.resources.lanes,
+        "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
+    }))
+}
+
+fn text(program: &Program, json: &Value) -> String {
+    let number = |field: &str| json[field].as_f64().unwrap_or_default();
+    let count = |value: &Value| value.as_u64().unwrap_or_default();
+    let mut text = format!(
+        "{}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\n",
+        program.name(),
+        plural(count(&json["executions"]), "execution"),
+        plural(count(&json["rounds"]), "round"),
+    );
+    for phase in json["phases"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let number = |field: &str| phase[field].as_f64().unwrap_or_default();
+        text += &format!(
+            "  {:10} {:10.3} ms   garbler sent {}, evaluator {}\n",
+            phase["name"].as_str().unwrap_or_default(),
+            1e3 * number("seconds"),
+            bytes(number("garbler_sent_bytes") as u64),
+            bytes(number("evaluator_sent_bytes") as u64),
+        );
+    }
+    text += &format!(
+        "{:.3} s in all, {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
+        number("seconds"),
+        number("seconds_after_setup"),
+        thousands(count(&json["and_gates"])),
+        thousands(number("and_per_second") as u64),
+        number("cpu_seconds"),
+        number("cpu_us_per_and"),
+    );
+    let peak = &json["peak_rss_bytes"];
+    text += &format!("Peak memory: garbler {}, evaluator {}\n", bytes(count(&peak["garbler"])), bytes(count(&peak["evaluator"])));
+    text + &party::security_json_text(&json["security"])
+}

@@ -1,0 +1,53 @@
+//! What this process has used.
+
+/// CPU time of all threads of this process, also of those that have ended.
+#[cfg(unix)]
+pub fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Where the system does not say: the time since the first call.
+#[cfg(not(unix))]
+pub fn cpu_seconds() -> f64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// The most memory that this process has held at a time, where the system says.
+pub fn peak_rss_bytes() -> Option<u64> {
+    kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+}
+
+/// A field of the forms in which Linux tells about memory, `Name:  123 kB`.
+pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read() {
+        let text = "VmPeak:\t  99 kB\nVmHWM:\t   1234 kB\nThreads:\t2\n";
+        assert_eq!(kilobytes(text, "VmHWM:"), Some(1234 << 10));
+        assert_eq!(kilobytes(text, "Threads:"), None);
+        assert_eq!(kilobytes(text, "VmSwap:"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_uses_something() {
+        let block = vec![1u8; 64 << 20];
+        let start = cpu_seconds();
+        let mut sum = 0u64;
+        while cpu_seconds() - start < 0.01 {
+            sum += block.iter().step_by(4096).map(|&b| u64::from(b)).sum::<u64>();
+        }
+        assert!(sum > 0 && peak_rss_bytes().unwrap() > 64 << 20);
+    }
+}
