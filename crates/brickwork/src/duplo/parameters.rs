@@ -54,7 +54,7 @@ impl Parameters {
             .with_check("binding of the commitments", -f64::from(code.distance()))
             .with_check("random combinations", CHECKS.log2() - f64::from(COMBINATIONS))
             .with_check("binding of the OT offset", -(ot_binding as f64))
-            .with_check("OT extension", extension::CHECK_LOG2);
+            .with_check("OT extension, twice", extension::CHECK_LOG2 + 1.0);
         let costs: Vec<Cost> = program
             .components()
             .iter()

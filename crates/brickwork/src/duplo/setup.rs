@@ -1,10 +1,14 @@
-//! Setup: base OTs in both directions, and commitments to the two offsets that last for the session.
+//! Setup: base OTs, the commitments' seeds, and commitments to the two offsets that last for the session.
 //!
 //! ```text
-//!   both ways               base OTs: the code's seeds by E's watch bits, the extension's by the bits of G's Δ_ot
+//!   both ways               128 base OTs: the extension's seeds by the bits of G's Δ_ot
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits;  the check both ways
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
+//!
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the extension that
+//! is needed anyway they cost next to nothing, and setup a third (measured: docs/benchmarks.md).
 //!
 //! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
 //! `lsb(Δ_ot)` would not be bound.
@@ -41,15 +45,15 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, 
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
     let choices: Vec<u8> = (0..128).map(|i| (delta_ot.bits() >> i) as u8 & 1).collect();
-    let keys = base::garbler(&mut run.channel, &session, code.length(), &choices, job.threads)?;
-    let mut committer = Sender::new(code, &keys.sent);
+    let keys = base::garbler(&mut run.channel, &session, 0, &choices, job.threads)?;
+    let mut cot = extension::Sender::new(&session, delta_ot, &keys.received)?;
+    let mut committer = Sender::new(code, &cot.keys(&mut run.channel, code.length())?);
     let ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     let ot = committer.commit(&mut run.channel, &[delta_ot.label()])?;
     let link = ka.values[0] ^ ot.values[0];
     run.channel.send(msg::LINK_OT, &link.to_bytes())?;
     committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link))?;
     let delta_ka = Delta::checked(ka.values[0].bits()).expect("the scheme sets the lowest bit");
-    let cot = extension::Sender::new(delta_ot, &keys.received)?;
     Ok(Garbler { run, session, committer, rng, hooks, cot, delta_ka, ka, ot })
 }
 
@@ -61,8 +65,9 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     let mut watch_bits = zeroize::Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let keys = base::evaluator(&mut run.channel, &session, 128, &watch_bits, job.threads)?;
-    let mut holder = Receiver::new(code, &keys.received, &watch_bits)?;
+    let keys = base::evaluator(&mut run.channel, &session, 128, &[], job.threads)?;
+    let mut cot = extension::Receiver::new(&session, &keys.sent)?;
+    let mut holder = Receiver::new(code, &cot.keys(&mut run.channel, &watch_bits)?, &watch_bits)?;
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = run.label(msg::LINK_OT)?;
@@ -71,6 +76,5 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     }
     let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot))?;
     let (ka, ot) = (ka.accept(&proof), ot.accept(&proof));
-    let cot = extension::Receiver::new(&keys.sent)?;
     Ok(Evaluator { run, session, holder, rng, hooks, cot, ka, ot, link_ot })
 }

@@ -22,7 +22,8 @@
 //! probability 2^-e, and Δ keeps 128 - e unknown bits. That two different rows hash alike has probability 2^-128 for each of
 //! 128 rows; together [`CHECK_LOG2`]. The random block hides x from the hash, and the last block of `t_i` hides `t_i`.
 //!
-//! The labels are correlated by design: whoever uses them as independent OTs must hash them first.
+//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent OTs (the hash
+//! is BLAKE3, a random oracle here, under a key of the session and over the OT's number).
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
 use subtle::ConstantTimeEq;
@@ -58,6 +59,7 @@ pub struct Sender {
     delta: Delta,
     keys: Vec<Aes128>,
     next_block: u128,
+    hash: KeyHash,
     challenge: Rng,
     failed: bool,
 }
@@ -66,7 +68,39 @@ pub struct Sender {
 pub struct Receiver {
     keys: [Vec<Aes128>; 2],
     next_block: u128,
+    hash: KeyHash,
     rng: Rng,
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
+}
+
+/// Makes a key of a label; counts, so that no two OTs share a hash.
+struct KeyHash {
+    key: [u8; 32],
+    next: u64,
+}
+
+impl KeyHash {
+    fn new(session: &[u8; 32]) -> Self {
+        KeyHash { key: blake3::derive_key("brickwork 2026-11 keys from correlated OTs", session), next: 0 }
+    }
+
+    /// The keys that labels of OTs `next`, `next + 1`, … stand for.
+    fn keys(&self, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
+        let hash = |(i, label): (u64, Label)| {
+            let mut message = [0; 24];
+            message[..8].copy_from_slice(&(self.next + i).to_le_bytes());
+            message[8..].copy_from_slice(&label.to_bytes());
+            let seed = Seed::from_bytes(*blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"));
+            message.zeroize();
+            seed
+        };
+        (0..).zip(labels).map(hash).collect()
+    }
 }
 
 /// Blocks for so many OTs, the random one included.
@@ -97,17 +131,19 @@ fn columns(rows: &[u128], blocks: usize, count: usize) -> Vec<Label> {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first.
+    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of this
+    /// identifier.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
     ///
     /// # Panics
     /// If there are not 128 seeds.
-    pub fn new(delta: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        Ok(Sender { delta, keys, next_block: 0, challenge: Rng::new("brickwork OT extension challenge")?, failed: false })
+        let challenge = Rng::new("brickwork OT extension challenge")?;
+        Ok(Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), challenge, failed: false })
     }
 
     /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: 1.
@@ -143,20 +179,32 @@ impl Sender {
         }
         Ok(columns(&q, blocks, count))
     }
+
+    /// `count` OTs of independent random keys, both of each.
+    ///
+    /// # Errors
+    /// As [`Sender::extend`].
+    pub fn keys(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<[Seed; 2]>, Error> {
+        let labels = Zeroizing::new(self.extend(channel, count)?);
+        let zero = self.hash.keys(labels.iter().copied());
+        let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
+        self.hash.next += count as u64;
+        Ok(zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect())
+    }
 }
 
 impl Receiver {
-    /// From the pairs of seeds of the base OTs that this party sent.
+    /// From the pairs of seeds of the base OTs that this party sent, in the session of this identifier.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
     ///
     /// # Panics
     /// If there are not 128 pairs.
-    pub fn new(seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+    pub fn new(session: &[u8; 32], seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        Ok(Receiver { keys, next_block: 0, rng: Rng::new("brickwork OT extension receiver")? })
+        Ok(Receiver { keys, next_block: 0, hash: KeyHash::new(session), rng: Rng::new("brickwork OT extension receiver")? })
     }
 
     /// More OTs: the label of each choice (0 or 1).
@@ -187,6 +235,17 @@ impl Receiver {
         channel.flush()?;
         Ok(columns(&t, blocks, choices.len()))
     }
+
+    /// OTs of independent random keys: the one of each choice.
+    ///
+    /// # Errors
+    /// As [`Receiver::extend`].
+    pub fn keys(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Seed>, Error> {
+        let labels = Zeroizing::new(self.extend(channel, choices)?);
+        let keys = self.hash.keys(labels.iter().copied());
+        self.hash.next += choices.len() as u64;
+        Ok(keys)
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +258,7 @@ mod tests {
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> = pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
-        (Sender::new(delta, &chosen).unwrap(), Receiver::new(&pairs).unwrap(), delta)
+        (Sender::new(&[3; 32], delta, &chosen).unwrap(), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
     }
 
     type Labels = Result<Vec<Label>, Error>;
@@ -239,6 +298,25 @@ mod tests {
             for ((r, t), b) in sent.iter().zip(&got).zip(&choices) {
                 assert_eq!(*t, *r ^ delta.times(*b));
                 assert!(seen.insert(r.bits()), "a label came twice");
+            }
+        }
+    }
+
+    /// As independent OTs: the receiver's key is the chosen one of the pair, and no key comes twice.
+    #[test]
+    fn keys_are_the_chosen_ones_and_independent() {
+        let (mut sender, mut receiver, _) = deal();
+        let (mut left, mut right) = memory_pair();
+        let choices: Vec<u8> = (0..300).map(|i| (i * i / 5 % 2) as u8).collect();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..2 {
+            let (pairs, chosen) = std::thread::scope(|scope| {
+                let chosen = scope.spawn(|| receiver.keys(&mut right, &choices));
+                (sender.keys(&mut left, choices.len()).unwrap(), chosen.join().unwrap().unwrap())
+            });
+            for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(&choices) {
+                assert_eq!(pair[choice as usize], *key);
+                assert!(pair.iter().all(|key| seen.insert(*key.as_bytes())));
             }
         }
     }
