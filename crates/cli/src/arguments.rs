@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brickwork::circuit::Party;
+use brickwork::circuit::formats::InputMap;
 use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, doctor, files, info, keygen, party, run, simulate};
+use crate::{bench, compile, doctor, files, info, keygen, party, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -30,6 +31,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    Compile(compile::Arguments),
     Info(info::Arguments),
     Simulate(simulate::Arguments),
     Keygen(keygen::Arguments),
@@ -45,7 +47,7 @@ pub enum Command {
 /// The program that a command works on.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The program: a .bwp, Bristol or .GC_duplo file; the content tells which
+    /// The program: a .wir source, or a .bwp, Bristol or .GC_duplo file; the content tells which
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
@@ -60,6 +62,11 @@ pub struct Map {
 }
 
 impl Map {
+    /// Whose which input is.
+    pub fn parties(&self) -> InputMap {
+        self.entries.iter().cloned().collect()
+    }
+
     /// The flags that say the same.
     pub fn as_flags(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))

@@ -10,7 +10,7 @@ use brickwork_kernels::Kernel;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{Address, Map, Parameters, ProgramArguments, Resources, public_key};
+use crate::arguments::{Address, Map, Parameters, Resources, public_key};
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural};
 use crate::{announce, files};
@@ -122,7 +122,7 @@ fn check_identity(path: &std::path::Path) -> Result<(Identity, String), Failure>
 }
 
 fn check_program(path: &std::path::Path, map: &Map) -> Result<(Program, String), Failure> {
-    let program = files::program(&ProgramArguments { file: path.to_owned(), map: map.clone() })?;
+    let program = files::load(path, &map.parties())?;
     let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), hex(&program.digest()));
     Ok((program, detail))
 }

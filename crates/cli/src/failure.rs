@@ -13,6 +13,8 @@ pub struct Failure {
     code: u8,
     message: String,
     hint: String,
+    /// What replaces the human form, and further fields of the JSON form.
+    details: Option<Box<(String, Value)>>,
 }
 
 /// The exit codes, apart from 0.
@@ -26,12 +28,17 @@ pub mod code {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 11] =
-    ["compile", "plan", "preprocess", "stock", "--store", "--max-ram", "--post-quantum", "compgc", "jimu", "lego", "vole"];
+const NOT_BUILT: [&str; 10] = ["plan", "preprocess", "stock", "--store", "--max-ram", "--post-quantum", "compgc", "jimu", "lego", "vole"];
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Failure { code, message: message.into(), hint: hint.into() }
+        Failure { code, message: message.into(), hint: hint.into(), details: None }
+    }
+
+    /// With a longer human form, and further fields for the JSON form.
+    pub fn with_details(mut self, human: String, fields: Value) -> Self {
+        self.details = Some(Box::new((human, fields)));
+        self
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -62,7 +69,11 @@ impl Failure {
 
     /// The fields of the JSON form.
     pub fn value(&self) -> Value {
-        json!({ "code": self.code, "message": self.message, "hint": self.hint })
+        let mut value = json!({ "code": self.code, "message": self.message, "hint": self.hint });
+        if let (Some(fields), Some(details)) = (value.as_object_mut(), &self.details) {
+            fields.extend(details.1.as_object().cloned().unwrap_or_default());
+        }
+        value
     }
 
     pub fn message(&self) -> &str {
@@ -75,6 +86,9 @@ impl Failure {
 
     /// What stands on stderr otherwise.
     pub fn human(&self) -> String {
+        if let Some(details) = &self.details {
+            return details.0.clone();
+        }
         let hint = if self.hint.is_empty() { String::new() } else { format!("hint: {}\n", self.hint) };
         format!("error: {}\n{hint}", self.message)
     }

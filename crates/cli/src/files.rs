@@ -7,10 +7,12 @@ use std::path::Path;
 use brickwork::circuit::formats::{self, InputMap, Kind};
 use brickwork::circuit::{Party, Program, value};
 use brickwork::wire::tls::Identity;
+use brickwork_lang::Diagnostics;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::arguments::ProgramArguments;
+use crate::compile::{self, SourceFlags};
 use crate::failure::Failure;
 
 /// Largest program file.
@@ -34,22 +36,33 @@ fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zer
     Ok(bytes)
 }
 
-/// Reads a program or circuit; its kind is told by the content.
+/// Reads a program or circuit; its kind is told by the content. What is odd in a source is said on stderr.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
-    load(&arguments.file, &arguments.map.entries.iter().cloned().collect())
+    load(&arguments.file, &arguments.map.parties())
 }
 
 /// [`program`], of a file and whose the inputs are.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
+    let (program, warnings) = load_with(path, map, &SourceFlags::default())?;
+    if let Some(warnings) = warnings {
+        compile::warn(&warnings);
+    }
+    Ok(program)
+}
+
+/// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
+pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Program, Option<Diagnostics>), Failure> {
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
+    let is_source = match formats::kind(&bytes) {
+        Some(kind) => kind == Kind::Wir,
+        None => path.extension().is_some_and(|extension| extension == "wir"),
+    };
+    if is_source && map.is_empty() {
+        return compile::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
+    }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    formats::load_mapped(&bytes, &name, map).map_err(|e| {
-        let hint = match formats::kind(&bytes) {
-            Some(Kind::Wir) => "compile it where a compiler is at hand, and give the .bwp program",
-            _ => "is it the right file, and complete?",
-        };
-        Failure::input(e.to_string(), hint)
-    })
+    let program = formats::load_mapped(&bytes, &name, map);
+    program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), "is it the right file, and complete?"))
 }
 
 /// Reads a value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`). No value is [`Value::Null`].

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod compile;
 mod doctor;
 mod failure;
 mod files;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
 
 fn execute(cli: &Cli) -> Result<Report, Failure> {
     match &cli.command {
+        Command::Compile(command) => compile::run(command),
         Command::Info(command) => info::run(command),
         Command::Keygen(command) => keygen::run(command),
         Command::Simulate(command) => simulate::run(command),

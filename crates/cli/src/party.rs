@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::arguments::{Address, Parameters, ProgramArguments, Protocol, Resources, public_key};
+use crate::compile::SourceFlags;
 use crate::failure::{Failure, code};
 use crate::progress::Bar;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
@@ -53,7 +54,11 @@ struct Secrets {
 
 /// Runs one party to its end.
 pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = files::program(&arguments.program)?;
+    // Of a source's warnings the parent has told.
+    let program = match arguments.leash {
+        true => files::load_with(&arguments.program.file, &arguments.program.map.parties(), &SourceFlags::default())?.0,
+        false => files::program(&arguments.program)?,
+    };
     let executions = arguments.parameters.executions.executions;
     let peer = public_key(&arguments.peer)?;
     let Secrets { identity, input } = secrets(arguments)?;

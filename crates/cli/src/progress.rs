@@ -1,5 +1,7 @@
 //! Progress bars on stderr, if it is a terminal.
 
+use std::time::Duration;
+
 use brickwork::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -12,7 +14,11 @@ impl Bar {
     /// A bar, or none if the user wants quiet or stderr is no terminal.
     pub fn new(quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        Bar { bar: ProgressBar::with_draw_target(None, target) }
+        let bar = ProgressBar::with_draw_target(None, target);
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Bar { bar }
     }
 
     fn style(&self, template: &str) {
@@ -34,6 +40,8 @@ impl Observer for Bar {
     fn progress(&mut self, done: u64, total: u64) {
         if total > 0 && self.bar.length() != Some(total) {
             self.bar.set_length(total);
+            // What came before says nothing about the speed.
+            self.bar.reset_eta();
             self.style("{msg:10} {bar:30} {binary_bytes}/{binary_total_bytes}, {eta} left");
         }
         self.bar.set_position(done);

@@ -78,6 +78,54 @@ fn simulate_takes_values_in_every_form() {
     assert_eq!(object(&child.wait_with_output().unwrap())["output_bits"]["garbler"], "10");
 }
 
+const LARGER: &str = "
+    #parties 2
+    typedef uint_t 8 byte
+    #input 1 byte
+    #input 2 byte
+    #output 1 byte
+    function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
+    function void main() { output1 = larger(input1, input2); }
+";
+
+#[test]
+fn sources_are_compiled_and_converted() {
+    let keys = Keys::new();
+    let source = keys.write("larger.wir", LARGER.as_bytes());
+    let (_, json) = good(&["compile", &source]);
+    assert_eq!((&json["and_gates"], &json["output"]), (&16.into(), &keys.file("larger.bwp").into()));
+    let circuit = keys.file("larger.txt");
+    good(&["compile", &keys.file("larger.bwp"), "--emit", "bristol", "-o", &circuit]);
+    good(&["compile", &source, "--emit", "gc-duplo", "--output", &keys.file("larger.GC_duplo")]);
+    for file in [&source, &keys.file("larger.bwp"), &circuit, &keys.file("larger.GC_duplo")] {
+        let json = object(&run(&["simulate", file, "--garbler", "17", "--evaluator", "200", "--json"]));
+        assert_eq!(json["output_bits"]["garbler"], "00010011", "{file}");
+    }
+    let inlined = good(&["compile", &source, "--inline", "larger", "-o", &keys.file("inlined.bwp")]).1;
+    assert_ne!(inlined["digest"], json["digest"]);
+    bad(&["compile", &keys.file("larger.bwp")], 2, "overwritten");
+    bad(&["compile", &source, "-o", &keys.file("no/such/folder")], 1, "cannot write");
+    bad(&["simulate", &source, "--map", "in2=garbler", "--garbler", "1", "--evaluator", "1"], 3, "--map");
+}
+
+#[test]
+fn errors_in_a_source_point_into_it() {
+    let keys = Keys::new();
+    let source = keys.write("wrong.wir", LARGER.replace("m = b", "m = c").as_bytes());
+    for command in ["compile", "info"] {
+        let human = run(&[command, &source]);
+        let stderr = text(&human.stderr);
+        assert_eq!(human.status.code(), Some(3));
+        assert!(stderr.contains("if (a < b) m = c") && stderr.contains("error: "), "{stderr}");
+        let output = run(&[command, &source, "--json"]);
+        is_error(&output, 3, "wrong.wir:7:");
+        let diagnostic = &object(&output)["error"]["diagnostics"][0];
+        assert_eq!((&diagnostic["line"], &diagnostic["severity"]), (&7.into(), &"error".into()), "{diagnostic}");
+    }
+    bad(&["info", &keys.write("empty.wir", b"")], 3, "empty.wir");
+    bad(&["info", &keys.write("binary.wir", &[0xff, 0xfe])], 3, "not a text file");
+}
+
 #[test]
 fn bad_inputs_and_files_are_code_3() {
     let keys = Keys::new();
@@ -95,7 +143,6 @@ fn bad_inputs_and_files_are_code_3() {
     bad(&["info", &keys.file("")], 3, "cannot read");
     bad(&["info", &keys.write("truncated.bwp", &bytes[..bytes.len() / 2])], 3, "truncated");
     bad(&["info", &keys.write("empty.bwp", b"")], 3, "empty.bwp");
-    bad(&["info", &keys.write("source.wir", b"function main() {}")], 3, "cannot be read yet");
     let mut flipped = bytes.clone();
     flipped[20] ^= 1;
     bad(&["info", &keys.write("flipped.bwp", &flipped)], 3, "damaged");

@@ -1,0 +1,152 @@
+//! `brickwork compile`: a program from its source, or in another format.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::Program;
+use brickwork::circuit::formats::{bristol, duplo};
+use brickwork_lang::{Diagnostics, Directory, Options, Severity};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::arguments::ProgramArguments;
+use crate::failure::{Failure, code};
+use crate::files;
+use crate::report::{Report, hex, plural};
+
+/// Compile a .wir source into a program, or convert between formats
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// Where to write it; by default beside FILE
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", default_value = "bwp")]
+    emit: Format,
+    #[command(flatten)]
+    source: SourceFlags,
+}
+
+/// How a .wir source is compiled.
+#[derive(Args, Default)]
+pub struct SourceFlags {
+    /// Compute calls of this function from main as part of main; * stands for all
+    #[arg(long, value_name = "FUNCTION")]
+    inline: Vec<String>,
+    /// Make this function a component also where other functions call it
+    #[arg(long, value_name = "FUNCTION")]
+    component: Vec<String>,
+    /// Replace a function by a built-in circuit, such as SubByte=aes_sbox
+    #[arg(long, value_name = "FUNCTION=CIRCUIT", value_parser = builtin)]
+    builtin: Vec<(String, String)>,
+    /// The first function of the source is the AES S-box, as in old programs
+    #[arg(long)]
+    aes: bool,
+    /// Order of a struct's fields on the wires; reverse is for files of the old compiler
+    #[arg(long, value_name = "ORDER", default_value = "declared")]
+    struct_order: StructOrder,
+    /// Take warnings for errors
+    #[arg(long)]
+    warnings_as_errors: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Bwp,
+    GcDuplo,
+    Bristol,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StructOrder {
+    #[default]
+    Declared,
+    Reverse,
+}
+
+fn builtin(text: &str) -> Result<(String, String), String> {
+    let (function, circuit) = text.split_once('=').ok_or("expected a function and a circuit, such as SubByte=aes_sbox")?;
+    Ok((function.into(), circuit.into()))
+}
+
+impl SourceFlags {
+    fn options(&self) -> Options {
+        Options {
+            inline: self.inline.iter().cloned().collect::<BTreeSet<_>>(),
+            component: self.component.iter().cloned().collect::<BTreeSet<_>>(),
+            builtins: self.builtin.iter().cloned().collect::<BTreeMap<_, _>>(),
+            aes: self.aes,
+            reverse_structs: self.struct_order == StructOrder::Reverse,
+            warnings_as_errors: self.warnings_as_errors,
+            ..Options::default()
+        }
+    }
+}
+
+/// Compiles the source at `path`; includes are looked for beside it.
+pub fn compile(path: &Path, source: &[u8], flags: &SourceFlags) -> Result<(Program, Diagnostics), Failure> {
+    let name = path.display().to_string();
+    let text = std::str::from_utf8(source).map_err(|_| Failure::input(format!("{name} is not a text file"), "a source is UTF-8 text"))?;
+    let folder = Directory(path.parent().map(Path::to_path_buf).unwrap_or_default());
+    match brickwork_lang::compile(&name, text, &folder, &flags.options()) {
+        Ok(compiled) => Ok((compiled.program, compiled.warnings)),
+        Err(diagnostics) => Err(failure(&diagnostics)),
+    }
+}
+
+fn failure(diagnostics: &Diagnostics) -> Failure {
+    let records = diagnostics.records();
+    let errors = records.iter().filter(|record| record.severity == Severity::Error);
+    let (first, more) = (errors.clone().next(), errors.count().saturating_sub(1));
+    let message = first.map_or_else(String::new, |e| format!("{}:{}:{}: {}", e.file, e.line, e.column, e.message));
+    let more = if more == 0 { String::new() } else { format!(" (and {})", plural(more as u64, "further error")) };
+    let hint = first.and_then(|e| e.hint.clone()).unwrap_or_default();
+    let text = format!("{}error: the source has errors\n", render(diagnostics));
+    Failure::input(message + &more, hint).with_details(text, json!({ "diagnostics": records }))
+}
+
+/// For stderr.
+fn render(diagnostics: &Diagnostics) -> String {
+    diagnostics.render(io::stderr().is_terminal())
+}
+
+/// Says the warnings on stderr, unless the user wants quiet.
+pub fn warn(warnings: &Diagnostics) {
+    if tracing::enabled!(tracing::Level::WARN) && !warnings.is_empty() {
+        // A closed stderr is no reason to stop.
+        let _ = io::stderr().write_all(render(warnings).as_bytes());
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let source = &arguments.program.file;
+    let (program, warnings) = files::load_with(source, &arguments.program.map.parties(), &arguments.source)?;
+    warnings.iter().for_each(warn);
+    let (extension, bytes) = match arguments.emit {
+        Format::Bwp => ("bwp", program.to_bytes()),
+        Format::GcDuplo => ("GC_duplo", duplo::write(&program)?.into_bytes()),
+        Format::Bristol => ("txt", bristol::write(&program)?.into_bytes()),
+    };
+    let output = arguments.output.clone().unwrap_or_else(|| source.with_extension(extension));
+    if output == *source {
+        return Err(Failure::usage(format!("{} would be overwritten by its own conversion; give --output", source.display())));
+    }
+    fs::write(&output, &bytes).map_err(|e| {
+        Failure::new(code::OTHER, format!("cannot write {}: {e}", output.display()), "check the folder and its permissions")
+    })?;
+    let (digest, slots, and_gates) = (hex(&program.digest()), program.slot_count() as u64, program.and_gates());
+    let human = format!("{}: {} in {}, digest {digest}\n", output.display(), plural(and_gates, "AND gate"), plural(slots, "slot"));
+    let json = json!({
+        "output": output.display().to_string(),
+        "name": program.name(),
+        "digest": digest,
+        "slots": slots,
+        "and_gates": and_gates,
+        "warnings": warnings.map(|w| w.records()).unwrap_or_default(),
+    });
+    Ok(Report::new(json, human))
+}
