@@ -51,6 +51,11 @@ impl Formulas {
         (new + bits) * self.random(128) + message(16 * ((new + bits) * (128 + self.n) + known * self.n))
     }
 
+    /// The evaluator's part of so many OTs of the extension; the garbler's is `message(16)`.
+    fn extension(ots: u64) -> u64 {
+        message(128 * 16 * (ots.div_ceil(128) + 1)) + message(16 * 129)
+    }
+
     /// What garbler and evaluator send in each phase.
     fn phases(self, program: &Program, parameters: &Parameters) -> [(&'static str, u64, u64); 6] {
         let sizes = |cut: &Cut| [cut.copies(), cut.kept(), u64::from(cut.slots), u64::from(cut.opened)];
@@ -62,8 +67,8 @@ impl Formulas {
 
         let hello = message(144);
         let setup = (
-            hello + message(32 + 64 * 128) + self.random(1) + self.chosen(1) + message(16) + self.proof(true, false, true),
-            hello + message(32 + 64 * self.n) + seed,
+            hello + message(32 + 64 * 128) + seed + self.random(1) + self.chosen(1) + message(16) + self.proof(true, false, true),
+            hello + message(32) + Self::extension(self.n) + seed,
         );
 
         let used: Vec<_> = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0).collect();
@@ -103,8 +108,8 @@ impl Formulas {
         let binding = parameters.ot_binding as u64;
         let ots = y + binding;
         let build = (
-            joints + message(16 * private) + message(16) + self.chosen(ots) + self.proof(true, false, true),
-            message(128 * 16 * (ots.div_ceil(128) + 1)) + message(16 * 129) + message(17 * binding) + seed,
+            joints + message(16 * private) + seed + self.chosen(ots) + self.proof(true, false, true),
+            Self::extension(ots) + message(17 * binding) + seed,
         );
 
         let evaluators = outputs(&|to| to.includes(Party::Evaluator));
