@@ -263,16 +263,14 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, stock: GarblerStoc
     let inputs = layout.evaluator_inputs.1;
     let binding = parameters.ot_binding;
     let labels = cot.extend(&mut run.channel, inputs + binding)?;
-    let mut committed = labels.clone();
-    hooks.alter(Point::OtLabels, &mut committed);
-    let ots = committer.commit(&mut run.channel, &committed)?;
+    let ots = committer.commit(&mut run.channel, &hooks.altered(Point::OtLabels, &labels))?;
     let shown = run.channel.receive(msg::OT_BINDING, binding * (LABEL_BYTES + 1))?;
     let (got, bits) = shown.split_at(binding * LABEL_BYTES);
     let got: Vec<Label> = got.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
     if bits.iter().any(|&b| b > 1) {
         return Err(Cheat::OtBinding.into());
     }
-    let delta_ot = Delta::new(ot.values[0].bits());
+    let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
     let honest = got
         .iter()
         .zip(bits)

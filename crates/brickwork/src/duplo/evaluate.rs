@@ -18,7 +18,6 @@
 use rayon::prelude::*;
 
 use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
-use super::prepare::EvaluatorStock;
 use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
@@ -52,9 +51,9 @@ pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool])
     let theirs = (0..count).map(|k| stock.home(Home::Plain(first + k), *delta_ka).base() ^ ots.values[k] ^ delta_ot.times(e(k)));
     let mut labels: Vec<Label> = own.chain(theirs).collect();
     hooks.alter(Point::InputLabels, &mut labels);
-    let outputs: Vec<_> = layout.evaluator_outputs.iter().map(|&w| stock.home(layout.home(w), *delta_ka)).collect();
-    let mut indicators = bits::pack(outputs.iter().map(|wire| wire.indicator()));
-    hooks.alter(Point::Indicators, &mut indicators);
+    let mut outputs: Vec<Label> = layout.evaluator_outputs.iter().map(|&w| stock.home(layout.home(w), *delta_ka).value).collect();
+    hooks.alter(Point::Indicators, &mut outputs);
+    let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
 
     let (homes, first_wire) = (stock.homes(layout), layout.first_evaluator_input());
@@ -67,7 +66,7 @@ pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool])
     });
     claims.bits(outputs.len(), |k, sum| {
         homes.add(layout.evaluator_outputs[k], sum);
-        outputs[k].value
+        outputs[k]
     });
     committer.prove(&mut run.channel, &[], &claims)
 }
@@ -151,7 +150,8 @@ fn evaluate_slots(program: &Program, built: &EvaluatorBuilt, labels: &mut Vec<La
             .map(|k| {
                 let (slot, wire) = (k / outputs, k % outputs);
                 let Home::Plain(bucket) = built.layout.home((first_output(slot) + wire) as u32) else { unreachable!("outputs of slots") };
-                one_or_two(&built.stock, bucket, (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]))
+                let labels = (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]);
+                one_or_two(labels, |label| built.stock.plain.accept(bucket, label))
             })
             .collect::<Result<_, Cheat>>()?;
         for (k, (label, delta)) in accepted.into_iter().enumerate() {
@@ -164,13 +164,13 @@ fn evaluate_slots(program: &Program, built: &EvaluatorBuilt, labels: &mut Vec<La
 
 /// EvKAs: of the labels that the copies of a bucket produced for one wire, the one that is valid; and their offset if
 /// there are two.
-fn one_or_two(stock: &EvaluatorStock, bucket: usize, candidates: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
+pub(super) fn one_or_two(candidates: impl Iterator<Item = Label>, accept: impl Fn(Label) -> bool) -> Result<(Label, Option<Delta>), Cheat> {
     let mut seen: Vec<Label> = Vec::with_capacity(2);
     let mut valid: Vec<Label> = Vec::with_capacity(2);
     for label in candidates {
         if !seen.contains(&label) {
             seen.push(label);
-            if stock.plain.accept(bucket, label) {
+            if accept(label) {
                 valid.push(label);
             }
         }

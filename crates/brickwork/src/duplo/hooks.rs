@@ -10,6 +10,12 @@ pub(super) use honest::Hooks;
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
+    /// Garbler: the offset that it puts into its OTs, and checks the evaluator's labels by; the committed one stays. One label.
+    OtOffset,
+    /// Garbler: the OT offset that it commits to; the one in the OTs stays. One label.
+    CommittedOtOffset,
+    /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes a batch.
+    Challenge,
     /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels, `[copy]`.
     GarbledOffsets(usize),
     /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
@@ -24,6 +30,10 @@ pub enum Point {
     BucketSolderings(usize),
     /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
     InputGadgets,
+    /// Garbler: the wires that the plain authenticators are made for; the committed ones stay. Labels.
+    PlainHashed,
+    /// Garbler: the wires that the self-authenticating gadgets are made for; the committed ones stay. Labels.
+    InputHashed,
     /// Garbler: the hashes of the plain authenticators. 32 bytes a gadget.
     PlainAuthenticators,
     /// Garbler: the hashes of the self-authenticating gadgets. 32 bytes a gadget.
@@ -32,6 +42,8 @@ pub enum Point {
     OpenedPlain,
     /// Garbler: the offsets that are opened of checked input authenticators. Labels.
     OpenedInput,
+    /// Garbler: S_g of the chosen input authenticators. Labels.
+    InputLinks,
     /// Garbler: solderings within the buckets of plain authenticators. Labels.
     PlainSolderings,
     /// Garbler: solderings within the buckets of input authenticators. Labels.
@@ -46,7 +58,7 @@ pub enum Point {
     OtLabels,
     /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
     InputLabels,
-    /// Garbler: indicator bits of the evaluator's outputs. Bits, packed.
+    /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
     Indicators,
     /// Evaluator: what it shows of the binding OTs: labels, then bits as bytes.
     OtBinding,
@@ -58,9 +70,12 @@ pub enum Point {
 
 #[cfg(not(any(test, feature = "adversary")))]
 mod honest {
-    use super::Point;
+    use std::borrow::Cow;
 
+    use super::Point;
+    use crate::circuit::Party;
     use crate::duplo::Parameters;
+    use crate::ot::base::Keys;
 
     /// Nothing to hook.
     pub struct Hooks;
@@ -76,7 +91,17 @@ mod honest {
         }
 
         #[inline(always)]
+        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
+            None
+        }
+
+        #[inline(always)]
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+
+        #[inline(always)]
+        pub fn altered<'a, T: Clone>(&mut self, _: Point, data: &'a [T]) -> Cow<'a, [T]> {
+            Cow::Borrowed(data)
+        }
 
         #[inline(always)]
         pub fn tables<S>(&self, _: usize, _: &[u32], sink: S) -> S {
@@ -87,12 +112,16 @@ mod honest {
 
 #[cfg(any(test, feature = "adversary"))]
 mod cheating {
+    use std::borrow::Cow;
     use std::ops::{Deref, DerefMut};
 
     use super::Point;
     use crate::Error;
+    use crate::circuit::Party;
     use crate::duplo::Parameters;
     use crate::garbling::TableSink;
+    use crate::ot::base::Keys;
+    use crate::random::{SEED_BYTES, Seed};
 
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
@@ -109,6 +138,8 @@ mod cheating {
         pub tables: Option<TableHook>,
         /// Parameters instead of the safe ones, so that cheating succeeds often enough to be counted.
         pub parameters: Option<Parameters>,
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of runs.
+        pub dealer: Option<[u8; 32]>,
     }
 
     impl Hooks {
@@ -118,6 +149,29 @@ mod cheating {
 
         pub(in crate::duplo) fn parameters(&self) -> Option<&Parameters> {
             self.parameters.as_ref()
+        }
+
+        /// The keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
+        pub(in crate::duplo) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+            let dealer = self.dealer.as_ref()?;
+            let key = |sent_by_garbler: bool, index: usize, bit: u8| {
+                let mut hasher = blake3::Hasher::new_keyed(dealer);
+                hasher.update(&[u8::from(sent_by_garbler), bit]).update(&(index as u64).to_le_bytes());
+                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+            };
+            let garbler = role == Party::Garbler;
+            Some(Keys {
+                sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
+                received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
+            })
+        }
+
+        pub(in crate::duplo) fn altered<'a, T: bytemuck::Pod>(&mut self, point: Point, data: &'a [T]) -> Cow<'a, [T]> {
+            let mut data = Cow::Borrowed(data);
+            if self.alter.is_some() {
+                self.alter(point, data.to_mut());
+            }
+            data
         }
 
         pub(in crate::duplo) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {

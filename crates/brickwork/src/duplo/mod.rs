@@ -22,6 +22,8 @@ mod parameters;
 mod prepare;
 mod preprocess;
 mod setup;
+#[cfg(test)]
+mod tests;
 
 use crate::circuit::Party;
 use crate::commit::{Committed, Shares, split};

@@ -217,8 +217,8 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
                 committer.commit(&mut run.channel, &values)?
             }
         };
-        let wire =
-            |i: usize| CommittedWire { value: wires.values[i], delta: offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
+        let hashed = hooks.altered(if kind == Kind::Plain { Point::PlainHashed } else { Point::InputHashed }, &wires.values);
+        let wire = |i: usize| CommittedWire { value: hashed[i], delta: offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
         let mut authenticators: Vec<Authenticator> =
             (0..batch.items()).into_par_iter().map(|i| hasher.authenticator(i as u64, wire(i).base(), wire(i).delta)).collect();
         hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);
@@ -258,6 +258,7 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
             },
         };
         hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut r.solderings);
+        hooks.alter(Point::InputLinks, &mut r.links);
         match plain {
             true => hooks.alter(Point::OpenedPlain, &mut r.opened),
             false => hooks.alter(Point::OpenedInput, &mut r.opened_offsets),
@@ -312,7 +313,7 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
 
 pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, parameters: &Parameters) -> Result<EvaluatorStock, Error> {
     party.run.phase("prepare")?;
-    let Evaluator { run, holder, rng, ka, session, .. } = party;
+    let Evaluator { run, holder, rng, ka, session, hooks, .. } = party;
     let kinds = [(Kind::Plain, Batch::from(parameters.plain)), (Kind::Input, Batch::from(parameters.input))];
     let (mut received, mut pending) = (Vec::new(), Vec::new());
     for (kind, batch) in kinds {
@@ -328,13 +329,16 @@ pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, par
         received.push((batch, Hasher::new(session, kind), authenticators));
     }
 
-    let seeds = [rng.seed(), rng.seed()];
-    run.channel.send(msg::CHALLENGE, &seeds.each_ref().map(|s| *s.as_bytes()).concat())?;
+    let mut seeds = [0; 2 * SEED_BYTES];
+    rng.fill(&mut seeds);
+    hooks.alter(Point::Challenge, &mut seeds);
+    run.channel.send(msg::CHALLENGE, &seeds)?;
     let mut revealed = Vec::new();
-    for ((kind, batch), ((_, hasher, authenticators), seed)) in kinds.into_iter().zip(received.iter().zip(&seeds)) {
-        let challenge = Challenge::expand(seed, &batch);
+    for ((kind, batch), ((_, hasher, authenticators), seed)) in kinds.into_iter().zip(received.iter().zip(seeds.chunks_exact(SEED_BYTES))) {
+        let seed = Seed::from_bytes(seed.try_into().expect("16 bytes"));
+        let challenge = Challenge::expand(&seed, &batch);
         let opened = &challenge.opened;
-        let colours = colours(seed, opened.len());
+        let colours = colours(&seed, opened.len());
         let told = run.labels(msg::OPENED_AUTHENTICATORS, opened.len())?;
         let links = run.labels(msg::LINKS, if kind == Kind::Input { batch.chosen() } else { 0 })?;
         let mut solderings = vec![Soldering::default(); batch.pairs()];

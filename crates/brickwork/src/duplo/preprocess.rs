@@ -40,17 +40,17 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn new(circuit: &Circuit, batch: Batch) -> Self {
+    pub fn new(circuit: &Circuit, batch: Batch) -> Self {
         Shape { batch, inputs: circuit.inputs(), outputs: circuit.outputs().len(), table_bytes: 2 * LABEL_BYTES * circuit.and_gates() }
     }
 
     /// Solderings inside buckets: from the head's inputs to those of each other copy.
-    fn bucket_solderings(&self) -> usize {
+    pub fn bucket_solderings(&self) -> usize {
         self.batch.pairs() * self.inputs
     }
 
     /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
-    fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
+    pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
         let (head, copy) = self.batch.pair(k / self.inputs);
         (head, copy, k % self.inputs)
     }
@@ -207,9 +207,7 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parameters: &Param
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
         let indices: Vec<usize> = (0..copies).collect();
         let input = |k: usize| &inputs.values[k * shape.inputs..(k + 1) * shape.inputs];
-        let mut garbled_with = offsets.values.clone();
-        hooks.alter(Point::GarbledOffsets(id), &mut garbled_with);
-        let deltas = offsets_of(&garbled_with).unwrap_or(deltas);
+        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &offsets.values)).unwrap_or(deltas);
         let (mut outputs, hashes) =
             garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| hooks.tables(id, copies, HashTables::new(here)))?;
         let mut hashes: Vec<u8> = hashes.iter().flat_map(|sink| sink.finish()).flatten().collect();
@@ -316,7 +314,7 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, parameters: &P
         hashes: Vec<u8>,
     }
     party.run.phase("preprocess")?;
-    let Evaluator { run, holder, rng, ka, .. } = party;
+    let Evaluator { run, holder, rng, ka, hooks, .. } = party;
     let (mut received, mut pending) = (Vec::new(), Vec::new());
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
         let component = ComponentId(id as u32);
@@ -338,12 +336,14 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, parameters: &P
         });
     }
 
-    let seeds: Vec<Seed> = received.iter().map(|_| rng.seed()).collect();
-    run.channel.send(msg::CHALLENGE, &seeds.iter().flat_map(|s| *s.as_bytes()).collect::<Vec<u8>>())?;
+    let mut seeds = vec![0; received.len() * SEED_BYTES];
+    rng.fill(&mut seeds);
+    hooks.alter(Point::Challenge, &mut seeds);
+    run.channel.send(msg::CHALLENGE, &seeds)?;
     let mut revealed = Vec::new();
-    for (b, seed) in received.iter().zip(&seeds) {
+    for (b, seed) in received.iter().zip(seeds.chunks_exact(SEED_BYTES)) {
         let shape = b.shape;
-        let challenge = Challenge::expand(seed, &shape.batch);
+        let challenge = Challenge::expand(&Seed::from_bytes(seed.try_into().expect("16 bytes")), &shape.batch);
         let Challenge { opened, chosen } = &challenge;
         let opened_offsets = run.labels(msg::OPENED, opened.len() * (1 + shape.inputs))?;
         let (opened_offsets, opened_inputs) = opened_offsets.split_at(opened.len());

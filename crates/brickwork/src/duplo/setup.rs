@@ -13,7 +13,7 @@
 //! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
 //! `lsb(Δ_ot)` would not be bound.
 
-use super::{Cheat, Error, Evaluator, Garbler, Hooks, Job, Parameters, msg};
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Job, Parameters, Point, msg};
 use crate::circuit::Party;
 use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender};
@@ -38,18 +38,22 @@ fn code(security: u32) -> Result<&'static Code, Error> {
     Code::for_security(security).ok_or_else(|| Error::Usage(format!("--security {security} is not offered; choose 40, 64 or 80")))
 }
 
-pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, hooks: Hooks) -> Result<Garbler<'o>, Error> {
+pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, mut hooks: Hooks) -> Result<Garbler<'o>, Error> {
     let code = code(job.security)?;
     let session = handshake(&mut run.channel, Party::Garbler, job, parameters)?;
     run.phase("setup")?;
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
-    let choices: Vec<u8> = (0..128).map(|i| (delta_ot.bits() >> i) as u8 & 1).collect();
-    let keys = base::garbler(&mut run.channel, &session, 0, &choices, job.threads)?;
-    let mut cot = extension::Sender::new(&session, delta_ot, &keys.received)?;
+    let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
+    let choices: Vec<u8> = (0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect();
+    let keys = match hooks.dealt(Party::Garbler, 0, &choices) {
+        Some(dealt) => dealt,
+        None => base::garbler(&mut run.channel, &session, 0, &choices, job.threads)?,
+    };
+    let mut cot = extension::Sender::new(&session, in_ots, &keys.received)?;
     let mut committer = Sender::new(code, &cot.keys(&mut run.channel, code.length())?);
     let ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
-    let ot = committer.commit(&mut run.channel, &[delta_ot.label()])?;
+    let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     let link = ka.values[0] ^ ot.values[0];
     run.channel.send(msg::LINK_OT, &link.to_bytes())?;
     committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link))?;
@@ -65,7 +69,10 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     let mut watch_bits = zeroize::Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let keys = base::evaluator(&mut run.channel, &session, 128, &[], job.threads)?;
+    let keys = match hooks.dealt(Party::Evaluator, 128, &[]) {
+        Some(dealt) => dealt,
+        None => base::evaluator(&mut run.channel, &session, 128, &[], job.threads)?,
+    };
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
     let mut holder = Receiver::new(code, &cot.keys(&mut run.channel, &watch_bits)?, &watch_bits)?;
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
