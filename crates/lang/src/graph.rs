@@ -76,8 +76,10 @@ pub enum Kind {
     And(Bit, Bit),
 }
 
-/// Largest table of known nodes: 16 MiB, which stays near the processor.
-const MAX_TABLE: usize = 1 << 22;
+/// Largest table of known nodes, 64 MiB: eight million nodes are all found again, and of larger circuits the recent ones.
+const MAX_TABLE: usize = 1 << 24;
+/// A node is in one of so many places.
+const PROBES: usize = 8;
 
 /// A growing circuit.
 pub struct Graph {
@@ -144,26 +146,43 @@ impl Graph {
         (0..count).map(|_| self.leaf()).collect()
     }
 
-    fn place(&self, hi: Bit, lo: Bit, and: bool) -> usize {
+    /// The node of this kind with these operands, without their signs if it is an AND; or the place for it.
+    fn find(&self, hi: Bit, lo: Bit, and: bool) -> Result<u32, usize> {
         let key = (u64::from(hi.0) << 32) | u64::from(lo.0 | u32::from(and));
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 32) as usize & (self.table.len() - 1)
+        let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        let mask = self.table.len() - 1;
+        for probe in 0..PROBES {
+            let place = (start + probe) & mask;
+            let index = self.table[place];
+            if index == 0 {
+                return Err(place);
+            }
+            let Node { a, b } = self.nodes[index as usize];
+            let same = if and { a < b && a.plain() == lo && b.plain() == hi } else { a == hi && b == lo };
+            if same {
+                return Ok(index);
+            }
+        }
+        // All taken: the newcomer replaces one of them.
+        Err((start + (start >> 8) % PROBES) & mask)
     }
 
     /// Makes room in the table as the circuit grows.
     fn grow(&mut self) {
-        if self.nodes.len() < self.table.len() || self.table.len() >= MAX_TABLE {
+        if 2 * self.nodes.len() < self.table.len() || self.table.len() >= MAX_TABLE {
             return;
         }
         let size = self.table.len() * 4;
         let old = std::mem::replace(&mut self.table, vec![0; size]);
         for index in old.into_iter().filter(|i| *i != 0) {
-            let place = match self.kind(index) {
+            let free = match self.kind(index) {
                 Kind::Leaf => continue,
-                Kind::Xor(hi, lo) => self.place(hi, lo, false),
-                Kind::And(lo, hi) => self.place(hi.plain(), lo.plain(), true),
+                Kind::Xor(hi, lo) => self.find(hi, lo, false),
+                Kind::And(lo, hi) => self.find(hi.plain(), lo.plain(), true),
             };
-            self.table[place] = index;
+            if let Err(place) = free {
+                self.table[place] = index;
+            }
         }
     }
 
@@ -186,13 +205,11 @@ impl Graph {
                 return x.flip(flip);
             }
         }
-        let place = self.place(hi, lo, false);
-        let node = Node { a: hi, b: lo };
-        let found = self.table[place];
-        if found != 0 && self.nodes[found as usize] == node {
-            return Bit::of(found).flip(flip);
-        }
-        let out = self.push(node);
+        let place = match self.find(hi, lo, false) {
+            Ok(found) => return Bit::of(found).flip(flip),
+            Err(place) => place,
+        };
+        let out = self.push(Node { a: hi, b: lo });
         if out == Bit::ZERO {
             return out;
         }
@@ -231,25 +248,22 @@ impl Graph {
             _ => {}
         }
         // One node serves all four signs of the same two operands: the others differ from it by XORs.
-        let place = self.place(hi.plain(), p, true);
-        let found = self.table[place];
-        if found != 0
-            && let Kind::And(l, h) = self.kind(found)
-            && l.plain() == p
-            && h.plain() == hi.plain()
-        {
-            let out = Bit::of(found);
-            return match (l == lo, h == hi) {
-                (true, true) => out,
-                (false, true) => self.xor(hi, out),
-                (true, false) => self.xor(lo, out),
-                (false, false) => {
-                    // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
-                    let sum = self.xor(l, h);
-                    !self.xor(sum, out)
-                }
-            };
-        }
+        let place = match self.find(hi.plain(), p, true) {
+            Err(place) => place,
+            Ok(found) => {
+                let (out, Node { a: l, b: h }) = (Bit::of(found), self.nodes[found as usize]);
+                return match (l == lo, h == hi) {
+                    (true, true) => out,
+                    (false, true) => self.xor(hi, out),
+                    (true, false) => self.xor(lo, out),
+                    (false, false) => {
+                        // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
+                        let sum = self.xor(l, h);
+                        !self.xor(sum, out)
+                    }
+                };
+            }
+        };
         let out = self.push(Node { a: lo, b: hi });
         if out == Bit::ZERO {
             return out;

@@ -85,3 +85,170 @@ fn every_cut_computes_the_same() {
         assert_eq!(macs, if inline.is_empty() { count } else { 0 });
     }
 }
+
+/// A program of two 8-bit inputs, to be cut in ways.
+fn cut(functions: &str, body: &str) -> Program {
+    build(&program("u8", "u8", functions, body)).program
+}
+
+const ADD: &str = "function u8 add(u8 a, u8 b) { return a + b; }";
+
+#[test]
+fn calls_are_slots_of_one_component() {
+    let p = cut(ADD, "for (u8 i = 0; i < 5; i++) x = add(x, y); output1 = add(add(x, y), x);");
+    assert_eq!(components(&p), named(&[("add", 7)]));
+    assert_eq!(run(&p, 3, 10), 2 * 53 + 10);
+}
+
+#[test]
+fn calls_in_functions_are_inlined() {
+    let f = format!("{ADD} function u8 twice(u8 a) {{ return add(add(a, a), 0##8); }}");
+    let p = cut(&f, "output1 = twice(x);");
+    assert_eq!((p.and_gates(), run(&p, 77, 0)), (0, 154), "twice the value is wiring, and a zero");
+    let f = format!("{ADD} function u8 thrice(u8 a) {{ return add(add(a, a), a); }}");
+    let p = cut(&f, "output1 = thrice(thrice(x));");
+    assert_eq!(components(&p), named(&[("thrice", 2)]));
+    // The same one, cut below.
+    let q = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&[], &["add"])).unwrap().program;
+    assert_eq!(components(&q), named(&[("add", 4)]));
+    let r = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&["thrice"], &[])).unwrap().program;
+    assert_eq!(components(&r), named(&[("add", 4)]));
+    for x in [0, 1, 77, 255] {
+        assert_eq!((run(&p, x, 0), run(&q, x, 0), run(&r, x, 0)), (x * 9 % 256, x * 9 % 256, x * 9 % 256));
+    }
+}
+
+#[test]
+fn pragmas_choose_the_cut() {
+    let f = format!("/*@ component */ {ADD} function u8 thrice(u8 a) {{ return add(add(a, a), a); }}");
+    assert_eq!(components(&cut(&f, "output1 = thrice(x);")), named(&[("add", 2)]));
+    let f = format!("{ADD} /*@ inline */ function u8 thrice(u8 a) {{ return add(add(a, a), a); }}");
+    assert_eq!(components(&cut(&f, "output1 = thrice(x);")), named(&[("add", 2)]));
+}
+
+#[test]
+fn copies_constants_and_slices_cost_nothing() {
+    let p = cut("", "u8 a[2]; a[0]{0:4} = x{4:4}; a[0]{4:4} = y{0:4}; output1 = a[0];");
+    assert_eq!((p.slot_count(), run(&p, 0xab, 0xcd)), (0, 0xda));
+    let p = cut("function u8 swap(u8 a) { u8 b; b{0:4} = a{4:4}; b{4:4} = a{0:4}; return b; }", "output1 = swap(x);");
+    assert_eq!((p.slot_count(), run(&p, 0xab, 0)), (0, 0xba));
+}
+
+#[test]
+fn known_results_fold_away() {
+    let p = cut("function u8 seven(u8 a) { return 7; }", "output1 = x + seven(x) - 7;");
+    assert_eq!(run(&p, 9, 0), 9);
+    assert!(!components(&p).iter().any(|(n, _)| n == "seven"));
+}
+
+#[test]
+fn glue_becomes_components_that_rounds_share() {
+    let body = "for (u8 i = 0; i < 6; i++) { x = add(x, y) ^ y; } output1 = ~x;";
+    let p = cut(ADD, body);
+    let slots = components(&p);
+    assert_eq!(slots.iter().find(|(n, _)| n == "add"), Some(&("add".to_string(), 6)));
+    assert!(slots.iter().any(|(n, c)| n.starts_with("glue") && *c == 5), "{slots:?}");
+    let model = (0..6).fold(0x35u128, |x, _| ((x + 0x5c) & 255) ^ 0x5c) ^ 255;
+    assert_eq!(run(&p, 0x35, 0x5c), model);
+}
+
+#[test]
+fn calls_under_secret_conditions_are_components_and_choices() {
+    let p = cut(ADD, "u8 z = 1; if (x < y) { z = add(x, y); } else z = add(z, x); output1 = z;");
+    for (x, y) in [(1, 2), (2, 1), (200, 100), (7, 7)] {
+        assert_eq!(run(&p, x, y), if x < y { (x + y) % 256 } else { (x + 1) % 256 });
+    }
+}
+
+#[test]
+fn constants_and_zeros_may_be_passed() {
+    let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
+    // One call with a constant among many: the common component. Many: one of their own.
+    for (body, model) in [
+        ("output1 = mul(x, y) + mul(x, 5);", (|x, y| x * y + x * 5) as fn(u128, u128) -> u128),
+        ("u8 z; output1 = mul(x, z) + mul(z, 3) + mul(x, y);", |x, y| x * y),
+        ("for (u8 i = 0; i < 40; i++) { x = mul(x, 3); y = mul(y, x); } output1 = y;", |x, y| {
+            (0..40).fold((x, y), |(x, y), _| (x * 3 % 256, x * 3 * y % 256)).1
+        }),
+        ("output1 = mul(3, 5);", |_, _| 15),
+    ] {
+        let p = cut(f, body);
+        for (x, y) in [(0, 0), (7, 9), (255, 254), (129, 3)] {
+            assert_eq!(run(&p, x, y), model(x, y) % 256, "{body}: {:?}", components(&p));
+        }
+    }
+}
+
+#[test]
+fn arrays_and_structs_pass_through_components() {
+    let f = "typedef struct_t P { u8 a; u4 b[2]; } function P[2] pair(u8 a, u4 b[2]) { P p[2]; p[0].a = a; p[1].b = b; p[1].a = a * a; return p; }";
+    let p = cut(
+        f,
+        "u4 n[2] = {1, 2}; n[1] = y{0:4}; P r[2]; r = pair(x, n); output1 = r[1].a; output1{0:4} = output1{0:4} ^ r[1].b[1] ^ pair(y, n)[0].a{0:4};",
+    );
+    for (x, y) in [(3u128, 5u128), (200, 9)] {
+        assert_eq!(run(&p, x, y), (x * x) % 256, "y cancels");
+    }
+}
+
+#[test]
+fn outputs_may_differ_and_inputs_come_garbler_first() {
+    let source = "#parties 2 typedef uint_t 8 u8 typedef uint_t 4 u4 #output 2 u8 #input 2 u8 #output 1 u4 #input 1 u4
+        function u8 inc(u8 a) { return a + 1; } function void main() { output1 = input1; output2 = inc(input2); output2{0} = 1; }";
+    let p = build(source).program;
+    let [a, b] = simulate_bits(&p, &bits(5, 4), &bits(9, 8));
+    assert_eq!((number(&a), number(&b)), (5, 11));
+    // Both the same, but of different types: two outputs.
+    let source = "#parties 2 typedef uint_t 8 u8 typedef int_t 8 s8 #input 1 u8 #output 1 u8 #output 2 s8 function void main() { output1 = input1; output2 = output1; }";
+    assert_eq!(build(source).program.outputs().len(), 2);
+    let one = "#parties 2 typedef uint_t 8 u8 #input 2 u8 #output 2 u8 function void main() { output2 = ~input2; }";
+    let [a, b] = simulate_bits(&build(one).program, &[], &bits(1, 8));
+    assert_eq!((a.len(), number(&b)), (0, 254));
+}
+
+#[test]
+fn the_s_box_is_built_in() {
+    let source = |pragma: &str| {
+        format!(
+            "#parties 2 typedef uint_t 8 u8 #input 1 u8 #output 1 u8 {pragma} function u8 sub(u8 a) {{ return a; }} function void main() {{ output1 = sub(input1); }}"
+        )
+    };
+    let aes = brickwork_lang::Options { aes: true, ..Default::default() };
+    for p in [build(&source("/*@ builtin aes_sbox */")).program, build_with(&source(""), &aes).unwrap().program] {
+        assert_eq!(p.and_gates(), 32);
+        // FIPS 197, figure 7.
+        for (x, y) in [(0x00, 0x63), (0x53, 0xed), (0xff, 0x16), (0x10, 0xca)] {
+            assert_eq!(run(&p, x, 0), y);
+        }
+    }
+}
+
+/// Totals that the reference measured, to be met or beaten.
+#[test]
+fn known_totals() {
+    let wide = |n: u32| {
+        let p = build(&format!(
+            "#parties 2 typedef uint_t {n} a typedef uint_t 2*{n} b #input 1 a #input 2 a #output 1 b function void main() {{ output1 = input1 ** input2; }}"
+        ));
+        p.program.and_gates()
+    };
+    assert!(wide(256) <= 130_816);
+    let matrix = |n: u32| {
+        let p = build(&format!(
+            "#parties 2 typedef uint_t 32 int typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 M #output 1 M
+            function void main() {{ for (int i = 0; i < {n}; i++) for (int j = 0; j < {n}; j++) for (int k = 0; k < {n}; k++)
+            output1.m[i][j] = output1.m[i][j] + input1.m[i][k] * input2.m[k][j]; }}"
+        ));
+        p.program.and_gates()
+    };
+    assert!(matrix(5) <= 128_000);
+    assert!(matrix(8) <= 524_288);
+}
+
+#[test]
+fn common_subexpressions_are_shared_in_a_component() {
+    let p = cut("", "output1 = (x * y) ^ (x * y + 1) ^ (y * x);");
+    assert!(p.and_gates() <= 57 + 7, "{}", p.and_gates());
+    let p = cut("", "u8 dead = x * y; output1 = x & y;");
+    assert_eq!(p.and_gates(), 8);
+}

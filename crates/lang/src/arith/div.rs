@@ -40,7 +40,7 @@ fn with_signs(
 ) -> Vec<Bit> {
     // As with multiplications: refuse early what surely does not fit.
     let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
-    if n > 1000 && !g.reserve((n - d.min(n)).saturating_mul(d)) {
+    if n > 1000 && !g.reserve(n.saturating_mul(d) / 4) {
         return vec![Bit::ZERO; b.len()];
     }
     if !signed {
@@ -86,7 +86,7 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
         above[k] = g.or(d[k], above[k + 1]);
     }
     let mut next = a.len();
-    while next > 0 && rest.len() < length && (cheap(&rest, length) || length == 1) {
+    while next > 0 && !g.full() && rest.len() < length && (cheap(&rest, length) || length == 1) {
         next -= 1;
         rest.insert(0, a[next]);
         let k = rest.len();

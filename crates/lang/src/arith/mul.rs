@@ -33,8 +33,9 @@ fn karatsuba_cost(n: u64, square: bool) -> u64 {
 
 /// `a * b` modulo `2^width`, both unsigned.
 pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
-    // Zeros at both ends are free.
+    // Zeros at both ends are free; the order is fixed, so that `x * y` and `y * x` share their gates.
     let (a, b) = (trimmed(a), trimmed(b));
+    let (a, b) = if b < a { (b, a) } else { (a, b) };
     if a.is_empty() || b.is_empty() {
         return vec![Bit::ZERO; width];
     }
@@ -192,6 +193,7 @@ fn square_rows(g: &mut Graph, a: &[Bit], width: usize) -> Vec<Bit> {
 /// `a ** b`: all bits of the product of two numbers of the same width.
 pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<Bit> {
     let n = a.len();
+    let (a, b) = if b < a { (b, a) } else { (a, b) };
     if !signed {
         return multiply(g, a, b, 2 * n);
     }

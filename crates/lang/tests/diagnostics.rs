@@ -1,0 +1,368 @@
+//! Programs that must be refused: with which error, and where. The place is marked by «…» in the source.
+
+mod common;
+
+use std::collections::HashMap;
+
+use brickwork_lang::{Diagnostics, NoFiles, Options, Severity, compile};
+use common::*;
+
+const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef int_t 8 s8 typedef uint_t 16 u16 \
+typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 #output 1 u8\n";
+
+/// Takes the marks out: the source, and the marked bytes.
+fn marked(source: &str) -> (String, std::ops::Range<usize>) {
+    let start = source.find('«').expect("a mark");
+    let rest = source.replacen('«', "", 1);
+    let end = rest.find('»').expect("an end mark");
+    (rest.replacen('»', "", 1), start..end)
+}
+
+fn expect(code: &str, source: &str) {
+    let (source, place) = marked(source);
+    let errors = refuse(&source);
+    let found = errors.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
+    assert!(found, "{code} at {:?} of\n{source}\nbut:\n{}", &source[place], errors.render(false));
+    // Everything that is shown has a place in the source and a line.
+    for record in errors.records() {
+        assert!(record.line >= 1 && record.column >= 1 && !record.message.is_empty());
+    }
+}
+
+fn in_main(code: &str, body: &str) {
+    expect(code, &format!("{HEAD}function void main() {{ u8 x = input1; u8 y = input2; {body} }}"));
+}
+
+fn at_top(code: &str, items: &str) {
+    expect(code, &format!("{HEAD}{items} function void main() {{ output1 = input1; }}"));
+}
+
+#[test]
+fn syntax() {
+    in_main("syntax", "output1 = x «&&» y;");
+    in_main("syntax", "output1 = x «||» y;");
+    in_main("syntax", "output1 +«=» 1;");
+    in_main("syntax", "output1 = x -- «1»;");
+    in_main("syntax", "output1 = x{0:4}«{»1};");
+    in_main("syntax", "x{1}+«+»;");
+    in_main("syntax", "output1 = x «}»");
+    in_main("syntax", "output1 = x; «//» a comment");
+    in_main("syntax", "u8 a[2] = «x»;");
+    in_main("syntax", "for («;» x < 1; x++) ;");
+    in_main("syntax", "{ «return» x; }");
+    in_main("syntax::number", "output1 = «0x1f»;");
+    in_main("syntax::number", "output1 = «9223372036854775808»;");
+    in_main("syntax::character", "output1 = x «@» y;");
+    in_main("syntax::comment", "output1 = x; } «/*» no end");
+    at_top("syntax", "typedef uint_t 4 z«;»");
+    at_top("syntax::return", "function u8 f() { return 1; «u8» x; }");
+    at_top("syntax::string", "#include «\"a/b\"»");
+    expect("syntax::first", "«typedefs x;» function void main() {}");
+    expect("syntax::unclosed", &format!("{HEAD}function void main() {{ {{ output1 = input1; «»"));
+}
+
+#[test]
+fn includes_and_definitions() {
+    at_top("include::missing", "«#include \"nothing.wir\"»");
+    at_top("define::typedef", "#define z 5 typedef uint_t 4 «z»");
+    at_top("define::type", "#define z 5 #input 2 «z»");
+    at_top("define::name", "#define z 5 function u8 «z»(u8 a) { return a; }");
+}
+
+#[test]
+fn types_and_ports() {
+    at_top("name::redefined", "typedef uint_t 4 «u8»");
+    at_top("name::redefined", "function u8 «u4»(u8 a) { return a; }");
+    at_top("name::redefined", "function u8 f() { return 1; } function u8 «f»() { return 1; }");
+    at_top("type::unknown", "#output 2 «foo»");
+    at_top("type::unknown", "typedef struct_t Q { «foo» a; }");
+    at_top("type::field", "typedef struct_t Q { u8 a; u4 «a»; }");
+    at_top("type::recursive", "typedef struct_t «Q» { Q a; }");
+    at_top("type::recursive", "typedef struct_t Q { R a[2]; } typedef struct_t «R» { Q a[3]; }");
+    at_top("width::positive", "typedef uint_t «0» z");
+    at_top("width::overflow", "typedef uint_t «5/0» z");
+    at_top("width::constant", "#define n foo typedef uint_t «n» z");
+    at_top("type::unknown", "function «foo» f() { }");
+    at_top("function::void", "function void[«3»] f() { }");
+    at_top("type::unknown", "function u8 f(«foo» a) { return 1; }");
+    at_top("variable::redefined", "function u8 f(u8 a, u8 «a») { return 1; }");
+    at_top("io::twice", "«#input 1 u8»");
+    at_top("io::party", "#input «3» u8");
+    expect("io::parties", "«»typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }");
+    expect("io::parties", "«#parties 3» typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }");
+    expect("io::parties", "«#parties 0» function void main() { }");
+    expect("main::missing", "«»#parties 2 typedef uint_t 8 u8 #input 1 u8");
+    expect("main::return", "#parties 2 typedef uint_t 8 u8 function u8 «main»() { return 1; }");
+    expect("main::parameters", "#parties 2 typedef uint_t 8 u8 function void «main»(u8 a) { }");
+    expect("program", "#parties 2 typedef uint_t 8 u8 #input 1 u8 function void «main»() { }");
+}
+
+#[test]
+fn names_in_bodies() {
+    in_main("variable::undefined", "output1 = «nothing»;");
+    in_main("type::unknown", "«nothing» z;");
+    in_main("variable::redefined", "u8 «x»;");
+    in_main("variable::redefined", "{ u8 «input1»; }");
+    at_top("variable::undefined", "function u8 f() { return «input1»; }");
+    in_main("variable::undefined", "{ u8 z; } output1 = «z»;");
+    in_main("variable::undefined", "u8 z = «z»;");
+    in_main("call::undefined", "output1 = «nothing»(x);");
+    in_main("call::target", "output1 = «u8»(x);");
+    at_top("call::count", "function u8 f(u8 a) { return a; } function u8 g() { return «f(1, 2)»; }");
+    at_top("call::argument", "function u8 f(u4 a) { return 1; } function u8 g(u8 a) { return f(«a»); }");
+    at_top("call::main", "function void f() { «main()»; }");
+    at_top("function::recursion", "function u8 f(u8 a) { return «f(a)»; }");
+    at_top("function::recursion", "function u8 f(u8 a) { return g(a); } function u8 g(u8 a) { return «f(a)»; }");
+}
+
+#[test]
+fn types_in_bodies() {
+    in_main("init::type", "u4 z = «x»;");
+    in_main("init::count", "u8 z[3] = «{1, 2}»;");
+    in_main("init::shape", "u8 z[2][1] = {«1», {2}};");
+    in_main("init::type", "P z = «5»;");
+    in_main("assign::type", "u4 z; z = «x»;");
+    in_main("operator::mismatch", "u4 z; output1 = «x + z»;");
+    in_main("operator::type", "P z; output1 = x + «z»;");
+    in_main("operator::type", "u8 z[2]; output1 = «z» < x;");
+    in_main("wide::untyped", "u16 z = «x ** 3»;");
+    in_main("wide::width", "u16 z = «x ** input1{0:4}»;");
+    in_main("wide::width", "output1 = «x // y»;");
+    in_main("unary::untyped", "output1 = «~5»;");
+    in_main("unary::type", "P z; z = «-z»;");
+    in_main("unary::type", "P z; «z++»;");
+    in_main("assign::constant", "«5» = x;");
+    in_main("assign::constant", "«5»++;");
+    in_main("assign::target", "«x + y» = x;");
+    at_top("assign::target", "function u8 f() { return 1; } function void g() { «f()» = 1; }");
+    in_main("step::slice", "«++x{0}»;");
+    in_main("shift::type", "P z; output1 = «z» << 2;");
+    in_main("wires::operand", "P z; output1 = «z{0:2}»;");
+    in_main("width::positive", "output1 = x{0:«0»};");
+    in_main("width::constant", "output1 = x{0:«y»};");
+    in_main("width::constant", "u8 z[«x»];");
+    in_main("width::positive", "u8 z[«0»];");
+    in_main("width::positive", "output1 = 5##«0»;");
+    in_main("index::array", "output1 = «x[0]»;");
+    in_main("index::type", "u8 z[2]; P p; output1 = z[«p»];");
+    in_main("field::struct", "output1 = «x.a»;");
+    in_main("field::unknown", "P z; output1 = z.«c»;");
+    in_main("condition::type", "if («x») output1 = 1;");
+    in_main("condition::type", "for (u8 i = 0; «i»; i++) output1 = 1;");
+    at_top("function::return", "function u8 «f»() { u8 x; }");
+    at_top("function::return", "function u8 f() { return «1##4»; }");
+    at_top("function::return", "function u8 f() { «return;» }");
+    at_top("function::return", "function void f() { return «1»; }");
+}
+
+#[test]
+fn what_must_be_known() {
+    in_main("known::index", "u8 z[2]; output1 = z[«y»];");
+    in_main("known::shift", "output1 = x << «y»;");
+    in_main("known::wires", "output1{0} = x{«y»};");
+    in_main("known::loop", "for (u8 i = 0; «i < y»; i++) output1 = 1;");
+    in_main("known::negative", "u8 z[2]; output1 = z[«-1#8»];");
+    in_main("index::range", "u8 z[2]; output1 = z[«2»];");
+    in_main("wires::range", "output1{0:4} = «x{6:4}»;");
+    in_main("wires::range", "output1 = x; «output1{8}» = 1;");
+    in_main("limit::unroll", "«for» (u4 i = 0; 1; i++) ;");
+}
+
+#[test]
+fn builtins_and_options() {
+    at_top("builtin::unknown", "/*@ builtin nothing */ function u8 «f»(u8 a) { return a; }");
+    at_top("builtin::signature", "/*@ builtin aes_sbox */ function u8 «f»(u16 a) { return a{0:8}; }");
+    at_top("pragma::unknown", "«/*@ nothing */» function u8 f(u8 a) { return a; }");
+    let source = format!("{HEAD}function void main() {{ output1 = input1; }}");
+    for options in [options(&["nothing"], &[]), options(&[], &["nothing"])] {
+        assert_eq!(build_with(&source, &options).unwrap_err().list()[0].code, "options::function");
+    }
+}
+
+#[test]
+fn several_errors_in_one_run() {
+    let errors = refuse(&format!("{HEAD}function void main() {{ u8 z = a; u4 w = input1; output1 = b; }}"));
+    assert_eq!(errors.list().iter().filter(|d| d.severity == Severity::Error).count(), 3);
+    let errors =
+        refuse(&format!("{HEAD}function void main() {{ u8 = 3; output1 = 1 +; output1 = 2; }} typedef uint_t function u8 f( {{ }}"));
+    assert!(errors.list().len() >= 3, "{}", errors.render(false));
+}
+
+#[test]
+fn warnings_can_be_errors() {
+    let source = format!("{HEAD}function void main() {{ output1 = 300; }}");
+    assert_eq!(build(&source).warnings.list().len(), 1);
+    let options = Options { warnings_as_errors: true, ..Options::default() };
+    assert!(build_with(&source, &options).unwrap_err().has_errors());
+}
+
+#[test]
+fn a_place_has_file_line_column_text_and_hint() {
+    let files: HashMap<String, String> = [("part.wir".to_string(), "function u8 f(u8 a)\n{\n  return a + 5##4;\n}\n".to_string())].into();
+    let source = format!("{HEAD}#include \"part.wir\"\nfunction void main() {{ output1 = f(input1); }}");
+    let errors = compile("root.wir", &source, &files, &Options::default()).unwrap_err();
+    let record = &errors.records()[0];
+    assert_eq!((record.file.as_str(), record.line, record.column, record.end_column), ("part.wir", 3, 10, 18));
+    assert_eq!(record.text, "  return a + 5##4;");
+    assert!(record.hint.is_some());
+    assert!(errors.to_string().starts_with("part.wir:3:10: error:"), "{errors}");
+    let shown = errors.render(false);
+    assert!(shown.contains("part.wir") && shown.contains("return a + 5##4"), "{shown}");
+    let json = serde_json::to_value(errors.records()).unwrap();
+    assert_eq!(json[0]["severity"], "error");
+    assert_eq!(json[0]["line"], 3);
+}
+
+#[test]
+fn includes_are_read_once_and_nest() {
+    let files: HashMap<String, String> = [
+        ("a.wir".to_string(), "#include \"b.wir\" function u8 f(u8 a) { return g(a); }".to_string()),
+        ("b.wir".to_string(), "#include \"a.wir\" function u8 g(u8 a) { return a; }".to_string()),
+        ("empty.wir".to_string(), String::new()),
+    ]
+    .into();
+    let source = |name: &str| format!("{HEAD}#include \"{name}\" #include \"{name}\" function void main() {{ output1 = f(input1); }}");
+    let compiled = compile("root.wir", &source("a.wir"), &files, &Options::default()).unwrap();
+    assert!(compiled.warnings.list().iter().any(|d| d.code == "include::twice"));
+    assert!(compile("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
+}
+
+/// Nothing that is written may crash the compiler.
+#[test]
+fn deep_nesting_is_refused() {
+    let body = |e: String| format!("{HEAD}function void main() {{ {e} }}");
+    let n = 200_000;
+    for source in [
+        body(format!("output1 = {}input1{};", "(".repeat(n), ")".repeat(n))),
+        body(format!("output1 = {}input1;", "-".repeat(n))),
+        body(format!("output1 = input1{};", " + 1".repeat(n))),
+        body(format!("output1 = input1{};", "[0]".repeat(n))),
+        body("{".repeat(n)),
+        body("if (1) ".repeat(n) + ";"),
+        body(format!("output1 = {}1;", "output1 = ".repeat(n))),
+        body(format!("u8 z[1] = {}", "{".repeat(n))),
+        body(format!("output1 = {}input1{};", "(1+".repeat(2000), ")+1".repeat(2000))),
+    ] {
+        refuse(&source);
+    }
+    // Chains of definitions grow twice in each step.
+    let doubling: String = (1..100).map(|i| format!("#define A{i} A{}+A{} ", i - 1, i - 1)).collect();
+    refuse(&format!("#define A0 1 {doubling}{}", body("output1 = A99;".into())));
+    let chain: String = (1..50_000).map(|i| format!("#define A{i} A{} ", i - 1)).collect();
+    refuse(&format!("#define A0 1 {chain}{}", body("output1 = A49999;".into())));
+    // What is within the limits compiles.
+    build(&body(format!("output1 = {}input1{};", "(".repeat(500), ")".repeat(500))));
+    build(&body(format!("output1 = input1{};", " + 1".repeat(2000))));
+}
+
+#[test]
+fn too_much_work_is_refused() {
+    let wide = "#parties 2 typedef uint_t 1000000 a typedef uint_t 2000000 b #input 1 a #input 2 a #output 1 b function void main() { output1 = input1 ** input2; }";
+    let limited = Options { max_gates: 1 << 22, max_steps: 1 << 20, ..Options::default() };
+    let code = |source: &str| build_with(source, &limited).unwrap_err().list()[0].code;
+    assert_eq!(code(wide), "limit::gates");
+    assert_eq!(code(&wide.replace("**", "/").replace("output1 = ", "output1{0:1000000} = ")), "limit::gates");
+    let nested = "for (u8 i = 0; i < 200; i++) for (u8 j = 0; j < 200; j++) for (u8 k = 0; k < 200; k++) output1 = input1;";
+    assert_eq!(code(&format!("{HEAD}function void main() {{ {nested} }}")), "limit::steps");
+    let mut calls = String::from("function u8 f0(u8 a, u8 b) { return a * b; }");
+    // Every level asks for other values, so that nothing is shared.
+    (1..60).for_each(|i| {
+        calls += &format!("function u8 f{i}(u8 a, u8 b) {{ return f{0}(a * b + {i}##8, b) ^ f{0}(b, a * a + {i}##8); }}", i - 1);
+    });
+    assert_eq!(code(&format!("{HEAD}{calls} function void main() {{ output1 = f59(input1, 3); }}")), "limit::gates");
+    let size = |ty: &str| refuse(&format!("{HEAD}typedef struct_t Q {{ {ty} }} function void main() {{ }}"));
+    assert_eq!(size("u8 a[4294967296];").list()[0].code, "type::size");
+    assert_eq!(size("u8 a[65536][65536][65536][65536];").list()[0].code, "type::size");
+}
+
+/// Random damage to a program: never a panic, and an error is reported if nothing comes out.
+#[test]
+fn damaged_programs_do_not_crash() {
+    let pieces = [
+        "{",
+        "}",
+        "}+",
+        "+{",
+        "(",
+        ")",
+        "[",
+        "]",
+        ";",
+        ",",
+        ":",
+        "#",
+        "##",
+        "5",
+        "0",
+        "x",
+        "u8",
+        "P",
+        "f",
+        "=",
+        "++",
+        "--",
+        "-",
+        "~",
+        "**",
+        "//",
+        "%%",
+        "<<",
+        ">>",
+        "<<>",
+        "*",
+        "/",
+        "if",
+        "else",
+        "for",
+        "return",
+        "function",
+        "typedef",
+        "struct_t",
+        "int_t",
+        "#define",
+        "#input",
+        "#parties",
+        ".",
+        ".a",
+        "\"",
+        "/*",
+        "*/",
+        "é",
+        "input1",
+        "99999999999999999999",
+        "main",
+        "void",
+        " ",
+    ];
+    let base = format!(
+        "{HEAD}#define K 3+1\nfunction P f(u8 x, u8 y[2]) {{ P p; p.a = x ** y[0] / 3##16; if (x{{0}}) {{ p.b = x{{K:2+2}}; }} else p.a++; return p; }}
+        function void main() {{ u8 a[2] = {{input1, 4}}; for (u8 i = 0; i < K; i++) {{ a[i{{0}}] = f(a[0], a).a << 2; }} output1 = -a[1] <<> 3; }}"
+    );
+    let mut state = 1u64;
+    let mut random = |n: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    };
+    let limited = Options { unroll_limit: 1000, max_steps: 20_000, max_gates: 1 << 18, ..Options::default() };
+    let mut compiled = 0;
+    for _ in 0..4000 {
+        let mut source: Vec<char> = base.chars().collect();
+        for _ in 0..1 + random(4) {
+            let (at, length) = (random(source.len()), random(8));
+            let end = (at + length).min(source.len());
+            let piece: Vec<char> = if random(3) == 0 { Vec::new() } else { pieces[random(pieces.len())].chars().collect() };
+            source.splice(at..end, piece);
+        }
+        let source: String = source.into_iter().collect();
+        let check = |d: Diagnostics| {
+            assert!(d.has_errors(), "{source}");
+            assert!(d.list().iter().all(|d| d.code != "compiler"), "the compiler panicked on\n{source}");
+            d.render(false);
+        };
+        match compile("damaged.wir", &source, &NoFiles, &limited) {
+            Ok(_) => compiled += 1,
+            Err(d) => check(d),
+        }
+    }
+    assert!(compiled > 0);
+}

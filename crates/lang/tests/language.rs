@@ -1,0 +1,471 @@
+//! The rows of the language's reference: types (5.1, 5.2), operators (6), statements (8). Each test names its row.
+
+mod common;
+
+use common::*;
+
+/// `x` and `y` are 8-bit unsigned inputs, the result is an 8-bit number.
+fn u8s(expression: &str, x: u128, y: u128) -> u128 {
+    eval("u8", "u8", expression, x, y)
+}
+
+fn s8s(expression: &str, x: i128, y: i128) -> i128 {
+    let v = eval("s8", "s8", expression, x as u128, y as u128) as i128;
+    if v > 127 { v - 256 } else { v }
+}
+
+fn compiles(body: &str) -> bool {
+    build_with(&program("u8", "u8", "", body), &Default::default()).is_ok()
+}
+
+fn warns(body: &str, code: &str) -> bool {
+    build(&program("u8", "u8", "", body)).warnings.list().iter().any(|d| d.code == code)
+}
+
+// ---- 5.1: compatibility ----
+
+#[test]
+fn compatibility_identical_type() {
+    assert_eq!(u8s("y", 3, 9), 9);
+}
+
+#[test]
+fn compatibility_untyped_with_any_int_pads_or_truncates() {
+    assert_eq!(u8s("5", 0, 0), 5);
+    assert_eq!(u8s("300", 0, 0), 44);
+    assert!(warns("output1 = 300;", "constant::truncated"));
+}
+
+#[test]
+fn compatibility_same_width_other_sign_or_name_warns() {
+    assert!(warns("s8 z = x; output1 = z;", "type::cast"));
+    assert!(!warns("u8 z = x; output1 = z;", "type::cast"));
+    // Types made by the compiler go with everything: literals, slices, products, comparisons.
+    assert!(!warns("s8 z = 5##8; s4 w = x{0:4}; s16 p = x ** y;", "type::cast"));
+}
+
+#[test]
+fn compatibility_different_widths_is_an_error() {
+    assert!(!compiles("u4 z = x; output1 = z;"));
+    assert!(!compiles("u16 z = x;"));
+    // The way to do it.
+    assert_eq!(run(&build(&program("u8", "u16", "", "u16 w; w{0:8} = x; output1 = w;")).program, 200, 0), 200);
+    assert_eq!(run(&build(&program("u8", "u4", "", "output1 = x{0:4};")).program, 0xab, 0), 0xb);
+}
+
+#[test]
+fn compatibility_of_arrays_needs_dimensions_and_bases() {
+    assert!(compiles("u8 a[2]; u8 b[2]; a = b;"));
+    assert!(warns("u8 a[2]; s8 b[2]; a = b; output1 = a[0];", "type::cast"));
+    assert!(!compiles("u8 a[2]; u8 b[3]; a = b;"));
+    assert!(!compiles("u8 a[2]; u16 b[2]; a = b;"));
+    assert!(!compiles("u8 a[2]; a = x;"));
+}
+
+#[test]
+fn compatibility_of_structs_is_nominal() {
+    let types = "typedef struct_t A { u8 a; } typedef struct_t B { u8 a; }";
+    let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
+    assert!(with("A p; A q; p.a = x; q = p; output1 = q.a;").is_ok());
+    assert!(with("A p; B q; q = p;").is_err());
+    assert!(with("A p = 5;").is_err());
+}
+
+#[test]
+fn literals_signed_unsigned_truncated_and_zero_extended() {
+    assert_eq!(eval("u8", "u1", "(255##8 < x)", 0, 0), 0);
+    assert_eq!(eval("s8", "u1", "(255#8 < x)", 0, 0), 1, "-1 < 0");
+    assert_eq!(u8s("300##8", 0, 0), 44);
+    let types = "typedef uint_t 128 wide";
+    let p = build(&program("u8", "u8", types, "wide w = 1##128; output1{0} = w{64}; output1{1} = w{0};")).program;
+    assert_eq!(run(&p, 0, 0), 2, "bits above 63 of a literal are zero");
+}
+
+// ---- 5.2: untyped constants ----
+
+#[test]
+fn untyped_constants_have_fixed_widths() {
+    // One bit more than the value needs: 0 and 1 have 2 bits, 2 and 3 have 3, 255 has 9. Seen by growing shifts.
+    for (expression, value) in [
+        ("3*3", 1),
+        ("7+7+7", 5),
+        ("1-2", 7),
+        ("2-3", 7),
+        ("255+255", 510),
+        ("10/3", 3),
+        ("-1+1", 0),
+        ("1 << 9", 512),
+        ("3 - 4 + 1", 0),
+        ("1+1", 2),
+    ] {
+        assert_eq!(eval("u8", "u16", expression, 0, 0), value, "{expression}");
+    }
+}
+
+#[test]
+fn untyped_minus_negates_at_its_own_width() {
+    assert_eq!(s8s("-1", 0, 0), 3);
+    assert_eq!(eval("s8", "u1", "(x == -1)", 255, 0), 0);
+    assert_eq!(eval("s8", "u1", "(x == -1##8)", 255, 0), 1);
+    assert!(warns("output1 = -1;", "constant::minus"));
+}
+
+#[test]
+fn untyped_results_that_differ_from_arithmetic_warn() {
+    assert!(warns("output1 = 3*3;", "constant::wraps"));
+    assert!(warns("output1 = 1-2;", "constant::wraps"));
+    assert!(!warns("output1 = 255+255-300;", "constant::wraps"));
+}
+
+#[test]
+fn untyped_constants_as_indices_are_unsigned() {
+    let p = build(&program("u8", "u8", "", "u8 a[4]; a[3] = x; output1 = a[2-3-4];")).program;
+    assert_eq!(run(&p, 77, 0), 77, "2-3-4 is 3 in 4 bits less 1: 7-4");
+}
+
+// ---- 6: operators ----
+
+#[test]
+fn plus_and_minus_wrap() {
+    assert_eq!(u8s("x + y", 200, 100), 44);
+    assert_eq!(u8s("x - y", 1, 2), 255);
+    assert_eq!(eval("u1", "u1", "x + y", 1, 1), 0);
+    assert_eq!(eval("u1", "u1", "x - y", 0, 1), 1);
+}
+
+#[test]
+fn times_keeps_the_low_bits() {
+    assert_eq!(u8s("x * y", 20, 20), 144);
+    assert_eq!(s8s("x * y", -3, 5), -15);
+    assert_eq!(eval("u1", "u1", "x * y", 1, 1), 1);
+}
+
+#[test]
+fn wide_product_is_full_and_signed_only_if_both_are() {
+    assert_eq!(eval("u8", "u16", "x ** y", 255, 255), 65025);
+    assert_eq!(eval("s8", "s16", "x ** y", 0x80, 0x80), 16384);
+    assert_eq!(eval("s8", "s16", "x ** y", 0xff, 2), 0xfffe);
+    assert_eq!(eval("s8", "s16", "x ** 2##8", 0xff, 0), 510, "one side unsigned: all unsigned");
+    assert!(!compiles("u16 z = x ** 3;"));
+    assert!(!compiles("u16 z = x ** 3##4;"));
+}
+
+#[test]
+fn division_truncates_and_the_remainder_follows_the_dividend() {
+    for (a, b) in [(7, 2), (-7, 2), (7, -2), (-7, -2), (127, 10), (-128, 3)] {
+        assert_eq!(s8s("x / y", a, b), a / b);
+        assert_eq!(s8s("x % y", a, b), a % b);
+    }
+    assert_eq!(u8s("x / y", 200, 7), 28);
+    assert_eq!(u8s("x % y", 200, 7), 4);
+    assert_eq!((s8s("x / y", -128, -1), s8s("x % y", -128, -1)), (-128, 0));
+}
+
+#[test]
+fn division_by_zero_is_defined() {
+    assert_eq!((u8s("x / y", 9, 0), u8s("x % y", 9, 0)), (255, 9));
+    assert_eq!((s8s("x / y", 9, 0), s8s("x % y", 9, 0)), (-1, 9));
+    assert_eq!((s8s("x / y", -9, 0), s8s("x % y", -9, 0)), (1, -9));
+    assert_eq!((u8s("x / 0", 9, 0), u8s("x % 0", 9, 0)), (255, 9));
+}
+
+#[test]
+fn wide_division_of_double_width() {
+    let p = |op: &str| {
+        let types = "typedef int_t 9 s9 typedef int_t 5 s5 typedef uint_t 9 u9 typedef uint_t 5 u5";
+        format!("#parties 2 {types} #input 1 u9 #input 2 u5 #output 1 u5 function void main() {{ output1 = input1 {op} input2; }}")
+    };
+    assert_eq!(run(&build(&p("//")).program, 300, 20), 15);
+    assert_eq!(run(&build(&p("%%")).program, 307, 20), 7);
+    let minimum = "#parties 2 typedef int_t 9 s9 typedef int_t 5 s5 #input 1 s9 #input 2 s5 #output 1 s5 function void main() { output1 = input1 // input2; }";
+    assert_eq!(run(&build(minimum).program, (1 << 9) - 16, 31), 16, "-16 // -1 wraps to -16");
+    let known = "#parties 2 typedef int_t 5 s5 #input 1 s5 #output 1 s5 function void main() { output1 = -16#9 // -1#5; }";
+    assert_eq!(run(&build(known).program, 0, 0), 16);
+    assert!(!compiles("u8 q = x // 3;"));
+    assert!(!compiles("u8 q = x // y;"));
+}
+
+#[test]
+fn bitwise_operators() {
+    assert_eq!(u8s("x & y", 12, 10), 8);
+    assert_eq!(u8s("x | y", 12, 10), 14);
+    assert_eq!(u8s("x ^ y", 12, 10), 6);
+    assert_eq!(u8s("x & 3", 255, 0), 3);
+}
+
+#[test]
+fn both_nots_are_bitwise() {
+    assert_eq!(u8s("~x", 12, 0), 243);
+    assert_eq!(u8s("!x", 12, 0), 243);
+    assert!(!compiles("output1 = ~5;"));
+}
+
+#[test]
+fn unary_minus_at_own_width() {
+    assert_eq!(u8s("-x", 1, 0), 255);
+    assert_eq!(u8s("-5#8", 0, 0), 251);
+}
+
+#[test]
+fn equality_of_all_types() {
+    assert_eq!(eval("u8", "u1", "(x == 300)", 44, 0), 1, "300 is cut to 8 bits");
+    assert_eq!(eval("u8", "u1", "(x != y)", 4, 5), 1);
+    let types = "typedef struct_t A { u8 a; u8 b[2]; }";
+    let p = build(&program("u8", "u1", types, "A p; A q; p.b[1] = x; q.b[1] = y; output1 = p == q;")).program;
+    assert_eq!((run(&p, 4, 4), run(&p, 4, 5)), (1, 0));
+    let p = build(&program("u8", "u1", "", "u8 p[2]; u8 q[2]; p[1] = x; q[1] = y; output1 = p != q;")).program;
+    assert_eq!((run(&p, 4, 4), run(&p, 4, 5)), (0, 1));
+}
+
+#[test]
+fn comparisons_are_signed_if_both_or_one_and_an_untyped_constant() {
+    assert_eq!(eval("s8", "u1", "(x < y)", 255, 1), 1);
+    assert_eq!(eval("u8", "u1", "(x < y)", 255, 1), 0);
+    assert_eq!(eval("s8", "u1", "(x < 1)", 255, 1), 1);
+    assert_eq!(eval("s8", "u1", "(1 > x)", 255, 1), 1);
+    assert_eq!(eval("s8", "u1", "(x < 1##8)", 255, 1), 0, "one side is unsigned");
+    for (op, want) in [("<", 0), (">", 0), ("<=", 1), (">=", 1)] {
+        assert_eq!(eval("s8", "u1", &format!("(x {op} y)"), 200, 200), want);
+    }
+    assert_eq!(eval("u8", "u1", "(0#1 < 1#1)", 0, 0), 1, "single bits are compared as unsigned");
+}
+
+#[test]
+fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
+    assert_eq!(eval("u8", "u16", "x << 3", 255, 0), 248);
+    assert_eq!(eval("u8", "u16", "(x + 0) << 3", 255, 0), 2040);
+    assert_eq!(eval("u8", "u16", "1 << 9", 0, 0), 512);
+    assert_eq!(eval("s8", "u8", "x >> 1", 0x80, 0), 0x40, "zeros come in, also for signed values");
+    assert_eq!(u8s("x << 8", 255, 0), 0);
+    assert_eq!(u8s("x >> 99", 255, 0), 0);
+    assert_eq!(eval("u8", "u16", "(x + 0) >> 99", 255, 0), 0);
+    // A selection is not a variable.
+    assert_eq!(eval("u8", "u8", "x{0:4} << 2", 15, 0), 60);
+    let p = build(&program("u8", "u16", "typedef struct_t A { u8 a[2]; }", "A s; s.a[1] = x; output1 = s.a[1] << 3;")).program;
+    assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
+}
+
+#[test]
+fn the_type_of_a_shift_is_the_type_of_its_amount() {
+    assert!(compiles("u4 k = 3; u8 z = x << 3; u16 w = x << 3;"));
+    assert!(!compiles("u4 k = 3; output1 = x << k;"));
+    assert!(compiles("u8 k = 3; output1 = x << k;"));
+}
+
+#[test]
+fn shift_amounts_are_known_and_not_negative() {
+    assert!(!compiles("output1 = x << y;"));
+    assert!(!compiles("output1 = x << -1#8;"));
+}
+
+#[test]
+fn rotation_keeps_the_width() {
+    assert_eq!(u8s("x <<> 3", 0b1000_0001, 0), 0b0000_1100);
+    assert_eq!(u8s("x <<> 11", 0b1000_0001, 0), 0b0000_1100);
+}
+
+#[test]
+fn bits_and_slices_are_base_and_length() {
+    assert_eq!(eval("u8", "u1", "x{7}", 128, 0), 1);
+    assert_eq!(eval("u8", "u4", "x{2:4}", 0b1011_0100, 0), 0b1101);
+    assert_eq!(run(&build(&program("u8", "u8", "", "output1{2:4} = x{0:4}; output1{7} = 1;")).program, 0b1001, 0), 0b1010_0100);
+    assert!(!compiles("output1 = x{5:4};"));
+    assert!(!compiles("output1{8} = 1;"));
+    assert!(compiles("output1{0} = (x{0:4}){1};"));
+}
+
+#[test]
+fn a_closing_brace_before_plus_is_two_tokens() {
+    assert_eq!(eval("u8", "u1", "x{0}+y{0}", 1, 0), 1);
+    assert_eq!(eval("u8", "u4", "x{0:4}+y{0:4}", 3, 4), 7);
+    let inside = build(&program("u8", "u4", "", "+{ output1 = x{0:4}+y{0:4}; }+")).program;
+    assert_eq!(run(&inside, 3, 4), 7);
+}
+
+#[test]
+fn elements_of_arrays() {
+    let p = build(&program("u8", "u8", "", "u8 a[3][2]; a[2][1] = x; u8 b[2] = {1, 2}; a[1] = b; output1 = a[2][1] + a[1][0];")).program;
+    assert_eq!(run(&p, 7, 0), 8);
+    assert!(!compiles("u8 a[3]; output1 = a[3];"));
+    assert!(!compiles("u8 a[3]; output1 = a[x];"));
+    assert!(warns("u8 a[3]; s8 i = 1; output1 = a[i];", "index::signed"));
+}
+
+#[test]
+fn increments_wrap_and_yield_new_or_old() {
+    assert_eq!(run(&build(&program("u8", "u8", "", "output1 = x++; output1 = output1 + x;")).program, 255, 0), 255);
+    assert_eq!(run(&build(&program("u8", "u8", "", "output1 = --x; output1 = output1 + x;")).program, 0, 0), 254);
+    assert!(!compiles("x{0:4}++;"));
+    assert!(!compiles("5++;"));
+}
+
+#[test]
+fn assignment_is_an_expression() {
+    assert_eq!(run(&build(&program("u8", "u8", "", "u8 a; u8 b; a = b = x; output1 = a + b;")).program, 4, 0), 8);
+    assert!(!compiles("x + y = 3;"));
+    assert!(!compiles("5 = x;"));
+}
+
+#[test]
+fn calls_pass_by_value() {
+    let f = "function u8 f(u8 a) { a = a + 1; return a; }";
+    assert_eq!(run(&build(&program("u8", "u8", f, "output1 = f(x) + x;")).program, 4, 0), 9);
+    assert_eq!(run(&build(&program("u8", "u8", f, "output1 = f(f(x)) + f(3);")).program, 4, 0), 10);
+    assert_eq!(run(&build(&program("u8", "u8", f, "output1 = f(300);")).program, 4, 0), 45);
+}
+
+#[test]
+fn operands_are_values_from_the_time_they_were_read() {
+    let p = build(&program("u8", "u8", "", "u8 z = 1; output1 = z + z++;"));
+    assert_eq!(run(&p.program, 0, 0), 2);
+    assert!(p.warnings.list().iter().any(|d| d.code == "expression::order"));
+    assert!(!warns("u4 t = 0; output1{t++} = x{0};", "expression::order"));
+    assert!(!warns("x = x + 1;", "expression::order"));
+}
+
+#[test]
+fn result_types_of_mixed_operands() {
+    // One signed and one unsigned: unsigned.
+    assert_eq!(eval("s8", "u8", "x / 2##8", 0xfe, 0), 127);
+    assert_eq!(s8s("x / 2", -2, 0), -1);
+    assert_eq!(s8s("-100#8 / x", 3, 0), -33);
+}
+
+#[test]
+fn knowledge_is_per_bit() {
+    assert!(compiles("u8 a[4]; output1 = a[x & 0];"));
+    assert!(compiles("u8 a[4]; output1 = a[x ^ x];"));
+    assert!(compiles("u8 a[8]; for (u8 i = 0; i < 4; i++) output1 = a[i*2+1];"));
+    assert!(compiles("for (u8 i = 0; i < 2; i++) output1{i*4:4} = x{i*4:4};"));
+    assert!(compiles("for (u8 i = 0; i < 4; i++) output1{(i{0:8}%2#8){0}} = 1;"));
+}
+
+// ---- 7 and 8: variables and statements ----
+
+#[test]
+fn declarations_zero_their_variable_each_time() {
+    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) { u8 z; z = z + x; output1 = z; }")).program;
+    assert_eq!(run(&p, 5, 0), 5);
+    assert!(compiles("{ u8 z = 1; } { u16 z = 1; }"));
+    assert!(!compiles("u8 z; { u8 z; }"));
+    assert!(!compiles("for (u8 i = 0; i < 2; i++) for (u8 i = 0; i < 2; i++) x = y;"));
+}
+
+#[test]
+fn if_with_a_known_condition_takes_one_branch() {
+    assert_eq!(run(&build(&program("u8", "u8", "", "if (1) output1 = 5; else output1 = 6;")).program, 0, 0), 5);
+    assert_eq!(run(&build(&program("u8", "u8", "", "if (2) output1 = 5; else output1 = 6;")).program, 0, 0), 6, "only bit 0 counts");
+    assert!(!compiles("if (x) output1 = 5;"));
+}
+
+#[test]
+fn if_with_a_secret_condition_guards_all_writes() {
+    let body = "u8 a[2]; a[0] = y; if (x{0}) { output1 = 7; a[0]{0:4} = 3; if (x{1}) { output1++; } } else { output1 = 9; y = a[0]; } output1 = output1 + a[0];";
+    let p = build(&program("u8", "u8", "", body)).program;
+    for x in 0..4 {
+        let want = if x & 1 == 1 { 7 + (x >> 1) + 0x53 } else { 9 + 0x55 };
+        assert_eq!(run(&p, x, 0x55), want);
+    }
+}
+
+#[test]
+fn if_copies_its_condition() {
+    let p = build(&program("u1", "u1", "", "if (x) { x = 0; output1 = 1; } else { output1 = 0; x = 1; } output1 = output1 ^ x;")).program;
+    assert_eq!((run(&p, 1, 0), run(&p, 0, 0)), (1, 1));
+}
+
+#[test]
+fn known_bits_survive_a_secret_if_only_if_equal() {
+    assert!(compiles("u8 i = 1; u8 a[4]; if (x{0}) i = 1; output1 = a[i];"));
+    assert!(!compiles("u8 i = 1; u8 a[4]; if (x{0}) i = 2; output1 = a[i];"));
+}
+
+#[test]
+fn for_is_unrolled_while_its_condition_is_known() {
+    assert_eq!(run(&build(&program("u8", "u8", "", "for (u8 i = 0; i < 10; i++) { output1 = output1 + i; i++; }")).program, 0, 0), 20);
+    assert!(!compiles("for (u8 i = 0; i < x; i++) output1++;"));
+}
+
+#[test]
+fn endless_loops_end_with_an_error() {
+    for body in ["for (u4 i = 0; i < 16##4; i++) output1 = x;", "for (u4 i = 0; 1; i++) ;"] {
+        let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
+        let errors = build_with(&program("u8", "u8", "", body), &options);
+        // The first one never starts: 16 is 0 in 4 bits.
+        assert!(errors.is_ok() || errors.unwrap_err().list().iter().any(|d| d.code == "limit::unroll"));
+    }
+    let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
+    let errors = build_with(&program("u8", "u8", "", "for (u4 i = 0; i < 15; i = i + 0) output1 = x;"), &options).unwrap_err();
+    assert_eq!(errors.list()[0].code, "limit::unroll");
+    // 300 is 44 in 8 bits.
+    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 300; i++) output1 = output1 + 1;")).program;
+    assert_eq!(run(&p, 0, 0), 44);
+}
+
+#[test]
+fn functions_return_zeros_if_empty_and_must_return_otherwise() {
+    assert_eq!(run(&build(&program("u8", "u8", "function u8 f(u8 a) {}", "output1 = f(x) + 1;")).program, 9, 0), 1);
+    assert!(build_with(&program("u8", "u8", "function u8 f(u8 a) { a = 1; }", ""), &Default::default()).is_err());
+    assert!(build_with(&program("u8", "u8", "function void f(u8 a) { a = 1; return; }", "f(x);"), &Default::default()).is_ok());
+}
+
+#[test]
+fn functions_are_checked_though_never_called_and_may_come_in_any_order() {
+    assert!(build_with(&program("u8", "u8", "function u8 f(u8 a) { u8 b[2]; return b[a]; }", ""), &Default::default()).is_err());
+    let f = "function u8 f(u8 a) { return g(a) + 1; } function u8 g(u8 a) { return a + 1; }";
+    assert_eq!(run(&build(&program("u8", "u8", f, "output1 = f(x);")).program, 4, 0), 6);
+}
+
+#[test]
+fn parameters_are_secret_but_known_results_are_known() {
+    let f = "function u8 three(u8 a) { return 3; }";
+    assert!(build_with(&program("u8", "u8", f, "u8 a[4]; output1 = a[three(x)];"), &Default::default()).is_ok());
+    let f = "function u8 f(u8 k) { u8 a[4]; return a[k]; }";
+    assert!(build_with(&program("u8", "u8", f, "output1 = f(1);"), &Default::default()).is_err());
+}
+
+#[test]
+fn a_declaration_can_be_a_branch() {
+    assert!(compiles("if (x{0}) u8 z = 1;"));
+}
+
+#[test]
+fn procedure_blocks_are_blocks() {
+    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) +{ output1 = output1 + 1; }+")).program;
+    assert_eq!(run(&p, 0, 0), 3);
+}
+
+// ---- 3, 4, 10: structure, definitions, layout ----
+
+#[test]
+fn definitions_are_trees_and_count_from_where_they_stand() {
+    assert_eq!(run(&build(&program("u8", "u8", "#define A 1##8+2", "output1 = A*3;")).program, 0, 0), 9);
+    let twice = "#define A 1 #define B A+1##8 function u8 f(u8 a) { return B; } #define A 5 function u8 g(u8 a) { return A; }";
+    assert_eq!(run(&build(&program("u8", "u8", twice, "output1 = f(x) * 16 + g(x);")).program, 0, 0), 0x25);
+    assert!(build_with(&program("u8", "u8", "#define W 4 #define T u8", "T z = 5##W ** 3##W; output1 = z;"), &Default::default()).is_ok());
+}
+
+#[test]
+fn inputs_may_be_overwritten_and_outputs_read() {
+    let p = build(
+        "#parties 2 typedef uint_t 8 u8 #output 1 u8 #input 2 u8 #input 1 u8 function void main() { input1 = input1 + 1; output1 = input1; output1 = output1 + input2; }",
+    );
+    assert_eq!(run(&p.program, 5, 10), 16);
+}
+
+#[test]
+fn struct_fields_in_order_or_reversed() {
+    let source = "#parties 2 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef struct_t P { u4 a; u8 b; } #input 1 P #output 1 u8 function void main() { output1 = input1.b; }";
+    assert_eq!(run(&build(source).program, 0xab5, 0), 0xab);
+    let options = brickwork_lang::Options { reverse_structs: true, ..Default::default() };
+    assert_eq!(run(&build_with(source, &options).unwrap().program, 0xab5, 0), 0xb5);
+}
+
+#[test]
+fn very_wide_types_work() {
+    let source = "#parties 2 typedef uint_t 100000 big #input 1 big #input 2 big #output 1 big function void main() { output1 = (input1 ^ input2) + 1; }";
+    let p = build(source).program;
+    let got = simulate_bits(&p, &vec![true; 100_000], &vec![false; 100_000]);
+    assert!(got[0].iter().all(|b| !b));
+    assert!(p.and_gates() <= 99_999);
+}
