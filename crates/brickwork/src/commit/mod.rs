@@ -2,21 +2,70 @@
 //!
 //! What a scheme promises, whatever it is made of:
 //!
-//! * [`split::Sender::commit_random`] commits to values that the protocol itself draws, [`split::Sender::commit`] to
-//!   values of the sender's choice; the receiver learns nothing of either.
+//! * [`Committer::commit_random`] commits to values that the protocol itself draws, [`Committer::commit`] to values of the
+//!   sender's choice; the receiver learns nothing of either.
 //! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or "the lowest
-//!   bit of this sum is this". Claims cost no traffic by themselves; [`split::Sender::prove`] and
-//!   [`split::Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
+//!   bit of this sum is this". Claims cost no traffic by themselves; [`Committer::prove`] and
+//!   [`Holder::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the [`Proof`] of a
 //!   successful verification that it was part of.
 
 pub mod code;
+#[cfg(test)]
+mod ideal;
 pub mod split;
 
 use zeroize::Zeroize;
 
+use crate::Error;
 use crate::label::Label;
+use crate::wire::Channel;
+
+/// The party that commits: the garbler.
+pub trait Committer {
+    /// Commits to `count` values drawn by the protocol.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error>;
+
+    /// Commits to these values.
+    ///
+    /// # Errors
+    /// As [`Committer::commit_random`].
+    fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
+
+    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the claims in
+    /// [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
+    ///
+    /// # Errors
+    /// As [`Committer::commit_random`].
+    fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error>;
+}
+
+/// The party that holds the other to its word: the evaluator.
+pub trait Holder {
+    /// Receives `count` commitments to values drawn by the protocol.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails, [`Error::Peer`] if something else comes.
+    fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error>;
+
+    /// Receives `count` commitments to values of the sender's choice.
+    ///
+    /// # Errors
+    /// As [`Holder::receive_random`].
+    fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error>;
+
+    /// Checks that the commitments in `new` are commitments and that all claims are true.
+    ///
+    /// # Errors
+    /// [`Cheat::Commitment`](crate::Cheat::Commitment) if `new` holds something that is no commitment,
+    /// [`Cheat::Indicator`](crate::Cheat::Indicator) if a claimed bit is wrong, [`Cheat::Opening`](crate::Cheat::Opening) if
+    /// a claimed value is. The holder must not be used again after an error.
+    fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
+}
 
 /// Words of the longest code's codeword.
 pub const MAX_WORDS: usize = 7;
@@ -118,7 +167,7 @@ pub struct Pending {
     shares: Shares,
 }
 
-/// What [`split::Receiver::verify`] found to be commitments.
+/// What [`Holder::verify`] found to be commitments.
 pub struct Proof(Vec<u64>);
 
 impl Pending {

@@ -29,7 +29,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::code::{Code, DIMENSION};
-use super::{Claim, Claims, Column, Committed, Lsb, Pending, Proof, Shares};
+use super::{Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::wire::Channel;
@@ -80,16 +80,6 @@ impl Sender {
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]]) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
         Sender { code, seeds: [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect()), next_block: 0 }
-    }
-
-    /// Commits to `count` values drawn by the protocol.
-    pub fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
-        self.commit_rows(channel, count, lsb, None)
-    }
-
-    /// Commits to these values.
-    pub fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
-        self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
     }
 
     fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
@@ -155,10 +145,18 @@ impl Sender {
         }
         Ok(made)
     }
+}
 
-    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the claims in
-    /// [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
-    pub fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error> {
+impl Committer for Sender {
+    fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
+        self.commit_rows(channel, count, lsb, None)
+    }
+
+    fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
+        self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
+    }
+
+    fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error> {
         let mut masks = Vec::new();
         for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
             masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
@@ -207,16 +205,6 @@ impl Receiver {
         })
     }
 
-    /// Receives `count` commitments to values drawn by the protocol.
-    pub fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error> {
-        self.receive_rows(channel, count, lsb, false)
-    }
-
-    /// Receives `count` commitments to values of the sender's choice.
-    pub fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
-        self.receive_rows(channel, count, Lsb::Random, true)
-    }
-
     /// No commitments, where a step may need some.
     pub fn no_commitments(&mut self) -> Pending {
         self.next_id += 1;
@@ -262,12 +250,27 @@ impl Receiver {
         Ok(Pending { id: self.next_id, shares })
     }
 
-    /// Checks that the commitments in `new` are commitments and that all claims are true.
-    ///
-    /// # Errors
-    /// [`Cheat::Commitment`] if `new` holds something that is no commitment, [`Cheat::Indicator`] if a claimed bit is
-    /// wrong, [`Cheat::Opening`] if a claimed value is. The receiver must not be used again after an error.
-    pub fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
+    /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
+    fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
+        let mut codeword = values.to_vec();
+        codeword.resize(self.code.length(), 0);
+        let (message, parity) = codeword.split_at_mut(DIMENSION);
+        self.code.encode_rows(message, parity, 1);
+        let difference = mine.iter().zip(theirs).zip(&codeword).zip(&self.watch.0);
+        difference.fold(0u128, |bad, (((m, t), c), w)| bad | (m ^ t ^ (c & w))).ct_eq(&0)
+    }
+}
+
+impl Holder for Receiver {
+    fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error> {
+        self.receive_rows(channel, count, lsb, false)
+    }
+
+    fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        self.receive_rows(channel, count, Lsb::Random, true)
+    }
+
+    fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
         let mut masks = Vec::new();
         for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
             masks.push(if wanted { Some(self.receive_random(channel, BLOCK, lsb)?) } else { None });
@@ -314,16 +317,6 @@ impl Receiver {
             }
         }
         Ok(Proof(new.iter().map(|p| p.id).collect()))
-    }
-
-    /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
-    fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
-        let mut codeword = values.to_vec();
-        codeword.resize(self.code.length(), 0);
-        let (message, parity) = codeword.split_at_mut(DIMENSION);
-        self.code.encode_rows(message, parity, 1);
-        let difference = mine.iter().zip(theirs).zip(&codeword).zip(&self.watch.0);
-        difference.fold(0u128, |bad, (((m, t), c), w)| bad | (m ^ t ^ (c & w))).ct_eq(&0)
     }
 }
 

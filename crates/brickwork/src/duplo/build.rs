@@ -21,7 +21,7 @@ use super::prepare::{EvaluatorStock, GarblerStock, first_buckets};
 use super::preprocess::Shape;
 use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
 use crate::circuit::{Party, Program, Recipient, Wire};
-use crate::commit::{Claims, Column, Committed, Shares};
+use crate::commit::{Claims, Column, Committed, Committer, Holder, Shares};
 use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::solder::{CommittedWire, Soldering};
 

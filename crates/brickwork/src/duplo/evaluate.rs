@@ -21,7 +21,7 @@ use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
 use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
-use crate::commit::Claims;
+use crate::commit::{Claims, Committer, Holder};
 use crate::garbling;
 use crate::label::{Delta, LABEL_BYTES, Label};
 

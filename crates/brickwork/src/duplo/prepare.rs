@@ -20,7 +20,7 @@ use super::challenge::{Batch, Challenge};
 use super::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
-use crate::commit::{Claims, Committed, Lsb, Shares};
+use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
 use crate::label::{Delta, Label};
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::solder::{CommittedWire, Soldering};

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::challenge::{Batch, Challenge};
 use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentId, Program};
-use crate::commit::{Claims, Committed, Lsb, Shares};
+use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
 use crate::garbling::{GarblingKeys, HashTables, Plan, TableSink, garble};
 use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::random::{SEED_BYTES, Seed};

@@ -17,7 +17,7 @@ use super::{Cheat, Error, Evaluator, Garbler, Hooks, Job, Parameters, Point, msg
 use crate::circuit::Party;
 use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender};
-use crate::commit::{Claims, Lsb, Shares};
+use crate::commit::{Claims, Committer, Holder, Lsb, Shares};
 use crate::label::{Delta, Label};
 use crate::ot::{base, extension};
 use crate::random::Rng;

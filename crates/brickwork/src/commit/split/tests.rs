@@ -1,3 +1,4 @@
+use super::super::ideal;
 use super::*;
 use crate::wire::{Tag, Tamper, memory_pair};
 
@@ -36,8 +37,20 @@ impl Script {
         }
     }
 
+    /// Against the split scheme, and against the ideal one where nobody alters messages: both come to the same.
     fn run(self) -> Result<Vec<Label>, Error> {
-        let (mut sender, mut receiver) = deal(self.security);
+        let (sender, receiver) = deal(self.security);
+        if self.tamper.is_none() {
+            let ideal = ideal::Sender(Rng::new("test ideal").unwrap());
+            let plain = Script { chosen: self.chosen.clone(), tamper: None, ..self };
+            let (split, ideal) = (self.with(sender, receiver), plain.with(ideal, ideal::Receiver::default()));
+            assert_eq!(cheat(&split), cheat(&ideal));
+            return split;
+        }
+        self.with(sender, receiver)
+    }
+
+    fn with(self, mut sender: impl Committer + Send, mut receiver: impl Holder) -> Result<Vec<Label>, Error> {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = self.tamper {
             left.set_tamper(tamper);
@@ -114,10 +127,10 @@ impl Script {
     }
 }
 
-fn cheat(result: Result<Vec<Label>, Error>) -> Option<Cheat> {
+fn cheat(result: &Result<Vec<Label>, Error>) -> Option<Cheat> {
     match result {
         Ok(_) => None,
-        Err(Error::Peer(cheat)) => Some(cheat),
+        Err(Error::Peer(cheat)) => Some(*cheat),
         Err(other) => panic!("{other}"),
     }
 }
@@ -136,14 +149,14 @@ fn honest_openings_are_accepted_at_every_size_and_level() {
 fn row_11_wrong_decommitment() {
     for flip in [1, 2, 1 << 127, u128::MAX] {
         let script = Script { lie: Some((17, flip)), ..Script::new(40, 100) };
-        assert_eq!(cheat(script.run()), Some(Cheat::Opening));
+        assert_eq!(cheat(&script.run()), Some(Cheat::Opening));
     }
 }
 
 #[test]
 fn row_07_wrong_indicator_bit() {
     for at in [0, 33] {
-        assert_eq!(cheat(Script { lie_bit: Some(at), ..Script::new(40, 100) }.run()), Some(Cheat::Indicator));
+        assert_eq!(cheat(&Script { lie_bit: Some(at), ..Script::new(40, 100) }.run()), Some(Cheat::Indicator));
     }
 }
 
@@ -164,7 +177,7 @@ fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
                     }
                 }
             });
-            match cheat(Script { tamper: Some(tamper), ..Script::new(40, 100) }.run()) {
+            match cheat(&Script { tamper: Some(tamper), ..Script::new(40, 100) }.run()) {
                 // Where both checks fail the first one speaks.
                 Some(Cheat::Commitment) => caught += 1,
                 None => {}
@@ -187,7 +200,7 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
                 bytes[16 * word + 3] ^= 4;
             }
         });
-        assert!(cheat(Script { tamper: Some(tamper), ..Script::new(40, 50) }.run()).is_some(), "word {word}");
+        assert!(cheat(&Script { tamper: Some(tamper), ..Script::new(40, 50) }.run()).is_some(), "word {word}");
     }
 }
 

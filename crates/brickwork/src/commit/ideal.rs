@@ -1,0 +1,70 @@
+//! The ideal functionality, for tests: values travel in the clear, a share is the value itself, and a claim is compared.
+
+use super::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::label::Label;
+use crate::random::Rng;
+use crate::wire::{Channel, Tag};
+use crate::{Cheat, Error};
+
+const VALUES: Tag = Tag(230);
+
+pub(super) struct Sender(pub Rng);
+
+#[derive(Default)]
+pub(super) struct Receiver {
+    made: u64,
+}
+
+fn shares(values: &[Label]) -> Shares {
+    Shares { words: 2, columns: values.iter().flat_map(|v| [v.bits() as u64, (v.bits() >> 64) as u64]).collect() }
+}
+
+impl Committer for Sender {
+    fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
+        let draw = |label: Label| match lsb {
+            Lsb::Random => label,
+            Lsb::Zero => label.with_colour(0),
+            Lsb::One => label.with_colour(1),
+        };
+        let values: Vec<Label> = (0..count).map(|_| draw(self.0.label())).collect();
+        self.commit(channel, &values)
+    }
+
+    fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
+        channel.send(VALUES, bytemuck::cast_slice(values))?;
+        Ok(Committed { values: values.to_vec(), shares: shares(values) })
+    }
+
+    fn prove(&mut self, channel: &mut Channel, _: &[&Committed], _: &Claims) -> Result<(), Error> {
+        channel.flush()
+    }
+}
+
+impl Holder for Receiver {
+    fn receive_random(&mut self, channel: &mut Channel, count: usize, _: Lsb) -> Result<Pending, Error> {
+        self.receive(channel, count)
+    }
+
+    fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        let mut values = vec![Label::ZERO; count];
+        channel.receive_into(VALUES, bytemuck::cast_slice_mut(&mut values))?;
+        self.made += 1;
+        Ok(Pending { id: self.made, shares: shares(&values) })
+    }
+
+    fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
+        for (groups, mask, cheat) in [(&claims.bits, 1, Cheat::Indicator), (&claims.known, u128::MAX, Cheat::Opening)] {
+            for (count, claim) in groups {
+                for i in 0..*count {
+                    let mut sum = Default::default();
+                    let claimed = claim(i, &mut sum).bits();
+                    let committed = u128::from(sum[0]) | u128::from(sum[1]) << 64;
+                    if (claimed ^ committed) & mask != 0 {
+                        return Err(cheat.into());
+                    }
+                }
+            }
+        }
+        Ok(Proof(new.iter().map(|p| p.id).collect()))
+    }
+}
