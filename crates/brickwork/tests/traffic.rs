@@ -67,7 +67,7 @@ impl Formulas {
 
         let hello = message(144);
         let setup = (
-            hello + message(32 + 64 * 128) + seed + self.random(1) + self.chosen(1) + message(16) + self.proof(true, false, true),
+            hello + message(32 + 64 * 128) + seed + self.random(1) + self.chosen(1) + message(16) + self.proof(true, true, true),
             hello + message(32) + Self::extension(self.n) + seed,
         );
 

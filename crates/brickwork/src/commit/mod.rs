@@ -154,9 +154,10 @@ impl Committed {
 pub enum Lsb {
     /// Random, like the other bits.
     Random,
-    /// 0, and the receiver knows it for sure: its share of that coordinate follows from the scheme.
+    /// 0: masks. Built into the shares of the lowest coordinate alone, which one guessed watch bit gets around; that a
+    /// mask ends in 0 need not be bound (docs/security.md).
     Zero,
-    /// 1, likewise: offsets.
+    /// 1: offsets. Likewise; what must be bound is claimed.
     One,
 }
 

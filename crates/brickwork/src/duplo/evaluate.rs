@@ -9,8 +9,9 @@
 //!
 //! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
 //! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it, and claims
-//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. A lie about e flips that bit's truth, so e and σ
-//! are bound. Its label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`. Everything E computes and checks here is a function of f, which is
+//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit, and that the lowest bit of C is σ. The second claim
+//! binds σ and so e; without it a garbler that commits to R with another lowest bit, and lies about e, would flip y unseen:
+//! the first claim fixes only the sum of σ and that bit. Its label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`. Everything E computes and checks here is a function of f, which is
 //! uniformly random, and of what G sent: whether E aborts does not depend on y (docs/security.md).
 //!
 //! E sends nothing after this until all slots are evaluated.
@@ -47,8 +48,10 @@ pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool])
 
     let delta_ot = Delta::new(ot.values[0].bits());
     let own = input.iter().enumerate().map(|(w, &bit)| stock.gadget(w).of_bit(u8::from(bit)));
-    let e = |k: usize| masked[k] ^ stock.home(Home::Plain(first + k), *delta_ka).indicator();
-    let theirs = (0..count).map(|k| stock.home(Home::Plain(first + k), *delta_ka).base() ^ ots.values[k] ^ delta_ot.times(e(k)));
+    let wire = |k: usize| stock.home(Home::Plain(first + k), *delta_ka);
+    let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
+    hooks.alter(Point::InputChoices, &mut e);
+    let theirs = (0..count).map(|k| wire(k).base() ^ ots.values[k] ^ delta_ot.times(e[k]));
     let mut labels: Vec<Label> = own.chain(theirs).collect();
     hooks.alter(Point::InputLabels, &mut labels);
     let mut outputs: Vec<Label> = layout.evaluator_outputs.iter().map(|&w| stock.home(layout.home(w), *delta_ka).value).collect();
@@ -61,8 +64,12 @@ pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool])
     claims.known(count, |k, sum| {
         homes.add(first_wire + k as u32, sum);
         ots.shares.add(k, sum);
-        ot.shares.add_if(e(k), 0, sum);
+        ot.shares.add_if(e[k], 0, sum);
         Label::ZERO
+    });
+    claims.bits(count, |k, sum| {
+        homes.add(first_wire + k as u32, sum);
+        wire(k).value
     });
     claims.bits(outputs.len(), |k, sum| {
         homes.add(layout.evaluator_outputs[k], sum);
@@ -101,6 +108,10 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, built: &Evalua
         ots.add(k, sum);
         ot.add_if(e(k), 0, sum);
         sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
+    });
+    claims.bits(count, |k, sum| {
+        homes.add(first_wire + k as u32, sum);
+        Label::ZERO.with_colour(e(k) ^ masked[k])
     });
     claims.bits(outputs.len(), |k, sum| {
         homes.add(outputs[k], sum);

@@ -56,6 +56,8 @@ pub enum Point {
     PrivateJoints,
     /// Garbler: its OT labels, before they are committed to. Labels.
     OtLabels,
+    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the opening.
+    InputChoices,
     /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
     InputLabels,
     /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.

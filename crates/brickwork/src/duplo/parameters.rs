@@ -12,10 +12,10 @@ use crate::session::{BatchReport, SecurityReport};
 const MARGIN: u32 = 8;
 
 /// Combinations of a batched check; each false claim survives one with probability 1/2.
-const COMBINATIONS: u32 = 128;
+const COMBINATIONS: f64 = 128.0;
 
-/// Batched checks of a session, each of up to three parts: setup, preprocess, prepare, build, evaluate.
-const CHECKS: f64 = 15.0;
+/// Proofs of a session: setup, preprocess, prepare, build, evaluate. What one lets through is bounded in docs/security.md.
+const PROOFS: f64 = 5.0;
 
 /// What both parties must agree on besides the program.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Parameters {
         let used: Vec<BatchSpec> = specs.iter().filter(|s| s.slots > 0).copied().collect();
         let budget = Budget::new(security)
             .with_check("binding of the commitments", -f64::from(code.distance()))
-            .with_check("random combinations", CHECKS.log2() - f64::from(COMBINATIONS))
+            .with_check("random combinations", (PROOFS * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS)
             .with_check("binding of the OT offset", -(ot_binding as f64))
             .with_check("OT extension, twice", extension::CHECK_LOG2 + 1.0);
         let costs: Vec<Cost> = program

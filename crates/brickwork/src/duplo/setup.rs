@@ -23,13 +23,19 @@ use crate::ot::{base, extension};
 use crate::random::Rng;
 use crate::session::{Run, handshake};
 
-/// Claim: the commitments to Δ_ot and Δ_ka add up to S_ot.
-fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label) -> Claims<'a> {
+/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is only built into
+/// the one coordinate of the lowest bit, and one guessed watch bit gets around that.) `delta_ka` is what each party may
+/// say of it: the garbler the value, the evaluator the bit.
+fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) -> Claims<'a> {
     let mut claims = Claims::new();
     claims.known(1, move |_, sum| {
         ka.add(0, sum);
         ot.add(0, sum);
         link
+    });
+    claims.bits(1, move |_, sum| {
+        ka.add(0, sum);
+        delta_ka
     });
     claims
 }
@@ -56,7 +62,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, 
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     let link = ka.values[0] ^ ot.values[0];
     run.channel.send(msg::LINK_OT, &link.to_bytes())?;
-    committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link))?;
+    committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link, ka.values[0]))?;
     let delta_ka = Delta::checked(ka.values[0].bits()).expect("the scheme sets the lowest bit");
     Ok(Garbler { run, session, committer, rng, hooks, cot, delta_ka, ka, ot })
 }
@@ -81,7 +87,7 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
-    let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot))?;
+    let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot, Label::from_bits(1)))?;
     let (ka, ot) = (ka.accept(&proof), ot.accept(&proof));
     Ok(Evaluator { run, session, holder, rng, hooks, cot, ka, ot, link_ot })
 }
