@@ -307,14 +307,23 @@ impl Holder for Receiver {
         let mut answer = vec![0u128; hidden * (DIMENSION + n) + known * n];
         channel.receive_into(msg::ANSWER, bytemuck::cast_slice_mut(&mut answer))?;
         let mut rest = &answer[..];
+        let mut cheat = None;
         for (part, sums) in parts {
             let values = if part == 2 { &sums.values[..] } else { split(&mut rest, DIMENSION) };
             let shares = split(&mut rest, n);
             // The mask's lowest bits are 0, so those of the combined values follow from the claimed bits alone.
             let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
             if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
-                return Err([Cheat::Commitment, Cheat::Indicator, Cheat::Opening][part].into());
+                // A lie about a value is often one about a bit, too: the value says more.
+                cheat = match part {
+                    0 => Some(Cheat::Commitment),
+                    1 => cheat.or(Some(Cheat::Indicator)),
+                    _ => cheat.filter(|c| *c == Cheat::Commitment).or(Some(Cheat::Opening)),
+                };
             }
+        }
+        if let Some(cheat) = cheat {
+            return Err(cheat.into());
         }
         Ok(Proof(new.iter().map(|p| p.id).collect()))
     }

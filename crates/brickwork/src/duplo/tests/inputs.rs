@@ -7,6 +7,7 @@ use super::harness::*;
 use crate::Cheat;
 use crate::circuit::Party;
 use crate::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
+use crate::commit::{Committer, Holder};
 use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::Point;
 use crate::label::{LABEL_BYTES, Label};
@@ -94,6 +95,19 @@ fn row_12_another_offset_in_the_ots() {
     for bit in [1, 64, 127] {
         let outcome = Case::toy().lie(Point::OtOffset, flip(0, bit)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// The garbler commits to R with another lowest bit and lies about e accordingly: all that the evaluator sees is the opening
+/// of a valid label, of the other bit. Only the indicator bit gives it away.
+#[test]
+fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
+    for y in [[false; 3], [true; 3]] {
+        for wire in 0..3 {
+            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(wire, 0));
+            let case = case.lie(Point::InputChoices, move |e| e[wire] ^= 1).lie(Point::InputLabels, flip(3 + wire, 0));
+            case.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+        }
     }
 }
 
@@ -193,10 +207,11 @@ fn row_27_every_proof_has_fresh_masks() {
     let answers: Vec<usize> = (0..outcome.events[0].len()).filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _))).collect();
     assert_eq!(answers.len(), 5);
     for (phase, at) in answers.into_iter().enumerate() {
-        let [mask, answer] = &outcome.events[0][at - 1..=at] else { unreachable!("two events") };
-        assert_eq!(*mask, Event::Sent(CORRECTIONS, 16 * parity), "one block of 128 masks");
-        // One hidden part, values and shares, whether new commitments or indicator bits; and what the evaluator knows.
-        assert_eq!(*answer, Event::Sent(ANSWER, 16 * (128 + n + n)), "phase {phase}");
+        // Hidden parts, values and shares: new commitments, indicator bits, in setup both; and what the evaluator knows.
+        let hidden = if phase == 0 { 2 } else { 1 };
+        let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
+        assert!(masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)), "one block of 128 masks for each");
+        assert_eq!(answer[0], Event::Sent(ANSWER, 16 * (hidden * (128 + n) + n)), "phase {phase}");
     }
 }
 

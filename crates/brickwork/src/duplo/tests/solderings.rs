@@ -159,11 +159,12 @@ fn row_11_wrong_opening_of_a_copy() {
 /// the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    let phases = [("setup", 3), ("preprocess", 7), ("prepare", 4), ("build", 2), ("evaluate", 1)];
+    let phases = [("setup", 4), ("preprocess", 7), ("prepare", 4), ("build", 2), ("evaluate", 1)];
     let messages = phases.into_iter().flat_map(|(phase, count)| std::iter::repeat_n(phase, count));
     for (nth, phase) in messages.enumerate() {
         let errors = |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
-        let cheat = if phase == "evaluate" { Cheat::Indicator } else { Cheat::Commitment };
+        // The masks of indicator bits come last in setup and alone in evaluate.
+        let cheat = if phase == "evaluate" || nth == 3 { Cheat::Indicator } else { Cheat::Commitment };
         Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run().evaluator_caught(cheat, phase, PROOF);
     }
 }
