@@ -10,12 +10,21 @@
 //! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)        survival(t) = the same with all w_i = 1
 //! ```
 //!
-//! and the bound is the maximum over all `t`. No assumption on the shape of `success` goes into that maximum: `survival(t)` falls
-//! with `t`, since one more bad copy is one more to detect, and it is never below `success(t)`; so once `survival(t)` has come
-//! down to the greatest success so far, no greater `t` does better. All arithmetic rounds up ([`Upper`]), so the result is a true
-//! upper bound, by a factor of about `1 + 2^-50` at most above the exact value of the formula.
+//! and the bound is the maximum over all `t`.
+//!
+//! Nothing is assumed about the shape of `success` when that maximum is verified. One more bad copy is one more to detect, and
+//! one more in the buckets at most, while `w_i` grows with `i`; hence, for all `e` from 0 to `d`,
+//!
+//! ```text
+//! survival(t + e) ≤ survival(t)        success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
+//! ```
+//!
+//! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t` matters. All
+//! arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is guessed in floating point
+//! (module `estimate`); a wrong guess costs time or copies, never security.
 
 use super::Upper;
+use super::estimate::Estimate;
 
 /// How surely a bad copy is noticed when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,12 +53,12 @@ impl Rule {
     pub const INPUT_AUTHENTICATOR: Rule = Rule { detection: Detection::Full, majority: true };
 
     /// How many bad copies ruin a bucket of this size.
-    fn ruinous(self, bucket: u64) -> u64 {
+    pub(super) fn ruinous(self, bucket: u64) -> u64 {
         if self.majority { bucket / 2 + 1 } else { bucket }
     }
 
     /// Whether buckets may have this size: an even majority would only waste a copy.
-    fn allows(self, bucket: u32) -> bool {
+    pub(super) fn allows(self, bucket: u32) -> bool {
         bucket > 0 && (bucket % 2 == 1 || !self.majority)
     }
 }
@@ -77,192 +86,150 @@ impl Cut {
     }
 
     /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a cut that the rule does not
-    /// allow.
+    /// allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
         }
-        let mut best = Upper::ZERO;
-        for outcome in Game::new(*self, rule) {
-            best = best.max(outcome.success);
-            if outcome.survival <= best {
-                break;
-            }
+        let peak = Estimate::new(rule, self.slots, self.bucket).peak(self.opened);
+        let mut game = Game::new(*self, rule);
+        let mut limit = peak.rounded_up();
+        if game.is_bounded_by(limit) {
+            return limit;
         }
-        best.min(Upper::ONE)
+        // The guess is right but for rounding, unless the cut is too bad to look at all of it. What was not looked at survives no
+        // more often than the last that was.
+        limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
+        while !game.is_bounded_by(limit) {
+            limit = (limit * Upper::integer(2)).min(Upper::ONE);
+        }
+        limit
     }
 
-    /// Whether [`Cut::bound`] is at most `limit`, which is less work.
+    /// Whether a garbler succeeds with at most this probability, however many copies it makes bad.
     pub fn is_bounded_by(&self, rule: Rule, limit: Upper) -> bool {
-        if !rule.allows(self.bucket) {
-            return false;
-        }
-        for outcome in Game::new(*self, rule) {
-            if outcome.success > limit {
-                return false;
-            }
-            if outcome.survival <= limit {
-                break;
-            }
-        }
-        true
+        rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
+    }
+
+    /// Whether a garbler that makes `t` copies bad succeeds with more than this probability, as far as the formula tells.
+    pub(super) fn is_broken_by(&self, rule: Rule, limit: Upper, t: u64) -> bool {
+        !rule.allows(self.bucket) || (1..=Game::last(self, rule)).contains(&t) && Game::new(*self, rule).outcome(t, 0).success > limit
     }
 }
 
-/// What `t` bad copies achieve.
+/// What `t` bad copies, or a few more, achieve.
 struct Outcome {
     success: Upper,
     survival: Upper,
 }
 
-/// The outcomes for t = 1, 2, …, all copies.
+/// The sums for one cut, with the tables that they are made of.
 struct Game {
     cut: Cut,
     rule: Rule,
-    t: u64,
-    /// The greatest `t` worth the effort. A cut that needs more has too few opened copies to be any good, and the peer who
-    /// proposes it must not keep us busy.
-    last: u64,
     /// `N · C(B,k) / (N·B)^(B)` for k = 0, …, B.
     weights: Vec<Upper>,
-    /// `1 / C(L, t)`.
-    scale: Upper,
-    /// `C(N·B, i)` for i = 0, …, t.
+    /// `1 / C(L, t)` for t = 0, 1, ….
+    scale: Vec<Upper>,
+    /// `C(N·B, i)` for i = 0, 1, …, N·B at most.
     kept: Vec<Upper>,
-    /// `C(N·B, i) · w_i` for i = 0, …, t.
-    winning: Vec<Upper>,
-    /// `C(c, j) · u^j` for j = 0, …, t; without the trailing zeros.
+    /// `w_i`, as far as `kept` or further.
+    wins: Vec<Upper>,
+    /// `C(c, j) · u^j` for j = 0, 1, …; without the trailing zeros.
     opened: Vec<Upper>,
+}
+
+/// The greatest `t` worth the effort. A cut that needs more has too few opened copies to be any good, and the peer who proposes it
+/// must not keep us busy.
+pub(super) fn most_bad(rule: Rule) -> u64 {
+    match rule.detection {
+        Detection::Full => 1 << 16,
+        Detection::Half => 1 << 13,
+    }
 }
 
 impl Game {
     fn new(cut: Cut, rule: Rule) -> Self {
-        let last = match rule.detection {
-            Detection::Full => 1 << 16,
-            Detection::Half => 1 << 12,
-        };
         let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
         let first = (0..bucket.min(kept)).fold(Upper::integer(cut.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
         let weights =
             (0..=bucket).scan(first, |weight, k| Some(std::mem::replace(weight, *weight * Upper::ratio(bucket - k, k + 1)))).collect();
-        Game {
-            cut,
-            rule,
-            t: 0,
-            last,
-            weights,
-            scale: Upper::ONE,
-            kept: vec![Upper::ONE],
-            winning: vec![Upper::ZERO],
-            opened: vec![Upper::ONE],
+        let one = || vec![Upper::ONE];
+        Game { cut, rule, weights, scale: one(), kept: one(), wins: vec![Upper::ZERO], opened: one() }
+    }
+
+    /// The greatest number of bad copies that is looked at.
+    fn last(cut: &Cut, rule: Rule) -> u64 {
+        most_bad(rule).min(cut.copies())
+    }
+
+    /// Whether all outcomes are successes with at most this probability.
+    fn is_bounded_by(&mut self, limit: Upper) -> bool {
+        let last = Self::last(&self.cut, self.rule);
+        // Each step covers the numbers of bad copies from t to t + d.
+        let (mut t, mut d) = (1, 0);
+        while t <= last {
+            let outcome = self.outcome(t, d);
+            if outcome.survival <= limit {
+                return true;
+            } else if outcome.success <= limit {
+                (t, d) = (t + d + 1, 2 * d + 1);
+            } else if d > 0 {
+                d /= 2;
+            } else {
+                return false;
+            }
+        }
+        // More could be bad, but that was not looked at.
+        last == self.cut.copies()
+    }
+
+    /// The survival of `t` bad copies, and the success of `t` to `t + d`.
+    fn outcome(&mut self, t: u64, d: u64) -> Outcome {
+        self.extend(t, d);
+        let (t, d) = (t as usize, d as usize);
+        let least = t.saturating_sub(self.opened.len() - 1);
+        let (mut success, mut survival) = (Upper::ZERO, Upper::ZERO);
+        for i in least..self.kept.len().min(t + 1) {
+            let survives = self.kept[i] * self.opened[t - i];
+            survival = survival + survives;
+            success = success + survives * self.wins[(i + d).min(self.wins.len() - 1)];
+        }
+        Outcome { success: (self.scale[t] * success).min(Upper::ONE), survival: (self.scale[t] * survival).min(Upper::ONE) }
+    }
+
+    /// Makes the tables long enough.
+    fn extend(&mut self, t: u64, d: u64) {
+        let (kept, opened) = (self.cut.kept(), u64::from(self.cut.opened));
+        let grow = |table: &mut Vec<Upper>, most: u64, next: &dyn Fn(Upper, u64) -> Upper| {
+            for n in table.len() as u64..=most {
+                table.push(next(table[table.len() - 1], n));
+            }
+        };
+        grow(&mut self.scale, t, &|last, n| last * Upper::ratio(n, kept + opened + 1 - n));
+        grow(&mut self.kept, t.min(kept), &|last, n| last * Upper::ratio(kept + 1 - n, n));
+        if self.rule.detection == Detection::Half {
+            grow(&mut self.opened, t.min(opened), &|last, n| (last * Upper::ratio(opened + 1 - n, n)).halved());
+        }
+        let mut buffer = Vec::new();
+        for i in self.wins.len() as u64..=(t + d).min(kept) {
+            let wins = self.one_win(i, &mut buffer);
+            self.wins.push(wins);
         }
     }
 
     /// `w_i`, from falling factorials: a term is `N · C(B,k) / (N·B)^(B)`, which is `weights[k]`, times `i^(k) · (N·B − i)^(B − k)`.
-    fn wins(&self, i: u64) -> Upper {
+    fn one_win(&self, i: u64, good: &mut Vec<Upper>) -> Upper {
         let (kept, bucket) = (self.cut.kept(), u64::from(self.cut.bucket));
-        let good: Vec<Upper> = falling_factorials(kept - i).take(bucket as usize + 1).collect();
-        let terms = falling_factorials(i).zip(&self.weights).zip(good.iter().rev()).map(|((bad, weight), good)| bad * *weight * *good);
-        terms.skip(self.rule.ruinous(bucket) as usize).sum::<Upper>().min(Upper::ONE)
+        let ruinous = self.rule.ruinous(bucket) as usize;
+        good.clear();
+        good.extend(falling_factorials(kept - i).take(bucket as usize + 1 - ruinous));
+        let terms = falling_factorials(i).zip(&self.weights).skip(ruinous).zip(good.iter().rev());
+        terms.map(|((bad, weight), good)| bad * *weight * *good).sum::<Upper>().min(Upper::ONE)
     }
 }
 
 /// `1, n, n·(n − 1), …`, ending in zeros.
 fn falling_factorials(n: u64) -> impl Iterator<Item = Upper> {
     (0..).scan(Upper::ONE, move |product, a| Some(std::mem::replace(product, *product * Upper::integer(n.saturating_sub(a)))))
-}
-
-impl Iterator for Game {
-    type Item = Outcome;
-
-    fn next(&mut self) -> Option<Outcome> {
-        let (kept, opened, t) = (self.cut.kept(), u64::from(self.cut.opened), self.t + 1);
-        if t > self.last.min(kept + opened) {
-            return None;
-        }
-        self.t = t;
-        self.scale = self.scale * Upper::ratio(t, kept + opened + 1 - t);
-        if t <= kept {
-            let ways = self.kept[self.kept.len() - 1] * Upper::ratio(kept + 1 - t, t);
-            self.kept.push(ways);
-            self.winning.push(ways * self.wins(t));
-        }
-        if self.rule.detection == Detection::Half && t <= opened {
-            self.opened.push((self.opened[self.opened.len() - 1] * Upper::ratio(opened + 1 - t, t)).halved());
-        }
-        let convolve = |kept: &[Upper]| -> Upper {
-            let least = (t as usize).saturating_sub(self.opened.len() - 1);
-            let sum: Upper = (least..kept.len()).map(|i| kept[i] * self.opened[t as usize - i]).sum();
-            (self.scale * sum).min(Upper::ONE)
-        };
-        // It need not be known exactly at every step, only seen to be low before long.
-        let survival = if t.is_multiple_of(8) || t == self.last { convolve(&self.kept) } else { Upper::ONE };
-        // The last outcome looked at stands for all that follow, of which none has a greater chance to survive.
-        let success = if t == self.last { survival } else { convolve(&self.winning) };
-        Some(Outcome { success, survival })
-    }
-}
-
-/// The fewest copies of which `opened` must be opened for buckets of this size, at most `most`.
-fn fewest_opened(rule: Rule, slots: u32, bucket: u32, limit: Upper, most: u32) -> Option<Cut> {
-    let cut = |opened| Cut { slots, bucket, opened };
-    // More opened copies never help the garbler, so that the least sufficient number can be bisected for.
-    if !cut(most).is_bounded_by(rule, limit) {
-        return None;
-    }
-    let (mut too_few, mut enough) = (-1_i64, i64::from(most));
-    while enough - too_few > 1 {
-        let middle = (too_few + enough) / 2;
-        if cut(middle as u32).is_bounded_by(rule, limit) { enough = middle } else { too_few = middle }
-    }
-    Some(cut(enough as u32))
-}
-
-/// More copies than this in a bucket are never useful: a bucket alone would be good with probability `1 - 2^-127`.
-const GREATEST_BUCKET: u32 = 255;
-
-/// Copies that may be opened, for `slots` slots, before a smaller bucket stops being an alternative.
-fn most_opened(slots: u32) -> u32 {
-    slots.saturating_mul(32).saturating_add(1 << 12)
-}
-
-/// The cut with the fewest copies whose bound is at most `limit`; `None` if there is none of sensible size.
-pub fn fewest_copies(rule: Rule, slots: u32, limit: Upper) -> Option<Cut> {
-    let mut best: Option<Cut> = None;
-    for bucket in (1..=GREATEST_BUCKET).filter(|&bucket| rule.allows(bucket)) {
-        let kept = u64::from(slots) * u64::from(bucket);
-        let most = match best {
-            None => most_opened(slots),
-            Some(best) if kept < best.copies() => most_opened(slots).min((best.copies() - kept) as u32 - 1),
-            Some(_) => break,
-        };
-        best = fewest_opened(rule, slots, bucket, limit, most).or(best);
-    }
-    best
-}
-
-/// For each size of a bucket up to that of [`fewest_copies`], which comes first, the cut with the fewest opened copies: less
-/// traffic, since opened copies do not travel, for more work.
-pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Cut> {
-    let Some(best) = fewest_copies(rule, slots, limit) else { return Vec::new() };
-    let smaller = (1..best.bucket).rev().filter_map(|bucket| fewest_opened(rule, slots, bucket, limit, most_opened(slots)));
-    std::iter::once(best).chain(smaller).collect()
-}
-
-/// The cut with the least cost whose bound is at most `limit`, among [`alternatives`]; the cost should have one minimum
-/// over the size of the bucket. `None` if there is no cut of sensible size.
-pub fn cheapest(rule: Rule, slots: u32, limit: Upper, cost: impl Fn(&Cut) -> f64) -> Option<Cut> {
-    let mut best = fewest_copies(rule, slots, limit)?;
-    let mut dearer = 0;
-    for bucket in (1..best.bucket).rev().filter(|&bucket| rule.allows(bucket)) {
-        let Some(cut) = fewest_opened(rule, slots, bucket, limit, most_opened(slots)) else { break };
-        if cost(&cut) < cost(&best) {
-            (best, dearer) = (cut, 0);
-        } else if dearer == 1 {
-            break;
-        } else {
-            dearer += 1;
-        }
-    }
-    Some(best)
 }

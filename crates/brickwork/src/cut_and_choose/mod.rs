@@ -8,11 +8,14 @@
 mod bound;
 mod budget;
 mod challenge;
+mod estimate;
+mod search;
 mod upper;
 
-pub use bound::{Cut, Detection, Rule, alternatives, cheapest, fewest_copies};
+pub use bound::{Cut, Detection, Rule};
 pub use budget::{BatchSpec, Budget, Kind, Plan};
 pub use challenge::Challenge;
+pub use search::{alternatives, cheapest, fewest_copies};
 pub use upper::Upper;
 
 #[cfg(test)]

@@ -57,6 +57,19 @@ impl Upper {
         Self::rounded((u128::from(numerator) << shift).div_ceil(denominator.into()), -i64::from(shift))
     }
 
+    /// This number, if it is positive and finite; otherwise zero.
+    pub(super) fn float(x: f64) -> Self {
+        let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
+        // The exponent is biased by 1023, and the mantissa has a hidden bit above its 52.
+        if normal { Self::rounded(u128::from(bits & ((1 << 52) - 1) | 1 << 52), (bits >> 52) as i64 - 1075) } else { Self::ZERO }
+    }
+
+    /// The nearest number or one next to it, if it is within the range of the type.
+    pub(super) fn to_float(self) -> f64 {
+        let power = |exponent: i64| f64::from_bits(((exponent + 1023).clamp(1, 2046) as u64) << 52);
+        if self == Self::ZERO { 0.0 } else { self.mantissa as f64 * power(self.exponent) }
+    }
+
     /// `2^log2`, or a little less: a limit that is met by numbers at most as great.
     pub fn limit(log2: f64) -> Self {
         let whole = (log2 - 2.0 * LOG2_SLACK).floor();
@@ -159,6 +172,17 @@ pub(super) mod tests {
             prop_assert!(Upper::limit(log2).log2() > log2 - 1e-8);
             prop_assert!(Upper::exp2(log2).log2() >= log2 + LOG2_SLACK);
             prop_assert!(Upper::exp2(log2).log2() < log2 + 1e-8);
+        }
+    }
+
+    #[test]
+    fn floats_there_and_back() {
+        for x in [1.0, 0.1, 3e-200, 7e200, 1.0 / 3.0, 2.0_f64.powi(-40)] {
+            assert_eq!(Upper::float(x).to_float(), x);
+            assert!((Upper::float(x).log2() - x.log2()).abs() < 1e-8);
+        }
+        for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Upper::float(x), Upper::ZERO);
         }
     }
 

@@ -10,20 +10,33 @@
 //!
 //! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base OT i, has
 //! `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`; column j of these rows is its label `R_j`, and
-//! column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`.
+//! column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to sender.
 //!
 //! # The check
 //!
 //! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash every row with
-//! a universal function of the sender's choice, the sum over all blocks of GF(2^128) of a random element times the block,
-//! plus the random block, and the sender compares `q~_i = t~_i ⊕ Δ_i·x~` for every i. (KOS 2015 hash to one field element
-//! instead, a sum over all rows; the proof that this suffices is wrong, as Roy shows. Here each row is compared.) Rows that
-//! deviate survive only if the receiver guessed the bit of Δ of each: with e deviating rows, or e distinct ways of deviating,
-//! probability 2^-e, and Δ keeps 128 - e unknown bits. That two different rows hash alike has probability 2^-128 for each of
-//! 128 rows; together [`CHECK_LOG2`]. The random block hides x from the hash, and the last block of `t_i` hides `t_i`.
+//! `h`, a sum over its blocks: each times a random element of GF(2^128) that the sender's seed gives, and the last, random
+//! one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and in constant time. The seed is
+//! drawn when all rows are in.
+//!
+//! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕ h(t_i)`. Row i
+//! passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with `d_i ≠ 0` the receiver has named
+//! the bit Δ_i. So it survives with probability 2^-g, and then knows these g bits: nothing that 2^-g guesses would not give
+//! (the lowest bit is 1 and known anyway). All other rows have `h(x_i) = x~`. Two different ones of them hash alike with
+//! probability 2^-128, as `h` is linear and was drawn later; no pair of the 128 rows does so but with probability
+//! 2^[`CHECK_LOG2`]. Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
+//! g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves sufficient: correlated OT
+//! whose receiver may guess bits of Δ and is caught if it is wrong.
+//!
+//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is wrong, as Roy
+//! shows. Here each row is compared.
+//!
+//! **What the answer tells.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what the sender can compute itself.
+//!
+//! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender refuses to go on.
 //!
 //! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent OTs (the hash
-//! is BLAKE3, a random oracle here, under a key of the session and over the OT's number).
+//! is BLAKE3, a random oracle here, under a key of the session and over the OT's number). Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
 use subtle::ConstantTimeEq;
@@ -38,7 +51,7 @@ use crate::{Cheat, Error};
 pub mod msg {
     use crate::wire::Tag;
 
-    /// Receiver: 128 rows of one block for 128 OTs each, and one more.
+    /// Receiver: 128 rows of one block for each 128 OTs, and one more; in chunks.
     pub const ROWS: Tag = Tag(24);
     /// Sender: seed of the check.
     pub const SEED: Tag = Tag(25);
@@ -50,9 +63,12 @@ pub mod msg {
 const ROWS: usize = 128;
 /// Bits of a block.
 const BLOCK: usize = 128;
+/// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
+const CHUNK: usize = 64;
 
-/// Base-2 logarithm of the probability that the check lets a deviation pass that guesses no bit of the offset.
-pub const CHECK_LOG2: f64 = -121.0;
+/// Base-2 logarithm of the probability that, in one call, the check lets rows differ whose bits of the offset the receiver has
+/// not guessed: 2^-128 for each of less than 2^13 pairs of rows.
+pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
 /// The party that chooses the offset.
 pub struct Sender {
@@ -61,7 +77,8 @@ pub struct Sender {
     next_block: u128,
     hash: KeyHash,
     challenge: Rng,
-    failed: bool,
+    /// False from the beginning of a call until its check has passed.
+    sound: bool,
 }
 
 /// The party that chooses the bits.
@@ -108,26 +125,61 @@ fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// The hash of every row; its last block counts with factor 1.
-fn hash_rows(seed: &Seed, rows: &[u128], blocks: usize) -> Vec<u128> {
-    let key = Aes128::new(seed.bits());
-    let mut elements = vec![0; blocks - 1];
-    key.ctr(0, &mut elements);
-    let mut sums = vec![[0u128; 2]; rows.len() / blocks];
-    let mut column = vec![0; sums.len()];
-    for (b, &element) in elements.iter().enumerate() {
-        column.iter_mut().zip(rows.chunks(blocks)).for_each(|(c, row)| *c = row[b]);
-        hash_accumulate(&mut sums, &column, element);
-    }
-    column.zeroize();
-    sums.iter().zip(rows.chunks(blocks)).map(|(&sum, row)| gf128_reduce(sum) ^ row[blocks - 1]).collect()
+/// `h`, of several rows side by side.
+struct RowHash {
+    elements: Rng,
+    sums: Vec<[u128; 2]>,
 }
 
-/// The columns of 128 rows as labels.
-fn columns(rows: &[u128], blocks: usize, count: usize) -> Vec<Label> {
-    let mut words = Zeroizing::new(vec![0u64; 2 * BLOCK * blocks]);
-    transpose(rows, blocks, &mut words);
-    words.chunks(2).take(count).map(|w| Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64)).collect()
+impl RowHash {
+    fn new(seed: &Seed, rows: usize) -> Self {
+        RowHash { elements: Rng::expand(seed, "brickwork OT extension check"), sums: vec![[0; 2]; rows] }
+    }
+
+    /// Takes in one block of each row.
+    fn absorb(&mut self, column: &[u128]) {
+        hash_accumulate(&mut self.sums, column, self.elements.block());
+    }
+
+    /// Takes in the last block of each row.
+    fn finish(self, column: &[u128]) -> Vec<u128> {
+        self.sums.iter().zip(column).map(|(&sum, last)| gf128_reduce(sum) ^ last).collect()
+    }
+
+    /// The hashes of the rows of which `labels` are the columns.
+    fn of_labels(seed: &Seed, labels: &[Label]) -> Vec<u128> {
+        let mut hash = RowHash::new(seed, ROWS);
+        let mut rows = Zeroizing::new(vec![0; ROWS]);
+        let mut blocks = labels.chunks_exact(BLOCK);
+        let last = blocks.next_back().unwrap_or_default();
+        for block in blocks {
+            transpose(bytemuck::cast_slice(block), 1, bytemuck::cast_slice_mut(&mut rows));
+            hash.absorb(&rows);
+        }
+        transpose(bytemuck::cast_slice(last), 1, bytemuck::cast_slice_mut(&mut rows));
+        hash.finish(&rows)
+    }
+
+    /// The hash of the one row that the choices are.
+    fn of_choices(seed: &Seed, x: &[u128]) -> Vec<u128> {
+        let mut hash = RowHash::new(seed, 1);
+        let mut blocks = x.chunks_exact(1);
+        let last = blocks.next_back().unwrap_or_default();
+        blocks.for_each(|block| hash.absorb(block));
+        hash.finish(last)
+    }
+}
+
+/// The labels that the columns of the rows are.
+fn to_labels(rows: &[u128], labels: &mut [Label]) {
+    transpose(rows, rows.len() / ROWS, bytemuck::cast_slice_mut(labels));
+}
+
+/// The first `count` labels; nothing remains of the others.
+fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
+    labels[count..].iter_mut().for_each(Zeroize::zeroize);
+    labels.truncate(count);
+    std::mem::take(&mut *labels)
 }
 
 impl Sender {
@@ -143,41 +195,46 @@ impl Sender {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
         let challenge = Rng::new("brickwork OT extension challenge")?;
-        Ok(Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), challenge, failed: false })
+        Ok(Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), challenge, sound: true })
     }
 
     /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: 1.
     ///
     /// # Errors
-    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent; after that every call fails, because what the
-    /// receiver may have learnt of the offset concerns all its OTs.
+    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and [`Error::Io`] if they do
+    /// not arrive. After any error every call fails, because what the receiver may have learnt of the offset concerns all OTs.
     pub fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        if self.failed {
+        if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
         }
-        let blocks = blocks_for(count);
-        let mut u = vec![0u128; ROWS * blocks];
-        channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(&mut u))?;
-        let mut q = Zeroizing::new(vec![0u128; ROWS * blocks]);
-        ctr_rows(&self.keys, self.next_block, &mut q, blocks);
-        self.next_block += blocks as u128;
         let mask = |i: usize| ((self.delta.bits() >> i) & 1).wrapping_neg();
-        for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
-            q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & mask(i));
+        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
+        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
+        let mut q = Zeroizing::new(u.clone());
+        for chunk in labels.chunks_mut(BLOCK * CHUNK) {
+            let blocks = chunk.len() / BLOCK;
+            let (u, q) = (&mut u[..chunk.len()], &mut q[..chunk.len()]);
+            channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(u))?;
+            ctr_rows(&self.keys, self.next_block, q, blocks);
+            self.next_block += blocks as u128;
+            for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
+                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & mask(i));
+            }
+            to_labels(q, chunk);
         }
 
         let seed = self.challenge.seed();
         channel.send(msg::SEED, seed.as_bytes())?;
-        let mut check = vec![0u128; 1 + ROWS];
+        let mut check = [0u128; 1 + ROWS];
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
-        let hashes = Zeroizing::new(hash_rows(&seed, &q, blocks));
+        let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
         let difference = hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & mask(i))));
         if !bool::from(difference.ct_eq(&0)) {
-            self.failed = true;
             return Err(Cheat::OtExtension.into());
         }
-        Ok(columns(&q, blocks, count))
+        self.sound = true;
+        Ok(first(labels, count))
     }
 
     /// `count` OTs of independent random keys, both of each.
@@ -210,30 +267,38 @@ impl Receiver {
     /// More OTs: the label of each choice (0 or 1).
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails.
+    /// [`Error::Io`] if the connection fails, [`Cheat::UnexpectedMessage`] if something else comes than the seed.
     pub fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
-        let blocks = blocks_for(choices.len());
-        let mut x = Zeroizing::new(vec![0u128; blocks]);
+        let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
         for (j, &choice) in choices.iter().enumerate() {
             x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
         }
-        x[blocks - 1] = self.rng.block();
-        let mut t = Zeroizing::new(vec![0u128; ROWS * blocks]);
-        ctr_rows(&self.keys[0], self.next_block, &mut t, blocks);
-        let mut u = vec![0u128; ROWS * blocks];
-        ctr_rows(&self.keys[1], self.next_block, &mut u, blocks);
-        self.next_block += blocks as u128;
-        for (u, t) in u.chunks_mut(blocks).zip(t.chunks(blocks)) {
-            u.iter_mut().zip(t).zip(x.iter()).for_each(|((u, t), x)| *u ^= t ^ x);
+        // One fresh mask for one hash, or two answers would tell the difference of choices.
+        if let Some(mask) = x.last_mut() {
+            *mask = self.rng.block();
         }
-        channel.send(msg::ROWS, bytemuck::cast_slice(&u))?;
+        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * x.len()]);
+        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
+        let mut t = Zeroizing::new(u.clone());
+        for (x, chunk) in x.chunks(CHUNK).zip(labels.chunks_mut(BLOCK * CHUNK)) {
+            let (u, t) = (&mut u[..chunk.len()], &mut t[..chunk.len()]);
+            ctr_rows(&self.keys[0], self.next_block, t, x.len());
+            ctr_rows(&self.keys[1], self.next_block, u, x.len());
+            self.next_block += x.len() as u128;
+            for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
+                u.iter_mut().zip(t).zip(x).for_each(|((u, t), x)| *u ^= t ^ x);
+            }
+            channel.send(msg::ROWS, bytemuck::cast_slice(u))?;
+            to_labels(t, chunk);
+        }
 
-        let seed = Seed::from_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
-        let mut check = hash_rows(&seed, &x, blocks);
-        check.extend(hash_rows(&seed, &t, blocks));
+        let mut seed = [0; SEED_BYTES];
+        channel.receive_into(msg::SEED, &mut seed)?;
+        let seed = Seed::from_bytes(seed);
+        let check = [RowHash::of_choices(&seed, &x), RowHash::of_labels(&seed, &labels)].concat();
         channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
         channel.flush()?;
-        Ok(columns(&t, blocks, choices.len()))
+        Ok(first(labels, choices.len()))
     }
 
     /// OTs of independent random keys: the one of each choice.
@@ -284,20 +349,66 @@ mod tests {
         }
     }
 
+    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Vec<Label> {
+        let (sent, got) = run(sender, receiver, choices, None);
+        let (sent, got) = (sent.unwrap(), got.unwrap());
+        assert_eq!((sent.len(), got.len()), (choices.len(), choices.len()));
+        assert!(sent.iter().zip(&got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
+        sent
+    }
+
+    fn random_choices(count: usize) -> Vec<u8> {
+        let mut rng = Rng::new("test").unwrap();
+        (0..count).map(|_| rng.below(2) as u8).collect()
+    }
+
     /// Against the ideal functionality: T = R ⊕ b·Δ, and R fresh in every call.
     #[test]
     fn labels_differ_by_the_offset_where_the_choice_is_1() {
         let (mut sender, mut receiver, delta) = deal();
-        let mut rng = Rng::new("test").unwrap();
         let mut seen = std::collections::HashSet::new();
-        for count in [0usize, 1, 127, 128, 129, 1000, 20_000] {
-            let choices: Vec<u8> = (0..count).map(|_| rng.below(2) as u8).collect();
-            let (sent, got) = run(&mut sender, &mut receiver, &choices, None);
-            let (sent, got) = (sent.unwrap(), got.unwrap());
-            assert_eq!((sent.len(), got.len()), (count, count));
-            for ((r, t), b) in sent.iter().zip(&got).zip(&choices) {
-                assert_eq!(*t, *r ^ delta.times(*b));
-                assert!(seen.insert(r.bits()), "a label came twice");
+        // 63 blocks and the random one fill a chunk.
+        let chunk = BLOCK * (CHUNK - 1);
+        for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
+            let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
+            assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
+        }
+    }
+
+    #[test]
+    fn the_number_of_the_inputs_of_a_large_program() {
+        let (mut sender, mut receiver, delta) = deal();
+        honest(&mut sender, &mut receiver, delta, &random_choices(131_072));
+    }
+
+    /// A receiver that uses another choice in g rows names g bits of the offset: it survives with probability 2^-g, which is
+    /// measured from both sides, so it really cheats. It may name either value of a bit; the lowest bit it knows.
+    #[test]
+    fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
+        for named in 0..=1u8 {
+            for g in 0..=3usize {
+                let (mut survived, trials) = (0, 400);
+                for trial in 0..trials {
+                    let (mut sender, mut receiver, delta) = deal();
+                    let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
+                    let cheat = rows.clone();
+                    let tamper: Tamper = Box::new(move |tag, bytes| {
+                        if tag == msg::ROWS {
+                            // In the last block, whose hash is itself, so that the other bit can be named in the answer.
+                            let row = bytes.len() / ROWS;
+                            cheat.iter().for_each(|i| bytes[row * (i + 1) - 16 + trial % 16] ^= 4);
+                        } else if named == 1 {
+                            cheat.iter().for_each(|i| bytes[16 * (i + 1) + trial % 16] ^= 4);
+                        }
+                    });
+                    let (sent, _) = run(&mut sender, &mut receiver, &[1; 200], Some(tamper));
+                    let passed = !refused(sent);
+                    assert_eq!(passed, rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named), "nothing but the guesses counts");
+                    survived += usize::from(passed);
+                }
+                let p = 0.5f64.powi(g as i32);
+                let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
+                assert!((survived as f64 - expected).abs() <= 4.5 * sigma, "{g} rows: {survived} of {trials}");
             }
         }
     }
@@ -321,49 +432,88 @@ mod tests {
         }
     }
 
-    /// A receiver that uses another choice in e rows guesses e bits of the offset: survives with probability 2^-e, and
-    /// from below: it does survive that often, so it really cheats.
+    /// A deviation in the choices proper is hashed: the answer cannot be patched with a guess of one bit of the hash.
     #[test]
-    fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
-        for e in 1..=3usize {
-            let (mut survived, trials) = (0, 240);
-            for trial in 0..trials {
-                let (mut sender, mut receiver, _) = deal();
-                let tamper: Tamper = Box::new(move |tag, bytes| {
-                    if tag == msg::ROWS {
-                        let row = bytes.len() / ROWS;
-                        (0..e).for_each(|k| bytes[row * ((trial + 31 * k) % ROWS) + trial % 16] ^= 1 << k);
+    fn row_02_a_deviation_in_any_block_is_seen() {
+        let count = 2 * BLOCK * CHUNK;
+        for position in (0..blocks_for(count)).step_by(17) {
+            let (mut sender, mut receiver, _) = deal();
+            let mut first_block = 0;
+            let tamper: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::ROWS {
+                    // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
+                    let blocks = bytes.len() / (16 * ROWS);
+                    if (first_block..first_block + blocks).contains(&position) {
+                        bytes[16 * (position - first_block)] ^= 1;
                     }
-                });
-                let (sent, _) = run(&mut sender, &mut receiver, &[1; 200], Some(tamper));
-                survived += usize::from(!refused(sent));
-            }
-            let p = 0.5f64.powi(e as i32);
-            let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
-            assert!((survived as f64 - expected).abs() < 4.5 * sigma, "{e} rows: {survived} of {trials}");
+                    first_block += blocks;
+                }
+            });
+            assert!(refused(run(&mut sender, &mut receiver, &vec![0; count], Some(tamper)).0), "block {position}");
         }
     }
 
     #[test]
     fn row_02_wrong_answers_are_refused_and_the_sender_is_done() {
-        for word in [1, 5, 128] {
-            let (mut sender, mut receiver, _) = deal();
-            let tamper: Tamper = Box::new(move |tag, bytes| {
-                if tag == msg::CHECK {
-                    bytes[16 * word + 7] ^= 0x20;
-                }
-            });
-            assert!(refused(run(&mut sender, &mut receiver, &[0; 64], Some(tamper)).0));
-            assert!(refused(run(&mut sender, &mut receiver, &[0; 64], None).0), "used again after a failed check");
+        // x~ (seen in row 0 at least), and t~ of some rows.
+        for word in [0, 1, 5, 64, 128] {
+            for bit in [0, 61, 127] {
+                let (mut sender, mut receiver, _) = deal();
+                let tamper: Tamper = Box::new(move |tag, bytes| {
+                    if tag == msg::CHECK {
+                        bytes[16 * word + bit / 8] ^= 1 << (bit % 8);
+                    }
+                });
+                assert!(refused(run(&mut sender, &mut receiver, &[0; 64], Some(tamper)).0));
+                assert!(refused(run(&mut sender, &mut receiver, &[0; 64], None).0), "used again after a failed check");
+            }
         }
-        // x~ alone: seen in every row whose bit of the offset is 1; the lowest bit always is.
-        let (mut sender, mut receiver, _) = deal();
-        let tamper: Tamper = Box::new(|tag, bytes| {
-            if tag == msg::CHECK {
-                bytes[3] ^= 1;
+    }
+
+    /// What is left of base OTs whose messages were replayed or of another session: unrelated seeds.
+    #[test]
+    fn row_01_seeds_of_another_session_are_refused() {
+        let ((mut sender, ..), (_, mut receiver, _)) = (deal(), deal());
+        assert!(refused(run(&mut sender, &mut receiver, &[1; 300], None).0));
+    }
+
+    #[test]
+    fn row_16_rows_sent_before_are_refused() {
+        let (mut sender, mut receiver, delta) = deal();
+        let recorded = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let record = recorded.clone();
+        let keep: Tamper = Box::new(move |tag, bytes| {
+            if tag == msg::ROWS {
+                *record.lock().unwrap() = bytes.clone();
             }
         });
-        assert!(refused(run(&mut sender, &mut receiver, &[0; 64], Some(tamper)).0));
+        run(&mut sender, &mut receiver, &[1; 200], Some(keep)).0.unwrap();
+        honest(&mut sender, &mut receiver, delta, &[1; 200]);
+        let replay: Tamper = Box::new(move |tag, bytes| {
+            if tag == msg::ROWS {
+                bytes.clone_from(&recorded.lock().unwrap());
+            }
+        });
+        assert!(refused(run(&mut sender, &mut receiver, &[1; 200], Some(replay)).0));
+    }
+
+    /// A sender that asks the same question twice about the same choices learns nothing from the difference.
+    #[test]
+    fn row_27_answers_are_masked_afresh() {
+        let (mut sender, mut receiver, _) = deal();
+        let mut answers = std::collections::HashSet::new();
+        for _ in 0..3 {
+            let (mut left, mut right) = memory_pair();
+            let answer = std::thread::scope(|scope| {
+                scope.spawn(|| receiver.extend(&mut right, &[1; 128]));
+                left.receive(msg::ROWS, 16 * ROWS * 2).unwrap();
+                left.send(msg::SEED, &[7; SEED_BYTES]).unwrap();
+                left.receive(msg::CHECK, 16 * (1 + ROWS)).unwrap()
+            });
+            assert!(answers.insert(answer[..16].to_vec()));
+        }
+        // The honest sender never asks twice.
+        assert_ne!(sender.challenge.seed(), sender.challenge.seed());
     }
 
     #[test]
@@ -377,6 +527,7 @@ mod tests {
             });
             let (sent, _) = run(&mut sender, &mut receiver, &[1; 100], Some(tamper));
             assert!(matches!(sent, Err(Error::Peer(Cheat::UnexpectedMessage))));
+            assert!(refused(run(&mut sender, &mut receiver, &[1; 100], None).0), "used again after an error");
         }
     }
 }

@@ -1,0 +1,149 @@
+//! What the formula of module `bound` gives in floating point, and where its maximum is taken to be.
+//!
+//! Only additions, multiplications and divisions, so that both parties find the same on any machine.
+
+use super::bound::{Detection, Rule, most_bad};
+use super::{Cut, Upper};
+
+/// The success of an adversary that makes `t` copies bad.
+#[derive(Clone, Copy, Debug)]
+pub struct Peak {
+    pub t: u64,
+    pub success: f64,
+}
+
+impl Peak {
+    /// More than the exact success at this `t`: fewer than 2^18 floating-point operations err by less than `2^-34` together.
+    pub fn rounded_up(&self) -> Upper {
+        Upper::float(self.success) * Upper::ratio((1 << 34) + 1, 1 << 34)
+    }
+}
+
+/// The games for all numbers of opened copies.
+pub struct Estimate {
+    rule: Rule,
+    slots: u32,
+    bucket: u32,
+    kept: f64,
+    /// `N · C(B,k) · (N·B)^B / (N·B)^(B)` for k = 0, …, B.
+    weights: Vec<f64>,
+    /// `w_i` for i = 0, 1, ….
+    wins: Vec<f64>,
+    /// The last maximum found: the next is not far from it.
+    hint: Option<u64>,
+}
+
+impl Estimate {
+    pub fn new(rule: Rule, slots: u32, bucket: u32) -> Self {
+        let (kept, b) = (f64::from(slots) * f64::from(bucket), f64::from(bucket));
+        let orders = (0..bucket).map(f64::from).take_while(|a| *a < kept).fold(1.0, |product, a| product * (kept / (kept - a)));
+        let weights = (0..=bucket)
+            .map(f64::from)
+            .scan(f64::from(slots) * orders, |weight, k| Some(std::mem::replace(weight, *weight * ((b - k) / (k + 1.0)))));
+        Estimate { rule, slots, bucket, kept, weights: weights.collect(), wins: vec![0.0], hint: None }
+    }
+
+    fn cut(&self, opened: u32) -> Cut {
+        Cut { slots: self.slots, bucket: self.bucket, opened }
+    }
+
+    fn extend(&mut self, most: usize) {
+        let mut good = Vec::new();
+        for i in self.wins.len()..=most {
+            let i = i as f64;
+            let ruinous = self.rule.ruinous(self.bucket.into()) as usize;
+            good.clear();
+            good.extend(self.powers(self.kept - i).take(self.weights.len() - ruinous));
+            let terms = self.powers(i).zip(&self.weights).skip(ruinous).zip(good.iter().rev());
+            let wins: f64 = terms.map(|((bad, weight), good)| bad * weight * good).sum();
+            self.wins.push(wins.min(1.0));
+        }
+    }
+
+    /// `1, n, n·(n − 1), …`, each factor divided by N·B.
+    fn powers(&self, n: f64) -> impl Iterator<Item = f64> {
+        let kept = self.kept;
+        (0..).map(f64::from).scan(1.0, move |product, a| Some(std::mem::replace(product, *product * ((n - a).max(0.0) / kept))))
+    }
+
+    /// The greatest `t` that has a chance.
+    fn most(&self, opened: u32) -> u64 {
+        let cut = self.cut(opened);
+        most_bad(self.rule).min(if self.rule.detection == Detection::Half { cut.copies() } else { cut.kept() })
+    }
+
+    /// The success of `t` bad copies where `opened` copies are opened.
+    pub fn success(&mut self, opened: u32, t: u64) -> f64 {
+        let opened = f64::from(opened);
+        // As many bad copies in buckets as can be; then, relative to that, one after the other among the opened ones.
+        let most = t.min(self.cut(0).kept());
+        let (mut i, mut j) = (most as f64, (t - most) as f64);
+        let mut survival = 0.5_f64.powi((t - most) as i32);
+        // C(N·B, i) · C(c, j) / C(L, t), where i = t or i = N·B.
+        let (mut above, mut below) = if j == 0.0 { (self.kept, self.kept + opened) } else { (t as f64, self.kept + opened) };
+        for _ in 0..most {
+            survival *= above / below;
+            (above, below) = (above - 1.0, below - 1.0);
+        }
+        self.extend(most as usize);
+        let mut sum = self.wins[most as usize];
+        if self.rule.detection == Detection::Half {
+            let mut ways = 1.0;
+            for wins in self.wins[..most as usize].iter().rev() {
+                // i bad copies in buckets and j opened ones become i - 1 and j + 1.
+                ways *= 0.5 * i * (opened - j) / ((self.kept - i + 1.0) * (j + 1.0));
+                (i, j) = (i - 1.0, j + 1.0);
+                let term = ways * wins;
+                sum += term;
+                if term < sum * 1e-18 {
+                    break;
+                }
+            }
+        }
+        (survival * sum).min(1.0)
+    }
+
+    /// Climbs to the maximum, which is taken to be the only one.
+    pub fn peak(&mut self, opened: u32) -> Peak {
+        let ruinous = self.rule.ruinous(self.bucket.into());
+        let most = self.most(opened);
+        if self.slots == 0 || ruinous > most {
+            return Peak { t: 0, success: 0.0 };
+        }
+        let (mut t, mut step) = match self.hint {
+            Some(t) => (t.clamp(ruinous, most), 1 + t / 16),
+            None => {
+                let undetected = if self.rule.detection == Detection::Half { 2 } else { 1 };
+                let guess = undetected * ruinous * self.cut(opened).copies() / (u64::from(opened) + 1);
+                (guess.clamp(ruinous, most), 1 + guess / 4)
+            }
+        };
+        let mut best = self.success(opened, t);
+        while step > 0 {
+            let up = (t + step).min(most);
+            let down = t.saturating_sub(step).max(ruinous);
+            let found = [up, down].into_iter().find_map(|t| {
+                let success = self.success(opened, t);
+                (success > best).then_some((t, success))
+            });
+            match found {
+                Some(better) => (t, best) = better,
+                None => step /= 2,
+            }
+        }
+        self.hint = Some(t);
+        Peak { t, success: best }
+    }
+
+    /// Whether the success stays within `limit`, as far as this can tell.
+    pub fn is_bounded_by(&mut self, opened: u32, limit: f64) -> bool {
+        // Most cuts that are bad are so at a point known already.
+        if let Some(t) = self.hint {
+            let t = t.min(self.most(opened));
+            if self.success(opened, t) > limit {
+                return false;
+            }
+        }
+        self.peak(opened).success <= limit
+    }
+}
