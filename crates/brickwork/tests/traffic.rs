@@ -53,7 +53,9 @@ impl Formulas {
 
     /// The evaluator's part of so many OTs of the extension; the garbler's is `message(16)`.
     fn extension(ots: u64) -> u64 {
-        message(128 * 16 * (ots.div_ceil(128) + 1)) + message(16 * 129)
+        let blocks = ots.div_ceil(128) + 1;
+        let rest = if blocks % 64 > 0 { message(128 * 16 * (blocks % 64)) } else { 0 };
+        blocks / 64 * message(128 * 16 * 64) + rest + message(16 * 129)
     }
 
     /// What garbler and evaluator send in each phase.
