@@ -40,19 +40,26 @@ pub enum Kind {
 pub struct Hasher {
     key: [u8; 32],
     kind: Kind,
+    first: u64,
 }
 
 impl Hasher {
     /// For the gadgets of this kind in the session with this identifier.
     pub fn new(session: &[u8; 32], kind: Kind) -> Self {
-        Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind }
+        Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
+    }
+
+    /// For gadgets made when the session had `made` gadgets already: their indices count from there, so that no two
+    /// gadgets of a session share a hash.
+    pub fn after(self, made: u64) -> Self {
+        Hasher { first: made, ..self }
     }
 
     fn hash(&self, purpose: u8, index: u64, bits: u128) -> [u8; HASH_BYTES] {
         let mut message = [0; 26];
         message[0] = self.kind as u8;
         message[1] = purpose;
-        message[2..10].copy_from_slice(&index.to_le_bytes());
+        message[2..10].copy_from_slice(&(self.first + index).to_le_bytes());
         message[10..].copy_from_slice(&bits.to_le_bytes());
         *blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes")
     }

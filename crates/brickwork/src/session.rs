@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::circuit::{Party, Program};
-use crate::duplo::Parameters;
 use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
@@ -19,6 +18,24 @@ pub const PROTOCOL_VERSION: u32 = 1;
 pub struct Job {
     /// What is computed.
     pub program: Arc<Program>,
+    /// Statistical security s in bits: 40, 64 or 80.
+    pub security: u32,
+    /// Threads that this party uses, at least 1. Not part of the agreement.
+    pub threads: usize,
+    /// The public keys of the garbler and the evaluator, as the transport authenticated them.
+    pub identities: [[u8; 32]; 2],
+}
+
+impl Job {
+    /// What the parties agree on apart from the program.
+    pub fn terms(&self) -> Terms {
+        Terms { security: self.security, threads: self.threads, identities: self.identities }
+    }
+}
+
+/// What both parties must agree on before it is known which program they will run.
+#[derive(Clone, Debug)]
+pub struct Terms {
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
@@ -166,9 +183,28 @@ pub mod msg {
 
     /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it at once.
     pub const HELLO: Tag = Tag(1);
+    /// A digest of what is done next. Both parties send it at once.
+    pub const NEXT: Tag = Tag(2);
 }
 
 const _: Tag = msg::HELLO;
+
+/// What a handshake compares besides the terms.
+pub(crate) struct Digests {
+    /// Of the program, or of what stands for it while there is none.
+    pub program: [u8; 32],
+    pub parameters: [u8; 32],
+}
+
+/// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
+///
+/// # Errors
+/// [`Error::Mismatch`] with `what` if the peer's is another one.
+pub(crate) fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
+    channel.send(msg::NEXT, digest)?;
+    let theirs = channel.receive(msg::NEXT, digest.len())?;
+    if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
+}
 
 /// Fixed layout, 4 + 4 + 4 + 1 + 3 + 32 * 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -190,18 +226,18 @@ struct Hello {
 ///
 /// # Errors
 /// [`Error::Mismatch`] that names what differs.
-pub(crate) fn handshake(channel: &mut Channel, role: Party, job: &Job, parameters: &Parameters) -> Result<SessionId, Error> {
+pub(crate) fn handshake(channel: &mut Channel, role: Party, terms: &Terms, digests: &Digests) -> Result<SessionId, Error> {
     let mut nonce = [0; 32];
     Rng::new("brickwork session nonce")?.fill(&mut nonce);
     let mine = Hello {
         magic: *b"BRWK",
         version: PROTOCOL_VERSION.to_le_bytes(),
-        security: job.security.to_le_bytes(),
+        security: terms.security.to_le_bytes(),
         role: role as u8,
         zero: [0; 3],
-        program: job.program.digest(),
-        parameters: parameters.digest(),
-        identities: *blake3::hash(&job.identities.concat()).as_bytes(),
+        program: digests.program,
+        parameters: digests.parameters,
+        identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
         nonce,
     };
     channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
@@ -220,7 +256,7 @@ pub(crate) fn handshake(channel: &mut Channel, role: Party, job: &Job, parameter
         (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
         (
             theirs.security != mine.security,
-            format!("--security is {} here and {} at the peer", job.security, u32::from_le_bytes(theirs.security)),
+            format!("--security is {} here and {} at the peer", terms.security, u32::from_le_bytes(theirs.security)),
         ),
         (
             theirs.program != mine.program,

@@ -24,6 +24,8 @@ pub mod code {
     pub const INPUT: u8 = 3;
     pub const NETWORK: u8 = 4;
     pub const PEER: u8 = 5;
+    /// The stock is exhausted or refused.
+    pub const STOCK: u8 = 6;
     pub const MISMATCH: u8 = 7;
 }
 
@@ -110,6 +112,7 @@ impl From<Error> for Failure {
             Error::Mismatch(_) => (code::MISMATCH, "both parties need the same version, parameters and program"),
             Error::Input(_) => (code::INPUT, "`brickwork info FILE` shows what a program expects"),
             Error::Usage(_) => (code::USAGE, "see `brickwork --help`"),
+            Error::Stock(_) => (code::STOCK, "`brickwork preprocess` on both sides makes new stock"),
             Error::Resource(_) => (code::OTHER, "free the resource, or use a smaller program or fewer threads"),
         };
         Failure::new(code, error.to_string(), hint)
@@ -182,6 +185,7 @@ mod tests {
             (Error::Mismatch(String::new()), 7),
             (Error::Input(String::new()), 3),
             (Error::Usage(String::new()), 2),
+            (Error::Stock(String::new()), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {

@@ -18,7 +18,9 @@
 use std::sync::Arc;
 
 use super::port::{MAX_TYPE_DEPTH, total_width};
-use super::{Circuit, Component, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use super::{
+    Circuit, Component, ComponentDigest, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+};
 use crate::Error;
 
 /// First bytes of a `.bwp` file; the last of them is the version.
@@ -109,6 +111,19 @@ impl Program {
             return bad("its encoding is not the canonical one");
         }
         Ok(program)
+    }
+}
+
+impl Component {
+    /// Names what the component computes: its circuit and the widths of its ports, whatever it and they are called.
+    pub fn digest(&self) -> ComponentDigest {
+        let mut out = Writer(Vec::new());
+        for ports in [&self.inputs, &self.outputs] {
+            out.number(ports.len() as u64);
+            ports.iter().for_each(|port| out.number(port.width()));
+        }
+        out.circuit(&self.circuit);
+        blake3::derive_key("brickwork component encoding 1", &out.0)
     }
 }
 

@@ -17,7 +17,7 @@ pub mod value;
 
 pub use builder::{Bit, Builder};
 pub use port::{MAX_TYPE_DEPTH, Port, Type};
-pub use program::{Component, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot};
+pub use program::{Component, ComponentDigest, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot};
 
 use crate::Error;
 

@@ -50,6 +50,9 @@ pub struct Component {
     pub circuit: Arc<Circuit>,
 }
 
+/// Names what a component computes, in any program.
+pub type ComponentDigest = [u8; 32];
+
 /// Index of a component in its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u32);

@@ -16,6 +16,8 @@ pub mod code;
 mod ideal;
 pub mod split;
 
+use std::ops::Range;
+
 use zeroize::Zeroize;
 
 use crate::Error;
@@ -116,6 +118,26 @@ impl Shares {
         }
     }
 
+    /// The shares at the places `first..end`.
+    pub fn slice(&self, places: Range<usize>) -> Shares {
+        if places.is_empty() {
+            return Shares::default();
+        }
+        Shares { words: self.words, columns: self.columns[places.start * self.words..places.end * self.words].to_vec() }
+    }
+
+    /// These shares, then those.
+    pub fn append(&mut self, others: &Shares) {
+        if !others.is_empty() {
+            assert!(self.is_empty() || self.words == others.words, "shares under different codes");
+            self.words = others.words;
+            let mut columns = Vec::with_capacity(self.columns.len() + others.columns.len());
+            columns.extend(self.columns.iter().chain(&others.columns));
+            self.columns.zeroize();
+            self.columns = columns;
+        }
+    }
+
     /// The shares at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
         let indices = indices.into_iter();
@@ -143,6 +165,20 @@ impl Drop for Committed {
 }
 
 impl Committed {
+    /// These commitments, then those.
+    pub fn append(&mut self, others: &Committed) {
+        let mut values = Vec::with_capacity(self.values.len() + others.values.len());
+        values.extend(self.values.iter().chain(&others.values));
+        self.values.zeroize();
+        self.values = values;
+        self.shares.append(&others.shares);
+    }
+
+    /// The commitments at the places `first..end`.
+    pub fn slice(&self, places: Range<usize>) -> Committed {
+        Committed { values: self.values[places.clone()].to_vec(), shares: self.shares.slice(places) }
+    }
+
     /// The commitments at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Committed {
         Committed { values: indices.clone().into_iter().map(|i| self.values[i]).collect(), shares: self.shares.select(indices) }

@@ -7,7 +7,7 @@ use crate::random::{Rng, Seed};
 #[derive(Clone, Copy)]
 pub(super) struct Batch {
     cut: Cut,
-    /// N: slots or wires to fill.
+    /// Slots or wires to fill: all N, or those of a part.
     pub buckets: usize,
     /// B: items in a bucket.
     pub size: usize,
@@ -27,9 +27,14 @@ impl Batch {
         self.buckets * self.size
     }
 
-    /// L: all items.
+    /// L: all items, as they are made.
     pub fn items(&self) -> usize {
-        self.chosen() + self.opened
+        self.cut.copies() as usize
+    }
+
+    /// Some of its buckets, after the challenge.
+    pub fn part(&self, buckets: usize) -> Batch {
+        Batch { buckets, ..*self }
     }
 
     /// Solderings from the head of each bucket to its other items.

@@ -18,9 +18,9 @@
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 
-use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
+use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
-use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
+use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{OutputPort, Party, Program, Recipient};
 use crate::label::{Delta, Label};
@@ -47,12 +47,12 @@ fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
     program.outputs().iter().filter(|o| o.to.includes(Party::Garbler)).flat_map(&mut take).collect()
 }
 
-pub(super) fn garbler(party: &mut Garbler, program: &Program, built: &GarblerBuilt) -> Result<Vec<bool>, Error> {
-    party.run.phase("decode")?;
+pub(super) fn garbler(party: &mut Garbler, program: &Program, ready: &GarblerReady) -> Result<Vec<bool>, Error> {
     let Garbler { run, delta_ka, session, .. } = party;
-    let GarblerBuilt { layout, stock, .. } = built;
-    let private = (0..layout.private_outputs.len()).map(|k| stock.gadget(layout.private_bucket(k)));
-    let shared = layout.shared_outputs.iter().map(|&wire| stock.home(layout.home(wire), *delta_ka));
+    let parts = &ready.parts;
+    let layout = &parts.layout;
+    let private = (0..layout.private_outputs.len()).map(|k| parts.home(layout.private_home(k), *delta_ka));
+    let shared = layout.shared_outputs.iter().map(|&wire| parts.home(layout.home(wire), *delta_ka));
     let wires: Vec<CommittedWire> = private.chain(shared).collect();
 
     let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;
@@ -70,15 +70,14 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, built: &GarblerBui
 pub(super) fn evaluator(
     party: &mut Evaluator,
     program: &Program,
-    built: &EvaluatorBuilt,
+    ready: &EvaluatorReady,
     evaluated: &Evaluated,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    party.run.phase("decode")?;
     let recovered = evaluated.delta_ka.is_some();
     let delta_ka = evaluated.delta_ka.unwrap_or(party.rng.delta());
-    let honest = honest_labels(built, evaluated);
-    let (restored, clear) = recover(program, built, evaluated, delta_ka, input);
+    let honest = honest_labels(ready, evaluated);
+    let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input);
     let labels: Vec<Label> = if recovered { restored } else { honest };
 
     let colours = bits::pack(labels.iter().map(|label| label.colour()));
@@ -88,24 +87,18 @@ pub(super) fn evaluator(
     party.run.channel.send(msg::OUTPUT_LABELS, &message)?;
     party.run.channel.flush()?;
 
-    let decoded = built.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
+    let decoded = ready.parts.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
     Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
 }
 
-fn link(built: &EvaluatorBuilt, home: Home) -> Label {
-    match home {
-        Home::Input(bucket) => built.stock.input.link(bucket * built.stock.input.size),
-        Home::Plain(_) => Label::ZERO,
-    }
-}
-
 /// The labels of the garbler's outputs, private ones first, as evaluation gave them.
-fn honest_labels(built: &EvaluatorBuilt, evaluated: &Evaluated) -> Vec<Label> {
-    let EvaluatorBuilt { layout, joints, stock, .. } = built;
+fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Vec<Label> {
+    let EvaluatorReady { parts, joints, .. } = ready;
+    let layout = &parts.layout;
     let private = layout.private_outputs.iter().zip(&joints.outputs).enumerate().map(|(k, (&wire, soldering))| {
-        let gadget = stock.input.link(layout.private_bucket(k) * stock.input.size);
-        soldering.carry(evaluated.labels[wire as usize], link(built, layout.home(wire)) ^ gadget)
+        let offsets = parts.link(layout.home(wire)) ^ parts.link(layout.private_home(k));
+        soldering.carry(evaluated.labels[wire as usize], offsets)
     });
     private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect()
 }
@@ -113,24 +106,24 @@ fn honest_labels(built: &EvaluatorBuilt, evaluated: &Evaluated) -> Vec<Label> {
 /// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.
 fn recover(
     program: &Program,
-    built: &EvaluatorBuilt,
+    parts: &EvaluatorParts,
     evaluated: &Evaluated,
     delta_ka: Delta,
     input: &[bool],
 ) -> (Vec<Label>, Vec<Vec<bool>>) {
-    let EvaluatorBuilt { layout, stock, .. } = built;
+    let layout = &parts.layout;
     let theirs: Vec<bool> = (0..program.input_width(Party::Garbler))
         .into_par_iter()
-        .map(|wire| recover_input_bit(built, wire, evaluated.labels[wire], delta_ka))
+        .map(|wire| recover_input_bit(parts, layout.home(wire as u32), evaluated.labels[wire], delta_ka))
         .collect();
     let clear = program.simulate(&theirs, input);
     let mut values = clear.iter().zip(program.outputs()).filter(|(_, o)| o.to == Recipient::Garbler).flat_map(|(bits, _)| bits);
     let mut labels: Vec<Label> = (0..layout.private_outputs.len())
         .map(|k| {
-            let bucket = layout.private_bucket(k);
+            let home = layout.private_home(k);
             let bit = u8::from(*values.next().expect("as many values as wires"));
-            let delta = offset(stock.input.link(bucket * stock.input.size), delta_ka);
-            recover_false_label(built, bucket, delta_ka) ^ delta.times(bit)
+            let delta = offset(parts.link(home), delta_ka);
+            recover_false_label(parts, home, delta_ka) ^ delta.times(bit)
         })
         .collect();
     // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
@@ -140,7 +133,7 @@ fn recover(
             let sigma = *indicators.next().expect("one for each of the evaluator's output wires");
             if port.to == Recipient::Both {
                 let label = evaluated.labels[wire as usize];
-                let delta = offset(link(built, layout.home(wire)), delta_ka);
+                let delta = offset(parts.link(layout.home(wire)), delta_ka);
                 labels.push(label ^ delta.times(label.colour() ^ u8::from(bit) ^ sigma));
             }
         }
@@ -154,10 +147,10 @@ fn offset(link: Label, delta_ka: Delta) -> Delta {
 }
 
 /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
-fn recover_input_bit(built: &EvaluatorBuilt, bucket: usize, label: Label, delta_ka: Delta) -> bool {
-    let gadgets = &built.stock.input;
+fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka: Delta) -> bool {
+    let gadgets = parts.gadgets_of(home);
     let mut ones = 0;
-    for (gadget, label) in gadgets.carried(bucket, label) {
+    for (gadget, label) in gadgets.carried(home.bucket as usize, label) {
         let delta = offset(gadgets.link(gadget), delta_ka);
         let false_label = gadgets.hasher.false_label(gadgets.indices[gadget] as u64, delta);
         ones += usize::from(bool::from(label.ct_eq(&(false_label ^ delta))));
@@ -166,8 +159,8 @@ fn recover_input_bit(built: &EvaluatorBuilt, bucket: usize, label: Label, delta_
 }
 
 /// The false label of a bucket's head: what a strict majority of its gadgets says.
-fn recover_false_label(built: &EvaluatorBuilt, bucket: usize, delta_ka: Delta) -> Label {
-    let gadgets = &built.stock.input;
+fn recover_false_label(parts: &EvaluatorParts, home: Home, delta_ka: Delta) -> Label {
+    let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
     let head = bucket * gadgets.size;
     let votes: Vec<Label> = (0..gadgets.size)
         .map(|i| {

@@ -18,8 +18,10 @@
 
 use rayon::prelude::*;
 
-use super::build::{EvaluatorBuilt, GarblerBuilt, Home};
-use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
+use super::build::{EvaluatorReady, GarblerReady};
+use super::ots::EvaluatorOts;
+use super::prepare::EvaluatorComponent;
+use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
 use crate::commit::{Claims, Committer, Holder};
@@ -39,36 +41,36 @@ pub(super) struct Evaluated {
     pub delta_ka: Option<Delta>,
 }
 
-pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool]) -> Result<(), Error> {
-    party.run.phase("evaluate")?;
+pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool]) -> Result<(), Error> {
     let Garbler { run, committer, hooks, delta_ka, ot, .. } = party;
-    let GarblerBuilt { layout, stock, ots } = built;
-    let (first, count) = layout.evaluator_inputs;
+    let GarblerReady { parts, ots } = ready;
+    let (layout, ots) = (&parts.layout, &ots.committed);
+    let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let masked = bits::unpack(&run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
-    let own = input.iter().enumerate().map(|(w, &bit)| stock.gadget(w).of_bit(u8::from(bit)));
-    let wire = |k: usize| stock.home(Home::Plain(first + k), *delta_ka);
+    let own = input.iter().enumerate().map(|(w, &bit)| parts.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
+    let wire = |k: usize| parts.home(layout.home(first + k as u32), *delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ ots.values[k] ^ delta_ot.times(e[k]));
     let mut labels: Vec<Label> = own.chain(theirs).collect();
     hooks.alter(Point::InputLabels, &mut labels);
-    let mut outputs: Vec<Label> = layout.evaluator_outputs.iter().map(|&w| stock.home(layout.home(w), *delta_ka).value).collect();
+    let mut outputs: Vec<Label> = layout.evaluator_outputs.iter().map(|&w| parts.home(layout.home(w), *delta_ka).value).collect();
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
 
-    let (homes, first_wire) = (stock.homes(layout), layout.first_evaluator_input());
+    let homes = parts.view();
     let mut claims = Claims::new();
     claims.known(count, |k, sum| {
-        homes.add(first_wire + k as u32, sum);
+        homes.add(first + k as u32, sum);
         ots.shares.add(k, sum);
         ot.shares.add_if(e[k], 0, sum);
         Label::ZERO
     });
     claims.bits(count, |k, sum| {
-        homes.add(first_wire + k as u32, sum);
+        homes.add(first + k as u32, sum);
         wire(k).value
     });
     claims.bits(outputs.len(), |k, sum| {
@@ -78,11 +80,12 @@ pub(super) fn garbler(party: &mut Garbler, built: &GarblerBuilt, input: &[bool])
     committer.prove(&mut run.channel, &[], &claims)
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, program: &Program, built: &EvaluatorBuilt, input: &[bool]) -> Result<Evaluated, Error> {
-    party.run.phase("evaluate")?;
+pub(super) fn evaluator(party: &mut Evaluator, program: &Program, ready: &EvaluatorReady, input: &[bool]) -> Result<Evaluated, Error> {
     let Evaluator { run, holder, hooks, ot, link_ot, .. } = party;
-    let EvaluatorBuilt { layout, stock, ots, ot_choices, ot_labels, .. } = built;
-    let count = layout.evaluator_inputs.1;
+    let EvaluatorReady { parts, ots, .. } = ready;
+    let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels } = ots;
+    let layout = &parts.layout;
+    let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let own = program.input_width(Party::Garbler);
     let masked: Vec<u8> = input.iter().zip(ot_choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
     let mut message = bits::pack(masked.iter().copied());
@@ -101,16 +104,16 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, built: &Evalua
         let sigma = e(k) ^ masked[k];
         labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
     }
-    let (homes, first_wire) = (stock.homes(layout), layout.first_evaluator_input());
+    let homes = parts.view();
     let mut claims = Claims::new();
     claims.known(count, |k, sum| {
-        homes.add(first_wire + k as u32, sum);
+        homes.add(first + k as u32, sum);
         ots.add(k, sum);
         ot.add_if(e(k), 0, sum);
         sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
     });
     claims.bits(count, |k, sum| {
-        homes.add(first_wire + k as u32, sum);
+        homes.add(first + k as u32, sum);
         Label::ZERO.with_colour(e(k) ^ masked[k])
     });
     claims.bits(outputs.len(), |k, sum| {
@@ -122,47 +125,45 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, built: &Evalua
 
     // InputG and InputE: the authenticators must accept the labels.
     for (wire, &label) in labels.iter().enumerate() {
-        let accepted = match layout.home(wire as u32) {
-            Home::Input(bucket) => stock.input.accept(bucket, label),
-            Home::Plain(bucket) => stock.plain.accept(bucket, label),
-        };
-        if !accepted {
+        if !parts.accept(layout.home(wire as u32), label) {
             return Err(Cheat::InputLabel.into());
         }
     }
-    let delta_ka = evaluate_slots(program, built, &mut labels)?;
+    let delta_ka = evaluate_slots(program, ready, &mut labels)?;
     Ok(Evaluated { labels, indicators, delta_ka })
 }
 
 /// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of evaluation.
-fn groups(program: &Program, built: &EvaluatorBuilt) -> Vec<(usize, Vec<u32>)> {
+fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
     let mut level_of_wire: Vec<u32> = vec![0; inputs];
     let mut groups = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
     for (index, slot) in program.slots().enumerate() {
         let level = slot.inputs.iter().map(|&w| level_of_wire[w as usize]).max().unwrap_or(0);
-        let (batch, _) = built.layout.places[index];
-        level_of_wire.resize(level_of_wire.len() + built.stock.batches[batch as usize].shape.outputs, level + 1);
+        let (batch, _) = parts.layout.places[index];
+        level_of_wire.resize(level_of_wire.len() + parts.batches[batch as usize].batch.shape.outputs, level + 1);
         groups.entry((level, batch)).or_default().push(index as u32);
     }
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
 /// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up.
-fn evaluate_slots(program: &Program, built: &EvaluatorBuilt, labels: &mut Vec<Label>) -> Result<Option<Delta>, Error> {
+fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<Label>) -> Result<Option<Delta>, Error> {
     let mut delta_ka = None;
     labels.resize(program.wires(), Label::ZERO);
-    for (batch, slots) in groups(program, built) {
-        let candidates = evaluate_copies(program, built, batch, &slots, labels)?;
-        let (size, outputs) = (built.stock.batches[batch].shape.batch.size, built.stock.batches[batch].shape.outputs);
+    let parts = &ready.parts;
+    for (batch, slots) in groups(program, parts) {
+        let candidates = evaluate_copies(program, ready, batch, &slots, labels)?;
+        let shape = parts.batches[batch].batch.shape;
+        let (size, outputs) = (shape.batch.size, shape.outputs);
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
         let accepted: Vec<(Label, Option<Delta>)> = (0..slots.len() * outputs)
             .into_par_iter()
             .map(|k| {
                 let (slot, wire) = (k / outputs, k % outputs);
-                let Home::Plain(bucket) = built.layout.home((first_output(slot) + wire) as u32) else { unreachable!("outputs of slots") };
+                let home = parts.layout.home((first_output(slot) + wire) as u32);
                 let labels = (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]);
-                one_or_two(labels, |label| built.stock.plain.accept(bucket, label))
+                one_or_two(labels, |label| parts.accept(home, label))
             })
             .collect::<Result<_, Cheat>>()?;
         for (k, (label, delta)) in accepted.into_iter().enumerate() {
@@ -197,14 +198,11 @@ pub(super) fn one_or_two(candidates: impl Iterator<Item = Label>, accept: impl F
 
 /// Evaluates every copy of these slots' buckets; returns, `[slot][copy][output wire]`, the labels that they become on the
 /// head of the wire's authenticators.
-fn evaluate_copies(program: &Program, built: &EvaluatorBuilt, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Vec<Label>, Error> {
-    let EvaluatorBuilt { layout, stock, joints, .. } = built;
-    let b = &stock.batches[batch];
+fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Vec<Label>, Error> {
+    let EvaluatorReady { parts, joints, .. } = ready;
+    let layout = &parts.layout;
+    let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
-    let link_of = |home: Home| match home {
-        Home::Input(bucket) => stock.input.link(bucket * stock.input.size),
-        Home::Plain(_) => Label::ZERO,
-    };
     let mut results = vec![Label::ZERO; slots.len() * size * outputs];
     results.par_chunks_mut(COPIES_A_TASK * outputs).enumerate().try_for_each(|(task, results)| {
         let here = results.len() / outputs;
@@ -219,7 +217,7 @@ fn evaluate_copies(program: &Program, built: &EvaluatorBuilt, batch: usize, slot
             let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
             for (wire, &from) in program.slot(slot as usize).inputs.iter().enumerate() {
                 let soldering = joints.inputs[batch][bucket * inputs + wire];
-                let mut label = soldering.carry(labels[from as usize], link_of(layout.home(from)) ^ b.links[head]);
+                let mut label = soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
                 if place > 0 {
                     let soldering = b.solderings[(bucket * (size - 1) + place - 1) * inputs + wire];
                     label = soldering.carry(label, b.links[head] ^ b.links[copy]);
@@ -233,7 +231,7 @@ fn evaluate_copies(program: &Program, built: &EvaluatorBuilt, batch: usize, slot
         for (lane, results) in results.chunks_mut(outputs).enumerate() {
             let copy = chosen(lane);
             for (wire, label) in results.iter_mut().enumerate() {
-                *label = stock.output_solderings[batch][copy * outputs + wire].carry(*label, b.links[copy]);
+                *label = output_solderings[copy * outputs + wire].carry(*label, b.links[copy]);
             }
         }
         Ok::<(), Error>(())

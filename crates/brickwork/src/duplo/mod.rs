@@ -18,24 +18,27 @@ mod decode;
 mod evaluate;
 mod hooks;
 mod msg;
+mod ots;
 mod parameters;
 mod prepare;
 mod preprocess;
+mod sessions;
 mod setup;
+mod stock;
 #[cfg(test)]
 mod tests;
 
 use crate::circuit::Party;
-use crate::commit::{Committed, Shares, split};
-use crate::label::{Delta, Label};
-use crate::ot::extension;
-use crate::random::Rng;
-use crate::session::{Job, Observer, Report, Run, SessionId};
+use crate::label::Label;
+use crate::session::{Job, Observer, Report, Run, Terms};
 use crate::wire::{Channel, Tag};
 use crate::{Cheat, Error};
 
 use hooks::{Hooks, Point};
 pub use parameters::Parameters;
+pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
+use sessions::{EvaluatorParts, GarblerParts, threads};
+pub use stock::Request;
 
 /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
 ///
@@ -62,17 +65,13 @@ pub(crate) fn garbler_with(
     observer: &mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    in_pool(job, || {
-        let parameters = agree(job, Party::Garbler, input, &hooks)?;
-        let program = &job.program;
-        let mut party = setup::garbler(Run::new(channel, Party::Garbler, observer), job, &parameters, hooks)?;
-        let batches = preprocess::garbler(&mut party, program, &parameters)?;
-        let stock = prepare::garbler(&mut party, batches, &parameters)?;
-        let built = build::garbler(&mut party, program, stock, &parameters)?;
-        evaluate::garbler(&mut party, &built, input)?;
-        let outputs = decode::garbler(&mut party, program, &built)?;
-        Ok(Report { outputs, phases: party.run.finish()?, security: parameters.report(program), recovered: false })
-    })
+    let parameters = agree(job, Party::Garbler, input, &hooks)?;
+    let request = Request::of(&job.program);
+    let session = Garbler::for_job(channel, job, &parameters, observer, hooks)?;
+    let session = session.preprocess(&request, &parameters)?;
+    let evaluated = session.build_agreed(&job.program)?.evaluate(input)?;
+    let (outputs, session) = evaluated.decode()?;
+    Ok(Report { outputs, phases: session.close()?, security: parameters.report(&job.program), recovered: false })
 }
 
 /// [`evaluator`], with its hands in the machine.
@@ -83,63 +82,22 @@ pub(crate) fn evaluator_with(
     observer: &mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    in_pool(job, || {
-        let parameters = agree(job, Party::Evaluator, input, &hooks)?;
-        let program = &job.program;
-        let mut party = setup::evaluator(Run::new(channel, Party::Evaluator, observer), job, &parameters, hooks)?;
-        let batches = preprocess::evaluator(&mut party, program, &parameters)?;
-        let stock = prepare::evaluator(&mut party, batches, &parameters)?;
-        let built = build::evaluator(&mut party, program, stock, &parameters)?;
-        let evaluated = evaluate::evaluator(&mut party, program, &built, input)?;
-        let (outputs, recovered) = decode::evaluator(&mut party, program, &built, &evaluated, input)?;
-        Ok(Report { outputs, phases: party.run.finish()?, security: parameters.report(program), recovered })
-    })
+    let parameters = agree(job, Party::Evaluator, input, &hooks)?;
+    let request = Request::of(&job.program);
+    let session = Evaluator::for_job(channel, job, &parameters, observer, hooks)?;
+    let session = session.preprocess(&request, &parameters)?;
+    let evaluated = session.build_agreed(&job.program)?.evaluate(input)?;
+    let (outputs, recovered, session) = evaluated.decode()?;
+    Ok(Report { outputs, phases: session.close()?, security: parameters.report(&job.program), recovered })
 }
 
 /// The parameters, which each party computes for itself: a peer that wants weaker ones does not get far.
 fn agree(job: &Job, party: Party, input: &[bool], hooks: &Hooks) -> Result<Parameters, Error> {
-    let width = job.program.input_width(party);
-    if input.len() != width {
-        return Err(Error::Input(format!("the {party:?} gives {width} input bits in this program, not {}", input.len())));
-    }
+    sessions::check_input(&job.program, party, input)?;
     match hooks.parameters() {
         Some(unsafe_ones) => Ok(unsafe_ones.clone()),
         None => Parameters::choose(&job.program, job.security),
     }
-}
-
-/// Runs `work` on as many threads as the job says.
-fn in_pool<T: Send>(job: &Job, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads.max(1)).build();
-    pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?.install(work)
-}
-
-/// The garbler between two phases.
-struct Garbler<'o> {
-    run: Run<'o>,
-    session: SessionId,
-    committer: split::Sender,
-    rng: Rng,
-    hooks: Hooks,
-    cot: extension::Sender,
-    delta_ka: Delta,
-    /// The commitments to Δ_ka and Δ_ot.
-    ka: Committed,
-    ot: Committed,
-}
-
-/// The evaluator between two phases.
-struct Evaluator<'o> {
-    run: Run<'o>,
-    session: SessionId,
-    holder: split::Receiver,
-    rng: Rng,
-    hooks: Hooks,
-    cot: extension::Receiver,
-    ka: Shares,
-    ot: Shares,
-    /// S_ot = Δ_ot ⊕ Δ_ka.
-    link_ot: Label,
 }
 
 impl Run<'_> {

@@ -1,10 +1,12 @@
 //! The parameters of a session: everything that may fail, and how unlikely that is made.
 
-use super::build::gadgets_needed;
+use std::collections::HashSet;
+
+use super::stock::{Origin, Request};
 use crate::Error;
 use crate::circuit::{Circuit, Program};
 use crate::commit::code::Code;
-use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind};
+use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper};
 use crate::ot::extension;
 use crate::session::{BatchReport, SecurityReport};
 
@@ -14,8 +16,76 @@ const MARGIN: u32 = 8;
 /// Combinations of a batched check; each false claim survives one with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
+/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of them.
+const STOCK_SHARE: f64 = 0.25;
+
+const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
+
+pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
+pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
+
 /// Proofs of a session: setup, preprocess, prepare, build, evaluate. What one lets through is bounded in docs/security.md.
 const PROOFS: f64 = 5.0;
+
+/// Proofs of a session with stock, and OT extensions likewise: more than it will ever come to.
+const STOCK_PROOFS: f64 = (1 << 20) as f64;
+
+/// OTs that bind Δ_ot to its commitment, in each of the OTs' batches.
+pub(super) fn ot_binding(security: u32) -> usize {
+    (security + MARGIN) as usize
+}
+
+pub(super) fn code(security: u32) -> Result<&'static Code, Error> {
+    Code::for_security(security).ok_or_else(|| Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80")))
+}
+
+/// The budget with everything that may fail in a session besides the batches.
+fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
+    let code = code(security)?;
+    Ok(Budget::new(security)
+        .with_check("binding of the commitments", -f64::from(code.distance()))
+        .with_check("random combinations", (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS)
+        .with_check("binding of the OT offset", -(ot_binding(security) as f64))
+        .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
+}
+
+/// What a program from stock is promised: the bound over the batches that it takes from, with all of each batch counted.
+///
+/// # Errors
+/// [`Error::Stock`] if together they exceed the budget.
+pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
+    let mut spent: Upper = checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
+    let mut seen = HashSet::new();
+    for (_, origin) in origins {
+        if seen.insert(origin.serial) {
+            spent = spent + origin.cut.bound(origin.kind.rule());
+        }
+    }
+    if spent.log2() > -f64::from(security) {
+        return Err(Error::Stock(format!(
+            "the program would draw on so many batches that only 2^{:.2} remains of 2^-{security}; preprocess what it needs in one go",
+            spent.log2()
+        )));
+    }
+    let mut report = Parameters {
+        security,
+        components: Vec::new(),
+        plain: NO_CUT,
+        input: NO_CUT,
+        ot_binding: ot_binding(security),
+        bound_log2: spent.log2(),
+    }
+    .report_of(Vec::new());
+    for (name, origin) in origins {
+        let batch = batch_report(name, &origin.cut);
+        match origin.kind {
+            Kind::Component => report.components.push(batch),
+            Kind::KeyAuthenticator => report.key_authenticators = batch,
+            Kind::InputAuthenticator => report.input_authenticators = batch,
+        }
+    }
+    Ok(report)
+}
 
 /// What both parties must agree on besides the program.
 #[derive(Clone, Debug)]
@@ -40,25 +110,30 @@ impl Parameters {
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
     pub fn choose(program: &Program, security: u32) -> Result<Self, Error> {
-        let code = Code::for_security(security)
-            .ok_or_else(|| Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80")))?;
-        let ot_binding = (security + MARGIN) as usize;
-        let (plain, input) = gadgets_needed(program);
+        Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?)
+    }
+
+    /// The parameters for stock, whose batches leave a share of the budget to others that the same program may use.
+    pub(super) fn for_stock(request: &Request, security: u32) -> Result<Self, Error> {
+        let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
+        let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
+        let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
+        let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
+        Self::of_request(request, security, checks.with_check("other batches of the stock", others))
+    }
+
+    fn of_request(request: &Request, security: u32, budget: Budget) -> Result<Self, Error> {
+        let code = code(security)?;
         let mut specs: Vec<BatchSpec> =
-            program.slots_by_component().into_iter().map(|slots| spec(Kind::Component, slots)).collect::<Result<_, _>>()?;
-        specs.push(spec(Kind::KeyAuthenticator, plain)?);
-        specs.push(spec(Kind::InputAuthenticator, input)?);
+            request.components.iter().map(|(_, slots)| spec(Kind::Component, *slots)).collect::<Result<_, _>>()?;
+        specs.push(spec(Kind::KeyAuthenticator, request.plain_wires())?);
+        specs.push(spec(Kind::InputAuthenticator, request.garbler_wires)?);
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().filter(|s| s.slots > 0).copied().collect();
-        let budget = Budget::new(security)
-            .with_check("binding of the commitments", -f64::from(code.distance()))
-            .with_check("random combinations", (PROOFS * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS)
-            .with_check("binding of the OT offset", -(ot_binding as f64))
-            .with_check("OT extension, twice", extension::CHECK_LOG2 + 1.0);
-        let costs: Vec<Cost> = program
-            .components()
+        let costs: Vec<Cost> = request
+            .components
             .iter()
-            .map(|c| Cost::of_component(&c.circuit, code))
+            .map(|(c, _)| Cost::of_component(&c.circuit, code))
             .chain([Cost::of_plain(code), Cost::of_input(code)])
             .zip(&specs)
             .filter(|(_, spec)| spec.slots > 0)
@@ -67,13 +142,13 @@ impl Parameters {
         let plan = budget.plan(&used, |batch, cut| costs[batch].of(cut))?;
         let mut cuts = plan.batches.iter().map(|(cut, _)| *cut);
         let mut cut = |spec: &BatchSpec| match spec.slots {
-            0 => Cut { slots: 0, bucket: 1, opened: 0 },
+            0 => NO_CUT,
             _ => cuts.next().expect("one for each batch in use"),
         };
         let (gadgets, components) = (specs.split_off(specs.len() - 2), specs);
         let components = components.iter().map(&mut cut).collect();
         let (plain, input) = (cut(&gadgets[0]), cut(&gadgets[1]));
-        Ok(Parameters { security, components, plain, input, ot_binding, bound_log2: plan.total.log2() })
+        Ok(Parameters { security, components, plain, input, ot_binding: ot_binding(security), bound_log2: plan.total.log2() })
     }
 
     /// A digest over all of them.
@@ -91,13 +166,10 @@ impl Parameters {
 
     /// What a run with these parameters promises.
     pub fn report(&self, program: &Program) -> SecurityReport {
-        let batch = |name: &str, cut: &Cut| BatchReport {
-            name: name.into(),
-            slots: cut.slots as usize,
-            bucket_size: cut.bucket as usize,
-            copies: cut.copies() as usize,
-            opened: cut.opened as usize,
-        };
+        self.report_of(program.components().iter().zip(&self.components).map(|(c, cut)| batch_report(&c.name, cut)).collect())
+    }
+
+    fn report_of(&self, components: Vec<BatchReport>) -> SecurityReport {
         let code = Code::for_security(self.security).expect("checked when the parameters were chosen");
         SecurityReport {
             model: "malicious",
@@ -106,10 +178,20 @@ impl Parameters {
             computational_bits: COMPUTATIONAL_BITS,
             commitments: "split",
             code: [code.length(), 128, code.distance() as usize],
-            components: program.components().iter().zip(&self.components).map(|(c, cut)| batch(&c.name, cut)).collect(),
-            key_authenticators: batch("key authenticators", &self.plain),
-            input_authenticators: batch("input authenticators", &self.input),
+            components,
+            key_authenticators: batch_report(KEY_AUTHENTICATORS, &self.plain),
+            input_authenticators: batch_report(INPUT_AUTHENTICATORS, &self.input),
         }
+    }
+}
+
+fn batch_report(name: &str, cut: &Cut) -> BatchReport {
+    BatchReport {
+        name: name.into(),
+        slots: cut.slots as usize,
+        bucket_size: cut.bucket as usize,
+        copies: cut.copies() as usize,
+        opened: cut.opened as usize,
     }
 }
 

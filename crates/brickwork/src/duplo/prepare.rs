@@ -14,20 +14,25 @@
 //! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after everything is
 //! fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability 1/2, an input gadget always.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::challenge::{Batch, Challenge};
 use super::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
+use super::stock::{ComponentPieces, Origin, Pieces};
 use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
+use crate::circuit::ComponentDigest;
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
+use crate::cut_and_choose;
 use crate::label::{Delta, Label};
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::solder::{CommittedWire, Soldering};
 
 /// What the garbler keeps of authenticators of one kind, bucket after bucket.
-#[derive(Default)]
 pub(super) struct GarblerGadgets {
+    pub origin: Origin,
     pub size: usize,
     pub wires: Committed,
     /// Offsets of input gadgets; empty for plain ones.
@@ -36,6 +41,7 @@ pub(super) struct GarblerGadgets {
 
 /// What the evaluator keeps of authenticators of one kind, bucket after bucket.
 pub(super) struct EvaluatorGadgets {
+    pub origin: Origin,
     pub size: usize,
     pub hasher: Hasher,
     /// Index of each gadget in its batch, by which it hashes.
@@ -76,24 +82,119 @@ impl EvaluatorGadgets {
     }
 }
 
-/// The garbler's stock after preparation.
-pub(super) struct GarblerStock {
-    pub batches: Vec<GarblerBatch>,
-    pub plain: GarblerGadgets,
-    pub input: GarblerGadgets,
+/// A batch of the garbler's with the authenticators of its outputs, `[slot][output wire]`.
+pub(super) struct GarblerComponent {
+    pub batch: GarblerBatch,
+    pub authenticators: GarblerGadgets,
 }
 
-/// The evaluator's stock after preparation.
-pub(super) struct EvaluatorStock {
-    pub batches: Vec<EvaluatorBatch>,
-    /// For each batch the solderings of its copies' outputs, `[copy][output wire]`.
-    pub output_solderings: Vec<Vec<Soldering>>,
-    pub plain: EvaluatorGadgets,
-    pub input: EvaluatorGadgets,
+/// A batch of the evaluator's with the authenticators of its outputs, `[slot][output wire]`.
+pub(super) struct EvaluatorComponent {
+    pub batch: EvaluatorBatch,
+    pub authenticators: EvaluatorGadgets,
+    /// `[copy][output wire]`.
+    pub output_solderings: Vec<Soldering>,
+}
+
+impl Pieces for GarblerGadgets {
+    fn origins(&self) -> Vec<Origin> {
+        vec![self.origin]
+    }
+
+    fn len(&self) -> usize {
+        self.wires.values.len() / self.size
+    }
+
+    fn slice(&self, buckets: Range<usize>) -> Self {
+        let gadgets = buckets.start * self.size..buckets.end * self.size;
+        let offsets = if self.offsets.values.is_empty() { Committed::default() } else { self.offsets.slice(gadgets.clone()) };
+        GarblerGadgets { origin: self.origin, size: self.size, wires: self.wires.slice(gadgets), offsets }
+    }
+}
+
+impl Pieces for EvaluatorGadgets {
+    fn origins(&self) -> Vec<Origin> {
+        vec![self.origin]
+    }
+
+    fn len(&self) -> usize {
+        self.indices.len() / self.size
+    }
+
+    fn slice(&self, buckets: Range<usize>) -> Self {
+        let gadgets = buckets.start * self.size..buckets.end * self.size;
+        let pairs = self.size - 1;
+        EvaluatorGadgets {
+            origin: self.origin,
+            size: self.size,
+            hasher: self.hasher.clone(),
+            indices: self.indices[gadgets.clone()].to_vec(),
+            authenticators: self.authenticators[gadgets.clone()].to_vec(),
+            wires: self.wires.slice(gadgets.clone()),
+            offsets: if self.offsets.is_empty() { Shares::default() } else { self.offsets.slice(gadgets.clone()) },
+            links: if self.links.is_empty() { Vec::new() } else { self.links[gadgets].to_vec() },
+            solderings: self.solderings[buckets.start * pairs..buckets.end * pairs].to_vec(),
+        }
+    }
+}
+
+impl Pieces for GarblerComponent {
+    fn origins(&self) -> Vec<Origin> {
+        vec![self.batch.origin, self.authenticators.origin]
+    }
+
+    fn len(&self) -> usize {
+        self.batch.shape.batch.buckets
+    }
+
+    fn slice(&self, slots: Range<usize>) -> Self {
+        let outputs = self.batch.shape.outputs;
+        let authenticators = self.authenticators.slice(slots.start * outputs..slots.end * outputs);
+        GarblerComponent { batch: self.batch.slice(slots), authenticators }
+    }
+}
+
+impl Pieces for EvaluatorComponent {
+    fn origins(&self) -> Vec<Origin> {
+        vec![self.batch.origin, self.authenticators.origin]
+    }
+
+    fn len(&self) -> usize {
+        self.batch.shape.batch.buckets
+    }
+
+    fn slice(&self, slots: Range<usize>) -> Self {
+        let Shape { outputs, batch, .. } = self.batch.shape;
+        EvaluatorComponent {
+            batch: self.batch.slice(slots.clone()),
+            authenticators: self.authenticators.slice(slots.start * outputs..slots.end * outputs),
+            output_solderings: self.output_solderings[slots.start * batch.size * outputs..slots.end * batch.size * outputs].to_vec(),
+        }
+    }
+}
+
+impl ComponentPieces for GarblerComponent {
+    fn digest(&self) -> &ComponentDigest {
+        &self.batch.component
+    }
+
+    fn outputs(&self) -> usize {
+        self.batch.shape.outputs
+    }
+}
+
+impl ComponentPieces for EvaluatorComponent {
+    fn digest(&self) -> &ComponentDigest {
+        &self.batch.component
+    }
+
+    fn outputs(&self) -> usize {
+        self.batch.shape.outputs
+    }
 }
 
 /// First plain bucket of each batch's outputs, and, last, that of the evaluator's inputs: slot after slot, wire after wire.
-pub(super) fn first_buckets(shapes: impl Iterator<Item = Shape>) -> Vec<usize> {
+fn first_buckets(shapes: impl Iterator<Item = Shape>) -> Vec<usize> {
     let mut first = vec![0];
     for shape in shapes {
         first.push(first[first.len() - 1] + shape.batch.buckets * shape.outputs);
@@ -184,14 +285,25 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     copy / shape.batch.size * shape.outputs + wire
 }
 
-pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameters: &Parameters) -> Result<GarblerStock, Error> {
-    party.run.phase("prepare")?;
-    let Garbler { run, committer, hooks, delta_ka, ka, session, .. } = party;
+/// The cut-and-choose of both kinds of gadget.
+fn origins(serial: &mut u64, parameters: &Parameters) -> [Origin; 2] {
+    [(cut_and_choose::Kind::KeyAuthenticator, parameters.plain), (cut_and_choose::Kind::InputAuthenticator, parameters.input)].map(
+        |(kind, cut)| {
+            *serial += 1;
+            Origin { serial: *serial, kind, cut }
+        },
+    )
+}
+
+/// Adds the garbler's authenticators for its new batches and for the inputs to its stock.
+pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameters: &Parameters) -> Result<(), Error> {
+    let Garbler { run, committer, hooks, delta_ka, ka, session, gadgets: counter, serial, stock, .. } = party;
+    let origins = origins(serial, parameters);
     let delta_ka = *delta_ka;
     let kinds = [(Kind::Plain, Batch::from(parameters.plain)), (Kind::Input, Batch::from(parameters.input))];
     let mut made = Vec::new();
     for (kind, batch) in kinds {
-        let hasher = Hasher::new(session, kind);
+        let hasher = Hasher::new(session, kind).after(*counter);
         let offsets = match kind {
             Kind::Plain => Committed::default(),
             Kind::Input => committer.commit_random(&mut run.channel, batch.items(), Lsb::One)?,
@@ -292,19 +404,29 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
     let new: Vec<&Committed> = made.iter().flat_map(|(_, wires, offsets)| [wires, offsets]).collect();
     committer.prove(&mut run.channel, &new, &all)?;
     drop(all);
-    let mut gadgets = made.iter().zip(&revealed).map(|((batch, wires, offsets), (challenge, _, _))| GarblerGadgets {
-        size: batch.size,
-        wires: wires.select(challenge.chosen.iter().copied()),
-        offsets: if offsets.values.is_empty() { Committed::default() } else { offsets.select(challenge.chosen.iter().copied()) },
-    });
-    let (plain, input) = (gadgets.next().expect("two kinds"), gadgets.next().expect("two kinds"));
-    drop(gadgets);
-    Ok(GarblerStock { batches, plain, input })
+    *counter += kinds.map(|(_, batch)| batch.items() as u64).into_iter().max().unwrap_or(0);
+    let gadgets = |kind: usize, buckets: Range<usize>| {
+        let ((batch, wires, offsets), (challenge, _, _)) = (&made[kind], &revealed[kind]);
+        let chosen = challenge.chosen[buckets.start * batch.size..buckets.end * batch.size].iter().copied();
+        GarblerGadgets {
+            origin: origins[kind],
+            size: batch.size,
+            wires: wires.select(chosen.clone()),
+            offsets: if offsets.values.is_empty() { Committed::default() } else { offsets.select(chosen) },
+        }
+    };
+    let (plain, input) = (made[0].0.buckets, made[1].0.buckets);
+    stock.put_gadgets(gadgets(0, first[batches.len()]..plain), gadgets(1, 0..input));
+    for (batch, buckets) in batches.into_iter().zip(first.windows(2)) {
+        stock.put_component(GarblerComponent { batch, authenticators: gadgets(0, buckets[0]..buckets[1]) });
+    }
+    Ok(())
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, parameters: &Parameters) -> Result<EvaluatorStock, Error> {
-    party.run.phase("prepare")?;
-    let Evaluator { run, holder, rng, ka, session, hooks, .. } = party;
+/// Adds the evaluator's authenticators for its new batches and for the inputs to its stock.
+pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, parameters: &Parameters) -> Result<(), Error> {
+    let Evaluator { run, holder, rng, hooks, ka, session, gadgets: counter, serial, stock, .. } = party;
+    let origins = origins(serial, parameters);
     let kinds = [(Kind::Plain, Batch::from(parameters.plain)), (Kind::Input, Batch::from(parameters.input))];
     let (mut received, mut pending) = (Vec::new(), Vec::new());
     for (kind, batch) in kinds {
@@ -317,7 +439,7 @@ pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, par
         pending.push([wires, offsets]);
         let mut authenticators = vec![Authenticator::default(); batch.items()];
         run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut authenticators))?;
-        received.push((batch, Hasher::new(session, kind), authenticators));
+        received.push((batch, Hasher::new(session, kind).after(*counter), authenticators));
     }
 
     let mut seeds = [0; 2 * SEED_BYTES];
@@ -382,20 +504,28 @@ pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, par
     }
     let proof = holder.verify(&mut run.channel, &pending.iter().flatten().collect::<Vec<_>>(), &all)?;
     drop(all);
-    let gadgets = received.into_iter().zip(pending).zip(revealed).map(|(((batch, hasher, authenticators), p), (challenge, _, r))| {
-        let [wires, offsets] = p.map(|p| p.accept(&proof));
-        let chosen = &challenge.chosen;
+    *counter += kinds.map(|(_, batch)| batch.items() as u64).into_iter().max().unwrap_or(0);
+    let shares: Vec<[Shares; 2]> = pending.into_iter().map(|p| p.map(|p| p.accept(&proof))).collect();
+    let gadgets = |kind: usize, buckets: Range<usize>| {
+        let ((batch, hasher, authenticators), [wires, offsets], (challenge, _, r)) = (&received[kind], &shares[kind], &revealed[kind]);
+        let places = buckets.start * batch.size..buckets.end * batch.size;
+        let chosen = &challenge.chosen[places.clone()];
         EvaluatorGadgets {
+            origin: origins[kind],
             size: batch.size,
-            hasher,
+            hasher: hasher.clone(),
             indices: chosen.to_vec(),
             authenticators: chosen.iter().map(|&i| authenticators[i]).collect(),
             wires: wires.select(chosen.iter().copied()),
             offsets: if offsets.is_empty() { Shares::default() } else { offsets.select(chosen.iter().copied()) },
-            links: r.links,
-            solderings: r.solderings,
+            links: if r.links.is_empty() { Vec::new() } else { r.links[places].to_vec() },
+            solderings: r.solderings[buckets.start * (batch.size - 1)..buckets.end * (batch.size - 1)].to_vec(),
         }
-    });
-    let [plain, input]: [EvaluatorGadgets; 2] = gadgets.collect::<Vec<_>>().try_into().ok().expect("two kinds");
-    Ok(EvaluatorStock { batches, output_solderings, plain, input })
+    };
+    let (plain, input) = (received[0].0.buckets, received[1].0.buckets);
+    stock.put_gadgets(gadgets(0, first[batches.len()]..plain), gadgets(1, 0..input));
+    for ((batch, output_solderings), buckets) in batches.into_iter().zip(output_solderings).zip(first.windows(2)) {
+        stock.put_component(EvaluatorComponent { batch, authenticators: gadgets(0, buckets[0]..buckets[1]), output_solderings });
+    }
+    Ok(())
 }

@@ -13,12 +13,17 @@
 //! claims every one of their wires, the last output included, so that the batched check compares those. If the challenge
 //! came before the hashes, the garbler would make just the unopened copies bad.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::challenge::{Batch, Challenge};
+use super::stock::{Origin, Request};
 use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
-use crate::circuit::{Circuit, ComponentId, Program};
+use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
+use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TableSink, garble};
 use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::random::{SEED_BYTES, Seed};
@@ -44,6 +49,10 @@ impl Shape {
         Shape { batch, inputs: circuit.inputs(), outputs: circuit.outputs().len(), table_bytes: 2 * LABEL_BYTES * circuit.and_gates() }
     }
 
+    fn part(&self, buckets: usize) -> Self {
+        Shape { batch: self.batch.part(buckets), ..*self }
+    }
+
     /// Solderings inside buckets: from the head's inputs to those of each other copy.
     pub fn bucket_solderings(&self) -> usize {
         self.batch.pairs() * self.inputs
@@ -58,7 +67,8 @@ impl Shape {
 
 /// What the garbler keeps of a component's chosen copies, bucket after bucket.
 pub(super) struct GarblerBatch {
-    pub component: ComponentId,
+    pub origin: Origin,
+    pub component: ComponentDigest,
     pub shape: Shape,
     /// `[copy][input wire]`.
     pub inputs: Committed,
@@ -70,9 +80,10 @@ pub(super) struct GarblerBatch {
 
 /// What the evaluator keeps of a component's chosen copies, bucket after bucket.
 pub(super) struct EvaluatorBatch {
-    pub component: ComponentId,
+    pub origin: Origin,
+    pub component: ComponentDigest,
     pub shape: Shape,
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     pub keys: GarblingKeys,
     /// Which copy of the batch each chosen one is.
     pub copies: Vec<usize>,
@@ -85,6 +96,45 @@ pub(super) struct EvaluatorBatch {
     pub solderings: Vec<Soldering>,
     /// `[copy][byte]`.
     pub tables: Vec<u8>,
+}
+
+impl GarblerBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
+        let Shape { inputs, outputs, .. } = self.shape;
+        GarblerBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.part(buckets.len()),
+            inputs: self.inputs.slice(copies.start * inputs..copies.end * inputs),
+            outputs: self.outputs.slice(copies.start * outputs..copies.end * outputs),
+            offsets: self.offsets.slice(copies),
+        }
+    }
+}
+
+impl EvaluatorBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
+        let Shape { inputs, outputs, table_bytes, .. } = self.shape;
+        let pairs = self.shape.batch.size - 1;
+        EvaluatorBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.part(buckets.len()),
+            plan: self.plan.clone(),
+            keys: self.keys,
+            copies: self.copies[copies.clone()].to_vec(),
+            inputs: self.inputs.slice(copies.start * inputs..copies.end * inputs),
+            outputs: self.outputs.slice(copies.start * outputs..copies.end * outputs),
+            offsets: self.offsets.slice(copies.clone()),
+            links: self.links[copies.clone()].to_vec(),
+            solderings: self.solderings[buckets.start * pairs * inputs..buckets.end * pairs * inputs].to_vec(),
+            tables: self.tables[copies.start * table_bytes..copies.end * table_bytes].to_vec(),
+        }
+    }
 }
 
 /// The values that become known of a batch: what is opened, and what joins the others.
@@ -185,19 +235,19 @@ impl TableSink for Tables {
     }
 }
 
-pub(super) fn garbler(party: &mut Garbler, program: &Program, parameters: &Parameters) -> Result<Vec<GarblerBatch>, Error> {
+pub(super) fn garbler(party: &mut Garbler, request: &Request, parameters: &Parameters) -> Result<Vec<GarblerBatch>, Error> {
     struct Made {
+        id: usize,
         batch: GarblerBatch,
         plan: Plan,
         keys: GarblingKeys,
         deltas: Vec<Delta>,
     }
-    party.run.phase("preprocess")?;
-    let Garbler { run, committer, rng, hooks, .. } = party;
+    let Garbler { run, committer, rng, hooks, serial, .. } = party;
     let mut made = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
-        let component = ComponentId(id as u32);
-        let circuit = &program.component(component).circuit;
+        let (component, _) = &request.components[id];
+        let circuit = &component.circuit;
         let shape = Shape::new(circuit, cut.into());
         let copies = shape.batch.items();
         let inputs = committer.commit_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
@@ -215,13 +265,16 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parameters: &Param
         hooks.alter(Point::TableHashes(id), &mut hashes);
         let outputs = committer.commit(&mut run.channel, &outputs)?;
         run.channel.send(msg::TABLE_HASHES, &[&keys.start().to_le_bytes()[..], &hashes].concat())?;
-        made.push(Made { batch: GarblerBatch { component, shape, inputs, outputs, offsets }, plan, keys, deltas });
+        *serial += 1;
+        let origin = Origin { serial: *serial, kind: Kind::Component, cut };
+        let batch = GarblerBatch { origin, component: component.digest(), shape, inputs, outputs, offsets };
+        made.push(Made { id, batch, plan, keys, deltas });
     }
 
     let seeds = run.channel.receive(msg::CHALLENGE, made.len() * SEED_BYTES)?;
     let mut revealed = Vec::new();
     for (m, seed) in made.iter().zip(seeds.chunks_exact(SEED_BYTES)) {
-        let (b, shape, id) = (&m.batch, m.batch.shape, m.batch.component.0 as usize);
+        let (b, shape, id) = (&m.batch, m.batch.shape, m.id);
         let challenge = Challenge::expand(&Seed::from_bytes(seed.try_into().expect("16 bytes")), &shape.batch);
         let of = |values: &[Label], wires: usize| -> Vec<Label> {
             challenge.opened.iter().flat_map(|&copy| &values[copy * wires..(copy + 1) * wires]).copied().collect()
@@ -256,7 +309,7 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parameters: &Param
             let input = |k: usize| &b.inputs.values[chosen[range.start + k] * shape.inputs..][..shape.inputs];
             let sink = |here: usize, copies: &[u32]| {
                 hooks.tables(
-                    m.batch.component.0 as usize,
+                    id,
                     copies,
                     Tables { bytes: vec![0; here * shape.table_bytes], table_bytes: shape.table_bytes, filled: vec![0; here] },
                 )
@@ -305,20 +358,20 @@ fn rows(copies: &[usize], wires: usize) -> impl Iterator<Item = usize> + Clone +
     copies.iter().flat_map(move |&copy| copy * wires..(copy + 1) * wires)
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, program: &Program, parameters: &Parameters) -> Result<Vec<EvaluatorBatch>, Error> {
+pub(super) fn evaluator(party: &mut Evaluator, request: &Request, parameters: &Parameters) -> Result<Vec<EvaluatorBatch>, Error> {
     struct Received {
-        component: ComponentId,
+        origin: Origin,
+        component: ComponentDigest,
         shape: Shape,
         plan: Plan,
         keys: GarblingKeys,
         hashes: Vec<u8>,
     }
-    party.run.phase("preprocess")?;
-    let Evaluator { run, holder, rng, ka, hooks, .. } = party;
+    let Evaluator { run, holder, rng, hooks, ka, serial, .. } = party;
     let (mut received, mut pending) = (Vec::new(), Vec::new());
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
-        let component = ComponentId(id as u32);
-        let circuit = &program.component(component).circuit;
+        let (component, _) = &request.components[id];
+        let circuit = &component.circuit;
         let shape = Shape::new(circuit, cut.into());
         let copies = shape.batch.items();
         pending.push(holder.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?);
@@ -327,8 +380,10 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, parameters: &P
         let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
+        *serial += 1;
         received.push(Received {
-            component,
+            origin: Origin { serial: *serial, kind: Kind::Component, cut },
+            component: component.digest(),
             shape,
             plan: Plan::new(circuit),
             keys: GarblingKeys::new(start, copies, circuit.and_gates()),
@@ -410,9 +465,10 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, parameters: &P
     drop(all);
     let kept = pending.into_iter().map(|p| p.accept(&proof)).collect::<Vec<_>>();
     let keep = received.into_iter().zip(revealed).zip(kept.chunks(3)).map(|((b, (r, tables, challenge)), s)| EvaluatorBatch {
+        origin: b.origin,
         component: b.component,
         shape: b.shape,
-        plan: b.plan,
+        plan: Arc::new(b.plan),
         keys: b.keys,
         copies: challenge.chosen.clone(),
         inputs: s[0].select(rows(&challenge.chosen, b.shape.inputs)),

@@ -13,15 +13,16 @@
 //! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
 //! `lsb(Δ_ot)` would not be bound.
 
-use super::{Cheat, Error, Evaluator, Garbler, Hooks, Job, Parameters, Point, msg};
+use super::parameters::{code, ot_binding};
+use super::stock::Stock;
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Terms, msg, threads};
 use crate::circuit::Party;
-use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender};
 use crate::commit::{Claims, Committer, Holder, Lsb, Shares};
 use crate::label::{Delta, Label};
 use crate::ot::{base, extension};
 use crate::random::Rng;
-use crate::session::{Run, handshake};
+use crate::session::{Digests, Run, handshake};
 
 /// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is only built into
 /// the one coordinate of the lowest bit, and one guessed watch bit gets around that.) `delta_ka` is what each party may
@@ -40,13 +41,10 @@ fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) -> C
     claims
 }
 
-fn code(security: u32) -> Result<&'static Code, Error> {
-    Code::for_security(security).ok_or_else(|| Error::Usage(format!("--security {security} is not offered; choose 40, 64 or 80")))
-}
-
-pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, mut hooks: Hooks) -> Result<Garbler<'o>, Error> {
-    let code = code(job.security)?;
-    let session = handshake(&mut run.channel, Party::Garbler, job, parameters)?;
+pub(super) fn garbler<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, mut hooks: Hooks) -> Result<Garbler<'o>, Error> {
+    let pool = threads(terms)?;
+    let code = code(terms.security)?;
+    let session = handshake(&mut run.channel, Party::Garbler, terms, digests)?;
     run.phase("setup")?;
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
@@ -54,7 +52,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, 
     let choices: Vec<u8> = (0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect();
     let keys = match hooks.dealt(Party::Garbler, 0, &choices) {
         Some(dealt) => dealt,
-        None => base::garbler(&mut run.channel, &session, 0, &choices, job.threads)?,
+        None => base::garbler(&mut run.channel, &session, 0, &choices, terms.threads)?,
     };
     let mut cot = extension::Sender::new(&session, in_ots, &keys.received)?;
     let mut committer = Sender::new(code, &cot.keys(&mut run.channel, code.length())?);
@@ -64,12 +62,31 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, 
     run.channel.send(msg::LINK_OT, &link.to_bytes())?;
     committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link, ka.values[0]))?;
     let delta_ka = Delta::checked(ka.values[0].bits()).expect("the scheme sets the lowest bit");
-    Ok(Garbler { run, session, committer, rng, hooks, cot, delta_ka, ka, ot })
+    let (stock, security, binding) = (Stock::new(), terms.security, ot_binding(terms.security));
+    Ok(Garbler {
+        run,
+        pool,
+        session,
+        security,
+        committer,
+        rng,
+        hooks,
+        cot,
+        delta_ka,
+        ka,
+        ot,
+        binding,
+        gadgets: 0,
+        serial: 0,
+        used: false,
+        stock,
+    })
 }
 
-pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters, hooks: Hooks) -> Result<Evaluator<'o>, Error> {
-    let code = code(job.security)?;
-    let session = handshake(&mut run.channel, Party::Evaluator, job, parameters)?;
+pub(super) fn evaluator<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, hooks: Hooks) -> Result<Evaluator<'o>, Error> {
+    let pool = threads(terms)?;
+    let code = code(terms.security)?;
+    let session = handshake(&mut run.channel, Party::Evaluator, terms, digests)?;
     run.phase("setup")?;
     let mut rng = Rng::new("brickwork evaluator")?;
     let mut watch_bits = zeroize::Zeroizing::new(vec![0u8; code.length()]);
@@ -77,7 +94,7 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     watch_bits.iter_mut().for_each(|b| *b &= 1);
     let keys = match hooks.dealt(Party::Evaluator, 128, &[]) {
         Some(dealt) => dealt,
-        None => base::evaluator(&mut run.channel, &session, 128, &[], job.threads)?,
+        None => base::evaluator(&mut run.channel, &session, 128, &[], terms.threads)?,
     };
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
     let mut holder = Receiver::new(code, &cot.keys(&mut run.channel, &watch_bits)?, &watch_bits)?;
@@ -89,5 +106,23 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, parameters: &Parameters
     }
     let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot, Label::from_bits(1)))?;
     let (ka, ot) = (ka.accept(&proof), ot.accept(&proof));
-    Ok(Evaluator { run, session, holder, rng, hooks, cot, ka, ot, link_ot })
+    let (stock, security, binding) = (Stock::new(), terms.security, ot_binding(terms.security));
+    Ok(Evaluator {
+        run,
+        pool,
+        session,
+        security,
+        holder,
+        rng,
+        hooks,
+        cot,
+        ka,
+        ot,
+        link_ot,
+        binding,
+        gadgets: 0,
+        serial: 0,
+        used: false,
+        stock,
+    })
 }

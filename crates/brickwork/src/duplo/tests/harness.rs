@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::super::challenge::{Batch, Challenge};
-use super::super::{Parameters, build, evaluator_with, garbler_with};
+use super::super::{Parameters, Request, evaluator_with, garbler_with};
 use crate::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::{Hooks, Point};
@@ -310,7 +310,8 @@ pub fn chosen(cut: Cut) -> Vec<usize> {
 
 /// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
-    let (plain_slots, input_slots) = build::gadgets_needed(program);
+    let request = Request::of(program);
+    let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
     let cut = |slots: usize, [bucket, opened]: [u32; 2]| Cut { slots: slots as u32, bucket, opened };
     Parameters {
         security: 40,

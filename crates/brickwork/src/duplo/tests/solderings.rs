@@ -1,13 +1,13 @@
 //! Rows 10, 11 and 30: solderings, decommitments, and what must never be opened twice.
 
-use super::super::build::{Home, Layout};
+use super::super::build::{Home, Layout, Owner};
 use super::super::challenge::Batch;
 use super::super::msg;
 use super::super::prepare::output_bucket;
 use super::super::preprocess::Shape;
 use super::harness::*;
 use crate::Cheat;
-use crate::circuit::{Party, Port, ProgramBuilder, Type};
+use crate::circuit::{ComponentId, Party, Port, ProgramBuilder, Type};
 use crate::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use crate::duplo::hooks::Point;
 use std::collections::HashSet;
@@ -177,7 +177,9 @@ fn row_30_no_pair_is_soldered_twice() {
     let parameters = small(&program, [3, 4], [5, 6], [3, 4]);
     let batch = |cut| Batch::from(cut);
     let shapes: Vec<Shape> = (0..2).map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c]))).collect();
-    let layout = Layout::new(&program, &[0, 1], &shapes);
+    let owner = |(id, s): (u32, &Shape)| Owner { component: ComponentId(id), slots: s.batch.buckets, outputs: s.outputs };
+    let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
+    let layout = Layout::new(&program, &owners, &[program.input_width(Party::Evaluator)], &[parameters.input.slots as usize]);
 
     /// A committed wire.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -188,19 +190,21 @@ fn row_30_no_pair_is_soldered_twice() {
         Gadget(usize),
     }
     let (plain, input) = (batch(parameters.plain), batch(parameters.input));
-    let home = |wire| match layout.home(wire) {
-        Home::Plain(bucket) => Wire::Plain(bucket * plain.size),
-        Home::Input(bucket) => Wire::Gadget(bucket * input.size),
+    // The authenticators of each batch's outputs come one after the other, then those of the evaluator's inputs.
+    let first = |set: usize| shapes[..set].iter().map(|s| s.batch.buckets * s.outputs).sum::<usize>();
+    let wire_of = |home: Home| match home.set as usize {
+        set @ 0..=2 => Wire::Plain((first(set) + home.bucket as usize) * plain.size),
+        _ => Wire::Gadget(home.bucket as usize * input.size),
     };
+    let home = |wire| wire_of(layout.home(wire));
     let mut pairs: Vec<[Wire; 2]> = Vec::new();
     for (b, shape) in shapes.iter().enumerate() {
         pairs.extend((0..shape.bucket_solderings()).map(|k| {
             let (head, copy, wire) = shape.bucket_soldering(k);
             [Wire::Input(b, head, wire), Wire::Input(b, copy, wire)]
         }));
-        let first: usize = shapes[..b].iter().map(|s| s.batch.buckets * s.outputs).sum();
         let outputs = shape.batch.chosen() * shape.outputs;
-        pairs.extend((0..outputs).map(|k| [Wire::Output(b, k), Wire::Plain((first + output_bucket(*shape, k)) * plain.size)]));
+        pairs.extend((0..outputs).map(|k| [Wire::Output(b, k), Wire::Plain((first(b) + output_bucket(*shape, k)) * plain.size)]));
         for (bucket, &slot) in layout.slots[b].iter().enumerate() {
             let inputs = program.slot(slot as usize).inputs;
             pairs.extend(inputs.iter().enumerate().map(|(w, &from)| [home(from), Wire::Input(b, bucket * shape.batch.size, w)]));
@@ -209,7 +213,7 @@ fn row_30_no_pair_is_soldered_twice() {
     pairs.extend((0..plain.pairs()).map(|k| [plain.pair(k).0, plain.pair(k).1].map(Wire::Plain)));
     pairs.extend((0..input.pairs()).map(|k| [input.pair(k).0, input.pair(k).1].map(Wire::Gadget)));
     let private = layout.private_outputs.iter().enumerate();
-    pairs.extend(private.map(|(k, &from)| [home(from), Wire::Gadget(layout.private_bucket(k) * input.size)]));
+    pairs.extend(private.map(|(k, &from)| [home(from), wire_of(layout.private_home(k))]));
 
     assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 11 + 2 * 5 + 2);
     let unordered: HashSet<[Wire; 2]> = pairs

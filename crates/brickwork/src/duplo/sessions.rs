@@ -1,0 +1,429 @@
+//! The phases as values. A session after its setup fills its stock; [`Garbler::build`] takes what a program needs out of it,
+//! and what was built is evaluated and decoded once. Every step consumes the value before it, so an error destroys the
+//! session and all that was derived from its secrets, and nothing that was used can be used again.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use zeroize::Zeroizing;
+
+use super::hooks::Hooks;
+use super::ots::{self, EvaluatorOts, GarblerOts};
+use super::prepare::{self, EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::stock::{Parts, Request, Stock};
+use super::{Error, Parameters, build, decode, evaluate, preprocess, setup};
+use crate::circuit::{Party, Program};
+use crate::commit::{Committed, Shares, split};
+use crate::label::{Delta, Label};
+use crate::ot::extension;
+use crate::random::Rng;
+use crate::session::{Digests, Job, Observer, PhaseReport, Run, SecurityReport, SessionId, Terms, agree};
+use crate::wire::Channel;
+
+/// What a program of the garbler's took from the stock.
+pub(super) type GarblerParts = Parts<GarblerComponent, GarblerGadgets, GarblerOts>;
+
+/// The garbler of a session, between two programs.
+pub struct Garbler<'o> {
+    pub(super) run: Run<'o>,
+    pub(super) pool: Arc<ThreadPool>,
+    pub(super) session: SessionId,
+    pub(super) security: u32,
+    pub(super) committer: split::Sender,
+    pub(super) cot: extension::Sender,
+    pub(super) delta_ka: Delta,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Committed,
+    pub(super) ot: Committed,
+    pub(super) rng: Rng,
+    pub(super) hooks: Hooks,
+    /// Items that bind Δ_ot in each batch of OTs.
+    pub(super) binding: usize,
+    /// Authenticators made so far, of each kind at most.
+    pub(super) gadgets: u64,
+    /// Cut-and-chooses so far.
+    pub(super) serial: u64,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<GarblerComponent, GarblerGadgets, GarblerOts>,
+}
+
+impl<'o> Garbler<'o> {
+    /// Setup: base OTs, and the offsets that last for the session.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
+    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        let digests = Digests { program: [0; 32], parameters: [0; 32] };
+        setup::garbler(Run::new(channel, Party::Garbler, observer), terms, &digests, Hooks::none())
+    }
+
+    /// Setup for one program alone: what is compared includes it.
+    pub(super) fn for_job(
+        channel: Channel,
+        job: &Job,
+        parameters: &Parameters,
+        observer: &'o mut dyn Observer,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let digests = Digests { program: job.program.digest(), parameters: parameters.digest() };
+        let mut session = setup::garbler(Run::new(channel, Party::Garbler, observer), &job.terms(), &digests, hooks)?;
+        session.binding = parameters.ot_binding;
+        Ok(session)
+    }
+
+    /// What the stock lacks for a program.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.stock.missing(program)
+    }
+
+    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components that a session may use
+    /// exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
+        if self.used {
+            return Err(Error::Usage("a session makes nothing new after its first input; begin another one".into()));
+        }
+        let parameters = Parameters::for_stock(request, self.security)?;
+        let mut both = blake3::Hasher::new();
+        both.update(&request.digest()).update(&parameters.digest());
+        agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        self.preprocess(request, &parameters)
+    }
+
+    /// [`Garbler::fill`] with what both parties have agreed on.
+    pub(super) fn preprocess(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+        in_pool(self, |mut party| {
+            party.run.phase("preprocess")?;
+            let batches = preprocess::garbler(&mut party, request, parameters)?;
+            party.run.phase("prepare")?;
+            prepare::garbler(&mut party, batches, parameters)?;
+            if let Some(count) = request.ots {
+                let ots = ots::garbler_alone(&mut party, count)?;
+                party.stock.put_ots(ots);
+            }
+            Ok(party)
+        })
+    }
+
+    /// Takes what a program needs out of the stock and joins it.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells beforehand.
+    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
+        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
+        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
+        let (security, parts) = report?;
+        self.build_parts(program, parts, Some(security))
+    }
+
+    /// [`Garbler::build`] for the program that both parties have agreed on.
+    pub(super) fn build_agreed(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
+        let parts = self.stock.take(program)?;
+        self.build_parts(program, parts, None)
+    }
+
+    fn build_parts(self, program: &Arc<Program>, parts: GarblerParts, security: Option<SecurityReport>) -> Result<GarblerBuilt<'o>, Error> {
+        in_pool(self, |mut party| {
+            party.run.phase("build")?;
+            let ready = build::garbler(&mut party, program, parts)?;
+            Ok(GarblerBuilt { party, program: program.clone(), ready, security })
+        })
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.run.finish()
+    }
+}
+
+/// A program, joined and ready to be evaluated once.
+pub struct GarblerBuilt<'o> {
+    party: Garbler<'o>,
+    program: Arc<Program>,
+    ready: build::GarblerReady,
+    security: Option<SecurityReport>,
+}
+
+impl<'o> GarblerBuilt<'o> {
+    /// What is promised, where the program was built from stock.
+    pub fn security(&self) -> Option<&SecurityReport> {
+        self.security.as_ref()
+    }
+
+    /// Gives this party's input and serves the evaluator's.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<'o>, Error> {
+        check_input(&self.program, Party::Garbler, input)?;
+        in_pool(self, |mut built| {
+            built.party.used = true;
+            built.party.run.phase("evaluate")?;
+            evaluate::garbler(&mut built.party, &built.ready, input)?;
+            Ok(GarblerEvaluated(built))
+        })
+    }
+}
+
+/// An evaluated program, whose outputs are not known yet.
+pub struct GarblerEvaluated<'o>(GarblerBuilt<'o>);
+
+impl<'o> GarblerEvaluated<'o> {
+    /// The bits of the garbler's outputs, and the session for the next program.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`].
+    pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o>), Error> {
+        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
+            party.run.phase("decode")?;
+            let outputs = decode::garbler(&mut party, &program, &ready)?;
+            Ok((outputs, party))
+        })
+    }
+}
+
+/// What a program of the evaluator's took from the stock.
+pub(super) type EvaluatorParts = Parts<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>;
+
+/// The evaluator of a session, between two programs.
+pub struct Evaluator<'o> {
+    pub(super) run: Run<'o>,
+    pub(super) pool: Arc<ThreadPool>,
+    pub(super) session: SessionId,
+    pub(super) security: u32,
+    pub(super) holder: split::Receiver,
+    pub(super) cot: extension::Receiver,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Shares,
+    pub(super) ot: Shares,
+    /// S_ot = Δ_ot ⊕ Δ_ka.
+    pub(super) link_ot: Label,
+    pub(super) rng: Rng,
+    pub(super) hooks: Hooks,
+    /// Items that bind Δ_ot in each batch of OTs.
+    pub(super) binding: usize,
+    /// Authenticators made so far, of each kind at most.
+    pub(super) gadgets: u64,
+    /// Cut-and-chooses so far.
+    pub(super) serial: u64,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>,
+}
+
+impl<'o> Evaluator<'o> {
+    /// Setup: base OTs, and the offsets that last for the session.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
+    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        let digests = Digests { program: [0; 32], parameters: [0; 32] };
+        setup::evaluator(Run::new(channel, Party::Evaluator, observer), terms, &digests, Hooks::none())
+    }
+
+    /// Setup for one program alone: what is compared includes it.
+    pub(super) fn for_job(
+        channel: Channel,
+        job: &Job,
+        parameters: &Parameters,
+        observer: &'o mut dyn Observer,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let digests = Digests { program: job.program.digest(), parameters: parameters.digest() };
+        let mut session = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &job.terms(), &digests, hooks)?;
+        session.binding = parameters.ot_binding;
+        Ok(session)
+    }
+
+    /// What the stock lacks for a program.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.stock.missing(program)
+    }
+
+    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components that a session may use
+    /// exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
+        if self.used {
+            return Err(Error::Usage("a session makes nothing new after its first input; begin another one".into()));
+        }
+        let parameters = Parameters::for_stock(request, self.security)?;
+        let mut both = blake3::Hasher::new();
+        both.update(&request.digest()).update(&parameters.digest());
+        agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        self.preprocess(request, &parameters)
+    }
+
+    /// [`Evaluator::fill`] with what both parties have agreed on.
+    pub(super) fn preprocess(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+        in_pool(self, |mut party| {
+            party.run.phase("preprocess")?;
+            let batches = preprocess::evaluator(&mut party, request, parameters)?;
+            party.run.phase("prepare")?;
+            prepare::evaluator(&mut party, batches, parameters)?;
+            if let Some(count) = request.ots {
+                let ots = ots::evaluator_alone(&mut party, count)?;
+                party.stock.put_ots(ots);
+            }
+            Ok(party)
+        })
+    }
+
+    /// Takes what a program needs out of the stock and joins it.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells beforehand.
+    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
+        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
+        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
+        let (security, parts) = report?;
+        self.build_parts(program, parts, Some(security))
+    }
+
+    /// [`Evaluator::build`] for the program that both parties have agreed on.
+    pub(super) fn build_agreed(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
+        let parts = self.stock.take(program)?;
+        self.build_parts(program, parts, None)
+    }
+
+    fn build_parts(
+        self,
+        program: &Arc<Program>,
+        parts: EvaluatorParts,
+        security: Option<SecurityReport>,
+    ) -> Result<EvaluatorBuilt<'o>, Error> {
+        in_pool(self, |mut party| {
+            party.run.phase("build")?;
+            let ready = build::evaluator(&mut party, program, parts)?;
+            Ok(EvaluatorBuilt { party, program: program.clone(), ready, security })
+        })
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.run.finish()
+    }
+}
+
+/// A program, joined and ready to be evaluated once.
+pub struct EvaluatorBuilt<'o> {
+    party: Evaluator<'o>,
+    program: Arc<Program>,
+    ready: build::EvaluatorReady,
+    security: Option<SecurityReport>,
+}
+
+impl<'o> EvaluatorBuilt<'o> {
+    /// What is promised, where the program was built from stock.
+    pub fn security(&self) -> Option<&SecurityReport> {
+        self.security.as_ref()
+    }
+
+    /// Gives this party's input and evaluates every slot.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<'o>, Error> {
+        check_input(&self.program, Party::Evaluator, input)?;
+        in_pool(self, |mut built| {
+            built.party.used = true;
+            built.party.run.phase("evaluate")?;
+            let evaluated = evaluate::evaluator(&mut built.party, &built.program, &built.ready, input)?;
+            Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
+        })
+    }
+}
+
+/// An evaluated program, whose outputs are not known yet.
+pub struct EvaluatorEvaluated<'o> {
+    built: EvaluatorBuilt<'o>,
+    evaluated: evaluate::Evaluated,
+    input: Zeroizing<Vec<bool>>,
+}
+
+impl<'o> EvaluatorEvaluated<'o> {
+    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler (which must not
+    /// become visible to it), and the session for the next program.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`].
+    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o>), Error> {
+        in_pool(self, |EvaluatorEvaluated { built: EvaluatorBuilt { mut party, program, ready, .. }, evaluated, input }| {
+            party.run.phase("decode")?;
+            let (outputs, recovered) = decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
+            Ok((outputs, recovered, party))
+        })
+    }
+}
+
+/// A value of a phase, which knows the threads that work for its session.
+pub(super) trait Pooled: Send {
+    fn pool(&self) -> &Arc<ThreadPool>;
+}
+
+impl Pooled for Garbler<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
+    }
+}
+
+impl Pooled for GarblerBuilt<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.party.pool
+    }
+}
+
+impl Pooled for GarblerEvaluated<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.0.party.pool
+    }
+}
+
+impl Pooled for Evaluator<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
+    }
+}
+
+impl Pooled for EvaluatorBuilt<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.party.pool
+    }
+}
+
+impl Pooled for EvaluatorEvaluated<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.built.party.pool
+    }
+}
+
+/// The threads of a session.
+pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
+    Ok(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?))
+}
+
+/// Runs a phase on the session's threads.
+pub(super) fn in_pool<P: Pooled, T: Send>(value: P, phase: impl FnOnce(P) -> Result<T, Error> + Send) -> Result<T, Error> {
+    let pool = value.pool().clone();
+    pool.install(|| phase(value))
+}
+
+pub(super) fn check_input(program: &Program, party: Party, input: &[bool]) -> Result<(), Error> {
+    let width = program.input_width(party);
+    if input.len() == width {
+        return Ok(());
+    }
+    Err(Error::Input(format!("the {party:?} gives {width} input bits in this program, not {}", input.len())))
+}

@@ -1,0 +1,288 @@
+//! What is preprocessed and not used yet, and how a program takes what it needs.
+//!
+//! Components have batches, each with the authenticators of its outputs; gadgets for the parties' inputs and for private
+//! outputs, and OTs, are pools that any program draws from. Everything is taken in whole buckets and by value: what a
+//! program has taken is no longer here. Both parties run the same code on the same counts, so both take the same items.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+use super::Error;
+use super::build::{Layout, Owner};
+use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
+use crate::circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
+use crate::cut_and_choose::{Cut, Kind};
+use crate::session::SecurityReport;
+
+/// What is to be preprocessed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Components and the number of slots that each is to fill.
+    pub components: Vec<(Component, usize)>,
+    /// Wires of the evaluator's inputs.
+    pub evaluator_inputs: usize,
+    /// Wires of the garbler's inputs and of the outputs that only it learns.
+    pub garbler_wires: usize,
+    /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
+    pub ots: Option<usize>,
+}
+
+impl Request {
+    /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
+    pub fn of(program: &Program) -> Self {
+        let counts = program.slots_by_component();
+        Request {
+            components: program.components().iter().cloned().zip(counts).collect(),
+            evaluator_inputs: program.input_width(Party::Evaluator),
+            garbler_wires: garbler_wires(program),
+            ots: None,
+        }
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.components.iter().all(|(_, slots)| *slots == 0)
+            && self.evaluator_inputs == 0
+            && self.garbler_wires == 0
+            && self.ots.unwrap_or(0) == 0
+    }
+
+    /// Wires that need a plain authenticator.
+    pub(super) fn plain_wires(&self) -> usize {
+        let outputs: usize = self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum();
+        outputs + self.evaluator_inputs
+    }
+
+    /// Both parties must ask for the same.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo preprocessing request");
+        for (component, slots) in self.components.iter().filter(|(_, slots)| *slots > 0) {
+            hasher.update(&component.digest()).update(&(*slots as u64).to_le_bytes());
+        }
+        hasher.update(&[u8::from(self.ots.is_some())]);
+        for count in [self.evaluator_inputs, self.garbler_wires, self.ots.unwrap_or(0)] {
+            hasher.update(&(count as u64).to_le_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
+        let gadgets = [
+            (self.evaluator_inputs, "authenticators of evaluator inputs"),
+            (self.garbler_wires, "input authenticators"),
+            (self.ots.unwrap_or(0), "OTs"),
+        ];
+        let parts: Vec<String> =
+            components.chain(gadgets).filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+    }
+}
+
+/// Wires of the garbler's inputs and of the outputs that only it learns.
+fn garbler_wires(program: &Program) -> usize {
+    let private: usize = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
+    program.input_width(Party::Garbler) + private
+}
+
+fn digests(program: &Program) -> Vec<ComponentDigest> {
+    program.components().iter().map(Component::digest).collect()
+}
+
+/// The cut-and-choose that items came out of.
+#[derive(Clone, Copy)]
+pub(super) struct Origin {
+    /// Unique in a session.
+    pub serial: u64,
+    pub kind: Kind,
+    pub cut: Cut,
+}
+
+/// A number of buckets or OTs that share a shape.
+pub(super) trait Pieces: Sized {
+    fn len(&self) -> usize;
+
+    /// The cut-and-choose of the items, and that of a component's authenticators.
+    fn origins(&self) -> Vec<Origin>;
+
+    /// A copy of some of them. The stock sees to it that no item is copied twice.
+    fn slice(&self, items: Range<usize>) -> Self;
+}
+
+/// A batch of a component's copies, with the authenticators of its outputs.
+pub(super) trait ComponentPieces: Pieces {
+    fn digest(&self) -> &ComponentDigest;
+
+    /// The number of output wires of a copy.
+    fn outputs(&self) -> usize;
+}
+
+/// Pieces of which some may be gone.
+struct Open<T> {
+    pieces: T,
+    next: usize,
+}
+
+impl<T: Pieces> Open<T> {
+    fn left(&self) -> usize {
+        self.pieces.len() - self.next
+    }
+}
+
+/// Pieces in the order in which they are taken.
+pub(super) struct Pool<T>(VecDeque<Open<T>>);
+
+impl<T: Pieces> Pool<T> {
+    pub fn new() -> Self {
+        Pool(VecDeque::new())
+    }
+
+    pub fn put(&mut self, pieces: T) {
+        if pieces.len() > 0 {
+            self.0.push_back(Open { pieces, next: 0 });
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.0.iter().map(Open::left).sum()
+    }
+
+    /// Takes `count` items that are there.
+    fn take(&mut self, mut count: usize) -> Vec<T> {
+        let mut taken = Vec::new();
+        while count > 0 {
+            let first = self.0.front_mut().expect("as many as were counted");
+            let here = count.min(first.left());
+            count -= here;
+            let places = first.next..first.next + here;
+            first.next = places.end;
+            match first.left() {
+                0 => {
+                    let first = self.0.pop_front().expect("the first one");
+                    // Moved where nothing of it is gone: a large batch is not copied.
+                    taken.push(if places.start == 0 { first.pieces } else { first.pieces.slice(places) });
+                }
+                _ => taken.push(first.pieces.slice(places)),
+            }
+        }
+        taken
+    }
+}
+
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
+    /// What a run with these parts promises.
+    pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
+        let name = |digest: &ComponentDigest| program.components().iter().find(|c| c.digest() == *digest).map_or("", |c| &c.name);
+        let named = |origin: Origin, component: &str| match origin.kind {
+            Kind::Component => (component.to_owned(), origin),
+            Kind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
+            Kind::InputAuthenticator => (INPUT_AUTHENTICATORS.to_owned(), origin),
+        };
+        let batches = self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
+        let pools = self.pools.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
+        report_of_parts(&batches.chain(pools).collect::<Vec<_>>(), security)
+    }
+}
+
+/// Stock of either side: batches `B`, gadgets `G`, OTs `O`.
+pub(super) struct Stock<B, G, O> {
+    components: Vec<(ComponentDigest, Pool<B>)>,
+    /// For the garbler's inputs and its private outputs.
+    input: Pool<G>,
+    /// For the evaluator's inputs.
+    plain: Pool<G>,
+    /// `None` where OTs are made when a program is built.
+    ots: Option<Pool<O>>,
+}
+
+/// What a program took, and how it lies on it.
+pub(super) struct Parts<B, G, O> {
+    pub layout: Layout,
+    pub batches: Vec<B>,
+    /// Gadgets that belong to no batch: for the evaluator's inputs, then for the garbler's inputs and private outputs.
+    pub pools: Vec<G>,
+    /// `None` if they must be made.
+    pub ots: Option<Vec<O>>,
+}
+
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
+    pub fn new() -> Self {
+        Stock { components: Vec::new(), input: Pool::new(), plain: Pool::new(), ots: None }
+    }
+
+    pub fn put_component(&mut self, batch: B) {
+        let digest = *batch.digest();
+        match self.components.iter_mut().find(|(d, _)| *d == digest) {
+            Some((_, pool)) => pool.put(batch),
+            None => {
+                let mut pool = Pool::new();
+                pool.put(batch);
+                self.components.push((digest, pool));
+            }
+        }
+    }
+
+    pub fn put_gadgets(&mut self, plain: G, input: G) {
+        self.plain.put(plain);
+        self.input.put(input);
+    }
+
+    pub fn put_ots(&mut self, ots: O) {
+        self.ots.get_or_insert_with(Pool::new).put(ots);
+    }
+
+    /// What a program lacks here.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.missing_of(program, &digests(program))
+    }
+
+    fn missing_of(&self, program: &Program, digests: &[ComponentDigest]) -> Request {
+        // Two components of one program may be the same circuit under two names: they share what is there.
+        let mut left: HashMap<ComponentDigest, usize> = self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect();
+        let mut lacking = |digest: &ComponentDigest, wanted: usize| {
+            let left = left.entry(*digest).or_default();
+            let here = wanted.min(*left);
+            *left -= here;
+            wanted - here
+        };
+        let counts = program.slots_by_component();
+        let of_component = |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
+        let evaluator_inputs = program.input_width(Party::Evaluator);
+        Request {
+            components: program.components().iter().zip(digests).zip(&counts).map(of_component).collect(),
+            evaluator_inputs: evaluator_inputs.saturating_sub(self.plain.left()),
+            garbler_wires: garbler_wires(program).saturating_sub(self.input.left()),
+            ots: self.ots.as_ref().map(|ots| evaluator_inputs.saturating_sub(ots.left())),
+        }
+    }
+
+    /// Takes what a program needs.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if something is missing; then nothing is taken.
+    pub fn take(&mut self, program: &Program) -> Result<Parts<B, G, O>, Error> {
+        let digests = digests(program);
+        let missing = self.missing_of(program, &digests);
+        if !missing.is_empty() {
+            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+        }
+        let (mut batches, mut owners) = (Vec::new(), Vec::new());
+        for (id, slots) in program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0) {
+            let pool = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
+            for batch in pool.expect("enough of it is there").1.take(slots) {
+                owners.push(Owner { component: ComponentId(id as u32), slots: batch.len(), outputs: batch.outputs() });
+                batches.push(batch);
+            }
+        }
+        let evaluator_inputs = program.input_width(Party::Evaluator);
+        let mut pools = self.plain.take(evaluator_inputs);
+        let plain_pools = pools.len();
+        pools.extend(self.input.take(garbler_wires(program)));
+        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
+        let layout = Layout::new(program, &owners, &sizes[..plain_pools], &sizes[plain_pools..]);
+        let ots = self.ots.as_mut().map(|ots| ots.take(evaluator_inputs));
+        Ok(Parts { layout, batches, pools, ots })
+    }
+}
