@@ -1,0 +1,270 @@
+//! The standard library, against standards and models in plain Rust.
+
+mod common;
+
+use brickwork::circuit::{Party, Program, value};
+use brickwork_lang::{NoFiles, Options, StdFile, compile, std_library};
+use common::{build, number};
+use serde_json::{Value, json};
+
+/// Compiles a file of the library that is a program, without a warning.
+fn load(name: &str) -> (Program, &'static StdFile) {
+    let file = std_library().iter().find(|f| f.name == name).expect("a file of the library");
+    let compiled = compile(name, file.text, &NoFiles, &Options::default()).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    assert_eq!(compiled.warnings.render(false), "", "{name}");
+    (compiled.program, file)
+}
+
+fn bits(program: &Program, party: Party, text: &str) -> Vec<bool> {
+    value::encode(program.input_ports(party), &value::parse(text).unwrap()).unwrap()
+}
+
+/// The bits that a party learns.
+fn run(program: &Program, party: Party, garbler: &str, evaluator: &str) -> Vec<bool> {
+    let inputs = [(Party::Garbler, garbler), (Party::Evaluator, evaluator)].map(|(p, text)| bits(program, p, text));
+    program.output_bits(party, &program.simulate(&inputs[0], &inputs[1]))
+}
+
+fn numbers(bits: &[bool], width: usize) -> Vec<u64> {
+    bits.chunks(width).map(|c| number(c) as u64).collect()
+}
+
+/// Names and slots of the components.
+fn cut(program: &Program) -> Vec<(String, usize)> {
+    program.components().iter().map(|c| c.name.clone()).zip(program.slots_by_component()).collect()
+}
+
+fn assert_cut(program: &Program, expected: &[(&str, usize)]) {
+    assert_eq!(cut(program), expected.iter().map(|(n, s)| ((*n).to_string(), *s)).collect::<Vec<_>>());
+}
+
+/// Numbers of a fixed generator (xorshift).
+fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// A struct of one array, as JSON.
+fn list<const N: usize>(field: &str, values: [u32; N]) -> String {
+    json!({ field: values.to_vec() }).to_string()
+}
+
+fn hex(text: &str) -> Vec<u64> {
+    (0..text.len()).step_by(2).map(|i| u64::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn every_program_compiles_and_takes_its_example() {
+    for file in std_library() {
+        assert!(file.text.is_ascii() && !file.summary.is_empty(), "{}", file.name);
+        if let Some((garbler, evaluator)) = file.example {
+            let (program, _) = load(file.name);
+            for party in [Party::Garbler, Party::Evaluator] {
+                let learned = run(&program, party, garbler, evaluator);
+                let output = value::decode(&program.output_ports(party), &learned);
+                assert_eq!(value::encode(&program.output_ports(party), &output).unwrap(), learned, "{}", file.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn integers() {
+    let main = "#parties 2 #include \"integers.wir\"
+        typedef struct_t all { uint32 u[8]; int32 s[2]; bit b[2]; }
+        #input 1 uint32 #input 2 uint32 #output 1 all
+        function void main() {
+            uint32 a = input1; uint32 b = input2;
+            output1.u[0] = min(a, b); output1.u[1] = max(a, b);
+            int32 sa; sa{0:32} = a{0:32}; int32 sb; sb{0:32} = b{0:32};
+            output1.u[2] = abs(sa); output1.u[3] = distance(a, b); output1.u[4] = popcount(a);
+            division d = divide(a, b); output1.u[5] = d.quotient; output1.u[6] = d.remainder; output1.u[7] = popcount(a ^ b);
+            output1.s[0] = min_signed(sa, sb); output1.s[1] = max_signed(sa, sb);
+            output1.b[0] = less(a, b); output1.b[1] = less_signed(sa, sb);
+        }";
+    let program = build(main).program;
+    let mut state = 7;
+    let mut cases = vec![(0, 0), (0, 1), (1, 0), (u32::MAX, 1), (1 << 31, u32::MAX), (u32::MAX, u32::MAX), (5, 1 << 31), (1 << 31, 0)];
+    cases.extend((0..40).map(|i| (random(&mut state) as u32, (random(&mut state) as u32) >> (i % 32))));
+    for (a, b) in cases {
+        let (s, t) = (a as i32, b as i32);
+        let expected = [
+            a.min(b),
+            a.max(b),
+            s.unsigned_abs(),
+            a.abs_diff(b),
+            a.count_ones(),
+            a.checked_div(b).unwrap_or(u32::MAX),
+            a.checked_rem(b).unwrap_or(a),
+            (a ^ b).count_ones(),
+            s.min(t) as u32,
+            s.max(t) as u32,
+        ];
+        let out = run(&program, Party::Garbler, &a.to_string(), &b.to_string());
+        assert_eq!(numbers(&out[..320], 32), expected.map(u64::from), "{a} {b}");
+        assert_eq!((out[320], out[321]), (a < b, s < t), "{a} {b}");
+    }
+}
+
+#[test]
+fn millionaires() {
+    let (program, _) = load("millionaires.wir");
+    assert_cut(&program, &[("compare", 1)]);
+    assert_eq!(program.and_gates(), 63);
+    for (a, b) in [(0u32, 0u32), (5, 6), (6, 5), (u32::MAX, 0), (0, u32::MAX), (77, 77)] {
+        for party in [Party::Garbler, Party::Evaluator] {
+            assert_eq!(run(&program, party, &a.to_string(), &b.to_string()), [a > b, a == b], "{a} {b}");
+        }
+    }
+}
+
+/// The examples of FIPS 180-4, appendix B of its predecessor: "abc" and the message of 448 bits.
+#[test]
+fn sha256() {
+    let (program, file) = load("sha256_shares.wir");
+    let (garbler, evaluator) = file.example.unwrap();
+    let abc = [0xba7816bfu64, 0x8f01cfea, 0x414140de, 0x5dae2223, 0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad];
+    for party in [Party::Garbler, Party::Evaluator] {
+        assert_eq!(numbers(&run(&program, party, garbler, evaluator), 32), abc);
+    }
+    assert_cut(
+        &program,
+        &[("constants", 1), ("combine", 1), ("sha256_schedule", 48), ("sha256_round.1", 1), ("sha256_round", 63), ("sha256_add.2", 1)],
+    );
+
+    let two =
+        "#parties 2 #include \"sha256.wir\" typedef struct_t block { sha256_word w[16]; } typedef struct_t digest { sha256_word h[8]; }
+        #input 1 block #input 2 block #output 2 digest
+        function void main() { output2.h = sha256_block(sha256_block(sha256_start(), input1.w), input2.w); }";
+    let mut message = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq\x80".to_vec();
+    message.resize(126, 0);
+    message.extend(448u16.to_be_bytes());
+    let words: Vec<u32> = message.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap())).collect();
+    let digest = run(&build(two).program, Party::Evaluator, &json!({"w": words[..16]}).to_string(), &json!({"w": words[16..]}).to_string());
+    let expected = [0x248d6a61u64, 0xd20638b8, 0xe5c02693, 0x0c3e6039, 0xa33ce459, 0x64ff2167, 0xf6ecedd4, 0x19db06c1];
+    assert_eq!(numbers(&digest, 32), expected);
+}
+
+/// FIPS 197, appendix C.1 (the example) and B.
+#[test]
+fn aes128() {
+    let (program, file) = load("aes128_encrypt.wir");
+    assert_cut(&program, &[("constants", 1), ("aes_next_key", 10), ("aes_add_key", 1), ("aes_round", 9), ("aes_last_round", 1)]);
+    assert_eq!(program.and_gates(), 200 * 32);
+    let (garbler, evaluator) = file.example.unwrap();
+    let out = run(&program, Party::Evaluator, garbler, evaluator);
+    assert_eq!(numbers(&out, 8), hex("69c4e0d86a7b0430d8cdb78070b4c55a"));
+    assert!(run(&program, Party::Garbler, garbler, evaluator).is_empty(), "the garbler learns nothing");
+    let block = |text: &str| json!({"bytes": hex(text)}).to_string();
+    let out = run(&program, Party::Evaluator, &block("2b7e151628aed2a6abf7158809cf4f3c"), &block("3243f6a8885a308d313198a2e0370734"));
+    assert_eq!(numbers(&out, 8), hex("3925841d02dc09fbdc118597196a0b32"));
+}
+
+/// The last block of NIST SP 800-38A, F.2.1 (CBC-AES128), whose initial value is in the example's first block.
+#[test]
+fn cbc_mac() {
+    let (program, file) = load("cbc_mac.wir");
+    assert_cut(&program, &[("constants", 1), ("aes_next_key", 10), ("aes_add_key", 7), ("aes_round", 36), ("aes_last_round", 4)]);
+    assert_eq!(program.and_gates(), (40 + 4 * 160) * 32);
+    let (garbler, evaluator) = file.example.unwrap();
+    let out = run(&program, Party::Evaluator, garbler, evaluator);
+    assert_eq!(numbers(&out, 8), hex("3ff1caa1681fac09120eca307586e1a7"));
+}
+
+#[test]
+fn hamming() {
+    let (program, _) = load("hamming.wir");
+    assert_cut(&program, &[("count_word.1", 1), ("count_word", 3)]);
+    let mut state = 3;
+    for _ in 0..20 {
+        let [a, b] = [0; 2].map(|_| [0; 4].map(|_: u32| random(&mut state) as u32));
+        let expected: u32 = a.iter().zip(&b).map(|(x, y)| (x ^ y).count_ones()).sum();
+        let out = run(&program, Party::Garbler, &list("words", a), &list("words", b));
+        assert_eq!(number(&out), u128::from(expected));
+    }
+    let all = run(&program, Party::Evaluator, &list("words", [u32::MAX; 4]), &list("words", [0; 4]));
+    assert_eq!(number(&all), 128);
+}
+
+fn levenshtein(a: &[u8], b: &[u8]) -> u128 {
+    match (a, b) {
+        ([], rest) | (rest, []) => rest.len() as u128,
+        ([x, a1 @ ..], [y, b1 @ ..]) if x == y => levenshtein(a1, b1),
+        ([_, a1 @ ..], [_, b1 @ ..]) => 1 + levenshtein(a1, b).min(levenshtein(a, b1)).min(levenshtein(a1, b1)),
+    }
+}
+
+#[test]
+fn edit_distance() {
+    let (program, _) = load("edit_distance.wir");
+    assert_cut(&program, &[("constants", 1), ("cell.1", 1), ("cell", 63)]);
+    for (a, b) in [
+        ("kitten  ", "sitting "),
+        ("abcdefgh", "abcdefgh"),
+        ("abcdefgh", "ijklmnop"),
+        ("abcdefgh", "habcdefg"),
+        ("saturday", "sundays "),
+        ("aaaaaaab", "baaaaaaa"),
+        ("abababab", "babababa"),
+    ] {
+        let word = |w: &str| json!({"letters": w.as_bytes()}).to_string();
+        let expected = levenshtein(a.as_bytes(), b.as_bytes());
+        assert_eq!(number(&run(&program, Party::Garbler, &word(a), &word(b))), expected, "{a} {b}");
+    }
+}
+
+#[test]
+fn sort() {
+    let (program, file) = load("sort.wir");
+    assert_cut(&program, &[("exchange", 63)]);
+    let check = |garbler: &str, evaluator: &str| {
+        let mut expected: Vec<u64> = Vec::new();
+        for text in [garbler, evaluator] {
+            let list: Value = serde_json::from_str(text).unwrap();
+            expected.extend(list["items"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()));
+        }
+        expected.sort_unstable();
+        for party in [Party::Garbler, Party::Evaluator] {
+            assert_eq!(numbers(&run(&program, party, garbler, evaluator), 32), expected);
+        }
+    };
+    let (garbler, evaluator) = file.example.unwrap();
+    check(garbler, evaluator);
+    let mut state = 5;
+    for mask in [1, u32::MAX] {
+        for _ in 0..30 {
+            // Few values give many that are equal.
+            let mut items = || list("items", [0; 8].map(|_: u32| random(&mut state) as u32 & mask));
+            check(&items(), &items());
+        }
+    }
+}
+
+#[test]
+fn vickrey() {
+    let (program, file) = load("vickrey.wir");
+    assert_cut(&program, &[("place_bid.1", 1), ("place_bid", 6)]);
+    let check = |garbler: &str, evaluator: &str| {
+        let mut bids: Vec<(u64, u64)> = Vec::new();
+        for text in [garbler, evaluator] {
+            let list: Value = serde_json::from_str(text).unwrap();
+            for amount in list["amounts"].as_array().unwrap() {
+                bids.push((amount.as_u64().unwrap(), bids.len() as u64));
+            }
+        }
+        bids.sort_by_key(|&(amount, who)| (std::cmp::Reverse(amount), who));
+        let out = run(&program, Party::Evaluator, garbler, evaluator);
+        assert_eq!((number(&out[..3]) as u64, number(&out[3..]) as u64), (bids[0].1, bids[1].0), "{garbler} {evaluator}");
+    };
+    let (garbler, evaluator) = file.example.unwrap();
+    check(garbler, evaluator);
+    let mut state = 11;
+    for mask in [1, 7, u32::MAX] {
+        for _ in 0..20 {
+            let mut amounts = || list("amounts", [0; 4].map(|_: u32| random(&mut state) as u32 & mask));
+            check(&amounts(), &amounts());
+        }
+    }
+}
