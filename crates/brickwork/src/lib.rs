@@ -62,6 +62,7 @@ pub mod error;
 pub mod garbling;
 pub mod label;
 pub mod ot;
+pub mod plan;
 pub mod random;
 pub mod session;
 pub mod solder;

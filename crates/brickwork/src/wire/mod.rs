@@ -166,7 +166,7 @@ impl Channel {
 }
 
 /// Bytes for each lane (the last one may get fewer) and the number of lanes that get any.
-fn shares(length: usize, lanes: usize) -> (usize, usize) {
+pub(crate) fn shares(length: usize, lanes: usize) -> (usize, usize) {
     let lanes = lanes.min(length / MIN_LANE_BYTES).max(1);
     let share = length.div_ceil(lanes);
     (share, lanes)

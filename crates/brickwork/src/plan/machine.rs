@@ -1,0 +1,310 @@
+//! What work costs on this machine, measured by doing a little of each.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::script::Work;
+use crate::authenticator::{Hasher, Kind};
+use crate::circuit::library::aes;
+use crate::circuit::{Circuit, Gate, Party};
+use crate::commit::code::Code;
+use crate::commit::split::{Receiver, Sender, msg};
+use crate::commit::{Claims, Lsb, Shares};
+use crate::cut_and_choose::{Challenge, Cut};
+use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble};
+use crate::label::{Delta, Label};
+use crate::ot::base;
+use crate::random::{Rng, Seed};
+use crate::solder::{CommittedWire, Soldering};
+use crate::wire::tls::{self, Identity, Listener};
+use crate::wire::{Tag, memory_pair};
+use crate::{Error, wire::Channel};
+
+const KINDS: usize = Work::Simulate as usize + 1;
+
+/// The constants of a machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Machine {
+    /// Seconds of one thread for a unit of each kind of work.
+    seconds: Vec<f64>,
+    /// Threads of each party; both share the cores.
+    pub threads: u32,
+    /// From sending a short message to its being read, over loopback.
+    pub message_seconds: f64,
+    /// For a byte over loopback, TLS included.
+    pub send_seconds_a_byte: f64,
+    /// Likewise at the receiving end.
+    pub receive_seconds_a_byte: f64,
+}
+
+/// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it down.
+const REPEATS: usize = 5;
+
+fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    let mut best = f64::INFINITY;
+    for _ in 0..REPEATS {
+        let start = Instant::now();
+        work()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best / units)
+}
+
+/// Keeps nothing.
+struct Nowhere;
+
+impl TableSink for Nowhere {
+    fn tables(&mut self, _: usize, bytes: &[u8]) -> Result<(), Error> {
+        black_box(bytes);
+        Ok(())
+    }
+}
+
+impl Machine {
+    /// Seconds of one thread for so much work.
+    pub(super) fn seconds(&self, work: Work, units: f64) -> f64 {
+        self.seconds.get(work as usize).copied().unwrap_or_default() * units
+    }
+
+    /// A machine on which work takes no time: for bytes and rounds alone.
+    pub fn free() -> Self {
+        Machine { seconds: vec![0.0; KINDS], threads: 1, message_seconds: 0.0, send_seconds_a_byte: 0.0, receive_seconds_a_byte: 0.0 }
+    }
+
+    /// Whether the constants are those of this version's kinds of work, and sensible: they may come from a file.
+    pub fn is_sound(&self) -> bool {
+        let sensible = |&seconds: &f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
+        let rest = [self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
+        self.seconds.len() == KINDS && self.seconds.iter().chain(&rest).all(sensible) && (1..=1024).contains(&self.threads)
+    }
+
+    /// Measures this machine; takes a second or two.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
+    pub fn measure() -> Result<Self, Error> {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u32);
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
+        let mut machine =
+            Machine { seconds: vec![0.0; KINDS], threads, message_seconds: 0.0, send_seconds_a_byte: 0.0, receive_seconds_a_byte: 0.0 };
+        one.install(|| {
+            machine.measure_base_ots()?;
+            machine.measure_commitments()?;
+            machine.measure_garbling()?;
+            machine.measure_labels()
+        })?;
+        machine.measure_loopback()?;
+        Ok(machine)
+    }
+
+    fn set(&mut self, work: Work, seconds: f64) {
+        self.seconds[work as usize] = seconds;
+    }
+
+    fn measure_base_ots(&mut self) -> Result<(), Error> {
+        const COUNT: usize = 64;
+        let mut rng = Rng::new("brickwork calibration")?;
+        let instance = base::Instance::new(&[0; 32], base::Direction::GarblerSends);
+        let choices = [1; COUNT];
+        let (mut choose, mut offer, mut chosen) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+        for _ in 0..REPEATS {
+            let start = Instant::now();
+            let receiver = base::Receiver::new(&instance, &choices, &mut rng, 1);
+            choose = choose.min(start.elapsed().as_secs_f64());
+            let sender = base::Sender::new(&mut rng);
+            let point = *sender.message();
+            let start = Instant::now();
+            black_box(sender.finish(&instance, receiver.message(), 1)?);
+            offer = offer.min(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            black_box(receiver.finish(&instance, &point, 1)?);
+            chosen = chosen.min(start.elapsed().as_secs_f64());
+        }
+        for (work, seconds) in [(Work::Choose, choose), (Work::Offer, offer), (Work::Chosen, chosen)] {
+            self.set(work, seconds / COUNT as f64);
+        }
+        Ok(())
+    }
+
+    /// Both ends in one thread: what a message needs is there before it is asked for.
+    fn measure_commitments(&mut self) -> Result<(), Error> {
+        const COUNT: usize = 1 << 14;
+        let code = Code::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;
+        let n = code.length();
+        let seed = |i: usize| Seed::from_bytes((i as u128).to_le_bytes());
+        let mut sender = Sender::new(code, &(0..n).map(|i| [seed(i), seed(i)]).collect::<Vec<_>>());
+        let mut receiver = Receiver::new(code, &(0..n).map(seed).collect::<Vec<_>>(), &vec![0; n])?;
+        let (mut left, mut right) = memory_pair();
+        let values = vec![Label::ZERO; COUNT];
+        let rows = (COUNT / 128 * n) as f64;
+        let random = fastest(rows, || sender.commit_random(&mut left, COUNT, Lsb::Random).map(drop))?;
+        let chosen = fastest(rows, || sender.commit(&mut left, &values).map(drop))?;
+        left.flush()?;
+        let receive = fastest(rows, || receiver.receive_random(&mut right, COUNT, Lsb::Random).map(drop))?;
+        self.set(Work::CommitRandom, random);
+        self.set(Work::CommitChosen, chosen);
+        self.set(Work::Receive, receive);
+
+        let committed = sender.commit(&mut left, &values)?;
+        let combine = fastest(rows, || {
+            right.send(msg::SEED, &[7; 16])?;
+            right.flush()?;
+            let mut claims = Claims::new();
+            claims.known(COUNT, |k, sum| {
+                committed.shares.add(k, sum);
+                committed.shares.add(COUNT - 1 - k, sum);
+                Label::ZERO
+            });
+            sender.prove(&mut left, &[], &claims)
+        })?;
+        self.set(Work::Combine, combine);
+        let keep = fastest(COUNT as f64, || {
+            black_box::<Shares>(committed.shares.select((0..COUNT).rev()));
+            Ok(())
+        })?;
+        self.set(Work::Keep, keep);
+        Ok(())
+    }
+
+    /// An AES circuit has XORs for each AND; a circuit of XORs alone tells their part.
+    fn measure_garbling(&mut self) -> Result<(), Error> {
+        const COPIES: usize = 16;
+        let aes = aes::aes_128_component()?.circuit;
+        let xors = Arc::new(Circuit::new(256, (0..30_000).map(|k| Gate::Xor(k, k + 131)), vec![30_255])?);
+        let mut rng = Rng::new("brickwork calibration")?;
+        let mut measured = Vec::new();
+        for circuit in [&xors, &aes] {
+            let plan = Plan::new(circuit);
+            let copies: Vec<u32> = (0..COPIES as u32).collect();
+            let keys = GarblingKeys::new(rng.block(), COPIES, circuit.and_gates());
+            let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
+            let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
+            let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
+            let tables = vec![vec![0u8; plan.table_bytes()]; COPIES];
+            let made = fastest(COPIES as f64, || garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere))?;
+            let evaluated = fastest(COPIES as f64, || evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs))?;
+            measured.push([made, evaluated]);
+        }
+        let ands = aes.and_gates() as f64;
+        let others = aes.gate_count() as f64 - ands;
+        for (k, [and, xor]) in [[Work::GarbleAnd, Work::GarbleXor], [Work::EvaluateAnd, Work::EvaluateXor]].into_iter().enumerate() {
+            let a_xor = measured[0][k] / xors.gate_count() as f64;
+            self.set(xor, a_xor);
+            self.set(and, ((measured[1][k] - others * a_xor) / ands).max(0.0));
+        }
+        let tables = vec![0u8; 32 * aes.and_gates()];
+        self.set(
+            Work::HashTable,
+            fastest(ands, || {
+                black_box(blake3::hash(&tables));
+                Ok(())
+            })?,
+        );
+        let gates = aes.gate_count() as f64;
+        let inputs = vec![false; aes.inputs()];
+        self.set(
+            Work::Simulate,
+            fastest(gates, || {
+                black_box(aes.evaluate(&inputs));
+                Ok(())
+            })?,
+        );
+        Ok(())
+    }
+
+    fn measure_labels(&mut self) -> Result<(), Error> {
+        const COUNT: usize = 4096;
+        let mut rng = Rng::new("brickwork calibration")?;
+        let hasher = Hasher::new(&[0; 32], Kind::Plain);
+        let labels: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
+        let hash = fastest(COUNT as f64, || {
+            for (i, &label) in labels.iter().enumerate() {
+                black_box(hasher.label(i as u64, label));
+            }
+            Ok(())
+        })?;
+        self.set(Work::HashLabel, hash);
+        let delta = rng.delta();
+        let wire = |k: usize| CommittedWire { value: labels[k], delta };
+        let solder = fastest(COUNT as f64, || {
+            black_box((0..COUNT).map(|k| Soldering::new(wire(k), wire(COUNT - 1 - k))).collect::<Vec<_>>());
+            Ok(())
+        })?;
+        self.set(Work::Solder, solder);
+        let cut = Cut { slots: 256, bucket: 15, opened: 256 };
+        let draw = fastest(cut.copies() as f64, || {
+            black_box(Challenge::draw(&mut rng, &cut));
+            Ok(())
+        })?;
+        self.set(Work::Draw, draw);
+        Ok(())
+    }
+
+    /// A channel over loopback to a thread that answers.
+    fn measure_loopback(&mut self) -> Result<(), Error> {
+        const PING: Tag = Tag(200);
+        const BULK: Tag = Tag(201);
+        const PINGS: usize = 100;
+        const BYTES: usize = 16 << 20;
+        let [(ours, _), (theirs, _)] = [Identity::generate()?, Identity::generate()?];
+        let options = |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+        let listener = Listener::bind("127.0.0.1:0", &ours, theirs.public_key(), &options(Party::Garbler))?;
+        let address = listener.local_addr()?.to_string();
+        let answer = |mut channel: Channel| -> Result<(), Error> {
+            let mut bulk = vec![0; BYTES];
+            for _ in 0..REPEATS {
+                for _ in 0..PINGS {
+                    channel.receive(PING, 16)?;
+                    channel.send(PING, &[0; 16])?;
+                    channel.flush()?;
+                }
+                channel.receive_into(BULK, &mut bulk)?;
+                channel.send(PING, &[0; 16])?;
+                channel.flush()?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let peer = scope.spawn(|| answer(tls::connect(&address, &theirs, ours.public_key(), &options(Party::Evaluator))?));
+            let mut channel = listener.accept()?;
+            let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
+            let bytes = vec![0; BYTES];
+            for _ in 0..REPEATS {
+                let start = Instant::now();
+                for _ in 0..PINGS {
+                    channel.send(PING, &[0; 16])?;
+                    channel.receive(PING, 16)?;
+                }
+                ping = ping.min(start.elapsed().as_secs_f64() / (2 * PINGS) as f64);
+                let start = Instant::now();
+                channel.send(BULK, &bytes)?;
+                channel.receive(PING, 16)?;
+                bulk = bulk.min(start.elapsed().as_secs_f64() / BYTES as f64);
+            }
+            peer.join().map_err(|_| Error::Resource("a thread failed".into()))??;
+            self.message_seconds = ping;
+            // Both ends work at the same time, one as long as the other.
+            (self.send_seconds_a_byte, self.receive_seconds_a_byte) = (bulk, bulk);
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_measured() {
+        let machine = Machine::measure().unwrap();
+        assert!(machine.is_sound(), "{machine:?}");
+        assert!(machine.seconds.iter().filter(|&&seconds| seconds > 0.0).count() >= KINDS - 2, "{machine:?}");
+        assert!(!Machine { seconds: vec![0.0; 3], ..machine.clone() }.is_sound());
+        assert!(!Machine { message_seconds: f64::NAN, ..machine.clone() }.is_sound());
+        assert!(!Machine { threads: 0, ..machine }.is_sound());
+    }
+}

@@ -1,0 +1,281 @@
+//! What a computation costs, known before it runs: bytes exactly, rounds exactly, seconds and memory as estimates.
+//!
+//! [`script`](script::script) writes the protocol down as a list of steps, messages and work, for a program and its
+//! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic, the length
+//! of the chain of messages that wait for each other is the number of rounds, and with the constants of a [`Machine`] and
+//! of a [`Link`] its longest path is the time. The model is derived in `docs/cost-model.md`.
+
+mod machine;
+mod memory;
+mod script;
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::circuit::{Party, Program};
+use crate::cut_and_choose::{Cut, Rule, alternatives as alternative_cuts};
+use crate::duplo::Parameters;
+use crate::{Error, wire};
+
+pub use machine::Machine;
+use script::{Step, script};
+
+/// What lies between the parties.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// In each direction; none is as fast as the machine's own loopback.
+    pub bits_per_second: Option<f64>,
+    /// Of a message there and back.
+    pub rtt_seconds: f64,
+    /// Connections that carry bulk data in parallel.
+    pub lanes: u8,
+}
+
+impl Link {
+    /// Two processes of one machine.
+    pub const LOOPBACK: Link = Link { bits_per_second: None, rtt_seconds: 0.0, lanes: 1 };
+}
+
+/// What one phase will take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseCost {
+    /// setup, preprocess, prepare, build, evaluate or decode.
+    pub name: &'static str,
+    /// Wall time at the evaluator, estimated.
+    pub seconds: f64,
+    /// Bytes that the garbler sends: payload and framing. Exact.
+    pub garbler_sent_bytes: u64,
+    /// Bytes that the evaluator sends. Exact.
+    pub evaluator_sent_bytes: u64,
+    /// Times that a message crosses the link and the evaluator cannot go on before. Two of them are a round trip. Exact.
+    pub crossings: u64,
+}
+
+/// What a whole computation will take.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    /// In their order.
+    pub phases: Vec<PhaseCost>,
+    /// Peak memory of the garbler in bytes, estimated.
+    pub garbler_memory_bytes: u64,
+    /// Peak memory of the evaluator in bytes, estimated.
+    pub evaluator_memory_bytes: u64,
+    /// Bytes on disk: this version keeps everything in memory.
+    pub disk_bytes: u64,
+}
+
+impl Cost {
+    /// Estimated seconds of all phases.
+    pub fn seconds(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.seconds).sum()
+    }
+
+    /// Exact bytes in both directions.
+    pub fn bytes(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
+    }
+
+    /// Crossings of all phases.
+    pub fn crossings(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.crossings).sum()
+    }
+}
+
+/// What a run of `program` with these parameters costs on these machines, both alike, over this link.
+pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> Cost {
+    let steps = script(program, parameters);
+    let mut phases: Vec<PhaseCost> = Vec::new();
+    let mut clock = Clock::new(machine, link);
+    let mut hops = Hops::default();
+    let mut begun = (0.0, 0);
+    // The greeting comes before the first phase and its bytes are counted there.
+    let mut greeting = [0, 0];
+    for step in &steps {
+        clock.step(step);
+        hops.step(step);
+        if let Step::Phase(name) = step {
+            begun = (clock.time(Party::Evaluator), hops.evaluator);
+            let [garbler_sent_bytes, evaluator_sent_bytes] = std::mem::take(&mut greeting);
+            phases.push(PhaseCost { name, seconds: 0.0, garbler_sent_bytes, evaluator_sent_bytes, crossings: 0 });
+        }
+        let bytes = match *step {
+            Step::Message { from, payload, times, bulk, .. } => {
+                let bytes = times * message_bytes(payload, if bulk { link.lanes } else { 1 });
+                if from == Party::Garbler { [bytes, 0] } else { [0, bytes] }
+            }
+            _ => [0, 0],
+        };
+        let Some(phase) = phases.last_mut() else {
+            greeting = [greeting[0] + bytes[0], greeting[1] + bytes[1]];
+            continue;
+        };
+        phase.seconds = clock.time(Party::Evaluator) - begun.0;
+        phase.crossings = hops.evaluator - begun.1;
+        phase.garbler_sent_bytes += bytes[0];
+        phase.evaluator_sent_bytes += bytes[1];
+    }
+    let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
+    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: 0 }
+}
+
+/// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the fewest opened copies.
+/// The first is the one with the fewest copies.
+///
+/// # Errors
+/// [`Error::Resource`] if the program is too large for a session.
+pub fn alternatives(program: &Program, parameters: &Parameters) -> Result<Vec<Parameters>, Error> {
+    let weight = |(id, cut): (usize, &Cut)| cut.kept() * (1 + program.components()[id].circuit.and_gates() as u64);
+    let Some((largest, cut)) =
+        parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0).max_by_key(|&(id, cut)| weight((id, cut)))
+    else {
+        return Ok(vec![parameters.clone()]);
+    };
+    let limit = cut.bound(Rule::COMPONENT);
+    let others = alternative_cuts(Rule::COMPONENT, cut.slots, limit).into_iter();
+    let replaced = others.map(|cut| {
+        let mut other = parameters.clone();
+        other.components[largest] = cut;
+        other
+    });
+    Ok(replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES).collect())
+}
+
+/// Cuts with more copies are no alternatives.
+const MOST_COPIES: u64 = 1 << 31;
+
+/// Bytes of a message on the wire, with its frames.
+fn message_bytes(payload: u64, lanes: u8) -> u64 {
+    let framed = |payload: u64| payload + wire::FRAME_HEADER_BYTES as u64 * payload.div_ceil(wire::MAX_FRAME_BYTES as u64).max(1);
+    let (share, lanes) = wire::shares(payload as usize, lanes.into());
+    let (share, lanes) = (share as u64, lanes as u64);
+    let part = |lane: u64| framed(payload.saturating_sub(lane * share).min(share));
+    (0..lanes).map(part).sum()
+}
+
+/// Follows the chain of messages that wait for each other.
+#[derive(Default)]
+struct Hops {
+    garbler: u64,
+    evaluator: u64,
+    /// Where both were before the last message arrived.
+    before: [u64; 2],
+}
+
+impl Hops {
+    fn step(&mut self, step: &Step) {
+        let Step::Message { from, crossing, .. } = *step else { return };
+        let now = [self.garbler, self.evaluator];
+        // A crossing message was sent before the one before it arrived.
+        let at = if crossing { self.before } else { now };
+        self.before = now;
+        match from {
+            Party::Garbler => self.evaluator = self.evaluator.max(at[0] + 1),
+            Party::Evaluator => self.garbler = self.garbler.max(at[1] + 1),
+        }
+    }
+}
+
+/// Follows the time of both parties, of the cores that they share and of the line.
+struct Clock<'m> {
+    machine: &'m Machine,
+    link: &'m Link,
+    parties: [f64; 2],
+    before: [f64; 2],
+    /// When each party was at work, and with which part of the cores; without what the other can no longer meet.
+    busy: [VecDeque<Busy>; 2],
+    /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
+    line: [f64; 2],
+}
+
+/// A stretch of work.
+#[derive(Clone, Copy)]
+struct Busy {
+    start: f64,
+    end: f64,
+    cores: f64,
+}
+
+impl<'m> Clock<'m> {
+    fn new(machine: &'m Machine, link: &'m Link) -> Self {
+        Clock { machine, link, parties: [0.0; 2], before: [0.0; 2], busy: Default::default(), line: [0.0; 2] }
+    }
+
+    fn time(&self, party: Party) -> f64 {
+        self.parties[index(party)]
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Phase(_) => {}
+            Step::Work { by, work, units, tasks } => self.work(index(by), self.machine.seconds(work, units), tasks),
+            Step::Message { from, payload, times, crossing, .. } => {
+                let (from, to) = (index(from), 1 - index(from));
+                let now = self.parties;
+                let departs = if crossing { self.before[from] } else { now[from] };
+                self.before = now;
+                let bytes = (payload * times) as f64;
+                let seconds = self.link.bits_per_second.map_or(0.0, |rate| 8.0 * bytes / rate);
+                self.line[from] = self.line[from].max(departs) + seconds;
+                let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
+                self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
+                // What the line lets through, the receiver has decrypted when the last byte arrives, but for the last piece.
+                let receiving = bytes * self.machine.receive_seconds_a_byte;
+                self.parties[to] = self.parties[to].max(arrives - receiving.min(seconds));
+                self.work(to, receiving, 1);
+            }
+        }
+    }
+
+    /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the cores must do.
+    fn work(&mut self, party: usize, seconds: f64, tasks: u64) {
+        if seconds <= 0.0 {
+            return;
+        }
+        let (threads, tasks) = (f64::from(self.machine.threads.max(1)), tasks.max(1) as f64);
+        let cores = (tasks / threads).min(1.0);
+        let start = self.parties[party];
+        let mut left = seconds * (tasks / threads).ceil() / tasks;
+        let mut now = start;
+        let other = &mut self.busy[1 - party];
+        while other.front().is_some_and(|busy| busy.end <= now) {
+            other.pop_front();
+        }
+        for busy in other.iter() {
+            let free = (busy.start - now).max(0.0);
+            if free >= left {
+                break;
+            }
+            (now, left) = (now + free, left - free);
+            let rate = ((1.0 - busy.cores) / cores).min(1.0);
+            let shared = (busy.end - now).max(0.0);
+            if rate * shared >= left {
+                (now, left) = (now + left / rate, 0.0);
+                break;
+            }
+            (now, left) = (now + shared, left - rate * shared);
+        }
+        self.parties[party] = now + left;
+        self.busy[party].push_back(Busy { start, end: now + left, cores });
+    }
+}
+
+fn index(party: Party) -> usize {
+    match party {
+        Party::Garbler => 0,
+        Party::Evaluator => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_framed() {
+        assert_eq!(message_bytes(0, 1), 5);
+        assert_eq!(message_bytes(1 << 20, 1), (1 << 20) + 5);
+        assert_eq!(message_bytes((1 << 20) + 1, 1), (1 << 20) + 1 + 10);
+        assert_eq!(message_bytes(200 << 10, 4), (200 << 10) + 15, "no lane gets less than 64 KiB");
+    }
+}

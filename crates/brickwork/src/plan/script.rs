@@ -1,0 +1,336 @@
+//! The protocol as a list of steps, in an order in which both parties go through it.
+//!
+//! Every message stands here with its length; `docs/formats.md` has the same lengths as formulas. Work is counted in units
+//! whose price the machine knows; what takes no time worth mentioning is left out.
+
+use crate::circuit::{Circuit, Party, Program, Recipient};
+use crate::commit::code::Code;
+use crate::cut_and_choose::Cut;
+use crate::duplo::Parameters;
+
+use Party::{Evaluator, Garbler};
+
+/// What takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A base OT, on the side that chooses: before the exchange.
+    Choose,
+    /// A base OT, on the side that chooses: after it.
+    Chosen,
+    /// A base OT, on the side that offers.
+    Offer,
+    /// A block of 128 commitments to random values, for each of the code's coordinates.
+    CommitRandom,
+    /// A block of 128 commitments to chosen values.
+    CommitChosen,
+    /// A block of 128 commitments, received.
+    Receive,
+    /// A block of 128 claims in a proof, for each combined row: a coordinate, or a bit of the values.
+    Combine,
+    /// A commitment carried over to the stock.
+    Keep,
+    /// Drawing an item's place by the challenge.
+    Draw,
+    /// An AND gate, garbled.
+    GarbleAnd,
+    /// Another gate, garbled.
+    GarbleXor,
+    /// An AND gate, evaluated.
+    EvaluateAnd,
+    /// Another gate, evaluated.
+    EvaluateXor,
+    /// The tables of an AND gate, hashed.
+    HashTable,
+    /// A label, hashed for an authenticator.
+    HashLabel,
+    /// A soldering, made or used.
+    Solder,
+    /// A gate, computed in the clear.
+    Simulate,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// A phase begins.
+    Phase(&'static str),
+    /// So many units of work, which at most `tasks` threads can share.
+    Work { by: Party, work: Work, units: f64, tasks: u64 },
+    /// `times` messages of `payload` bytes. Bulk messages use all lanes. A crossing one does not wait for the message before it.
+    Message { from: Party, payload: u64, times: u64, bulk: bool, crossing: bool },
+}
+
+/// Bytes of a label, a soldering, a seed, half an authenticator.
+const LABEL: u64 = 16;
+/// Commitments whose corrections travel together, and those in a block.
+const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
+const BLOCK: u64 = 128;
+/// Chosen copies whose tables travel together.
+const COPIES_A_MESSAGE: u64 = 16;
+/// Dimension of the code; also the base OTs of the extension.
+const DIMENSION: u64 = 128;
+/// The greeting.
+const HELLO: u64 = 144;
+/// A long stretch in which both parties work and the line is busy is cut into so many pieces.
+const PIECES: u64 = 16;
+/// As many tasks as there could be threads.
+const MANY: u64 = 1 << 20;
+
+struct Script {
+    steps: Vec<Step>,
+    /// n: length of the code.
+    n: u64,
+}
+
+/// The steps of a run.
+pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
+    let n = Code::for_security(parameters.security).map_or(0, |code| code.length() as u64);
+    let mut script = Script { steps: Vec::new(), n };
+    script.setup();
+    script.preprocess(program, parameters);
+    script.prepare(program, parameters);
+    script.build(program, parameters);
+    script.evaluate(program, parameters);
+    script.decode(program, parameters);
+    script.steps
+}
+
+fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
+    program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
+}
+
+fn width(program: &Program, party: Party) -> u64 {
+    program.input_width(party) as u64
+}
+
+impl Script {
+    fn phase(&mut self, name: &'static str) {
+        self.steps.push(Step::Phase(name));
+    }
+
+    fn work(&mut self, by: Party, work: Work, units: u64, tasks: u64) {
+        if units > 0 {
+            self.steps.push(Step::Work { by, work, units: units as f64, tasks });
+        }
+    }
+
+    fn message(&mut self, from: Party, payload: u64) {
+        self.steps.push(Step::Message { from, payload, times: 1, bulk: false, crossing: false });
+    }
+
+    /// Both send at once: the lengths of the garbler's and the evaluator's message.
+    fn exchange(&mut self, garbler: u64, evaluator: u64) {
+        self.message(Garbler, garbler);
+        self.steps.push(Step::Message { from: Evaluator, payload: evaluator, times: 1, bulk: false, crossing: true });
+    }
+
+    /// Commitments to `count` random or chosen values.
+    fn commit(&mut self, count: u64, chosen: bool) {
+        let (corrected, work) = if chosen { (self.n, Work::CommitChosen) } else { (self.n - DIMENSION, Work::CommitRandom) };
+        let piece = |this: &mut Self, commitments: u64, times: u64| {
+            let blocks = commitments.div_ceil(BLOCK);
+            this.work(Garbler, work, blocks * times * this.n, blocks.div_ceil(16) * times);
+            this.steps.push(Step::Message { from: Garbler, payload: 16 * corrected * blocks, times, bulk: false, crossing: false });
+            this.work(Evaluator, Work::Receive, blocks * times * this.n, blocks.div_ceil(16) * times);
+        };
+        let full = count / COMMITMENTS_A_MESSAGE;
+        for k in 0..PIECES.min(full) {
+            piece(self, COMMITMENTS_A_MESSAGE, share(full, k, PIECES.min(full)));
+        }
+        if !count.is_multiple_of(COMMITMENTS_A_MESSAGE) {
+            piece(self, count % COMMITMENTS_A_MESSAGE, 1);
+        }
+    }
+
+    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed is combined
+    /// even if it has no members in this program.
+    fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+        let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
+        (0..hidden).for_each(|_| self.commit(BLOCK, false));
+        self.message(Evaluator, LABEL);
+        let (shares, all) = (self.n, self.n + DIMENSION);
+        for (count, rows) in [(new, [all, shares]), (bits, [all, all]), (known, [shares, all])] {
+            let blocks = count.unwrap_or(0).div_ceil(BLOCK);
+            self.work(Garbler, Work::Combine, blocks * rows[0], blocks.div_ceil(64));
+            self.work(Evaluator, Work::Combine, blocks * rows[1], blocks.div_ceil(64));
+        }
+        self.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
+    }
+
+    fn setup(&mut self) {
+        self.exchange(HELLO, HELLO);
+        self.phase("setup");
+        let n = self.n;
+        self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
+        self.work(Evaluator, Work::Choose, n, n);
+        self.exchange(32 + 64 * DIMENSION, 32 + 64 * n);
+        self.work(Garbler, Work::Offer, n, n);
+        self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
+        self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
+        self.work(Evaluator, Work::Chosen, n, n);
+        self.commit(1, false);
+        self.commit(1, true);
+        self.message(Garbler, LABEL);
+        self.prove(Some(2), None, Some(1));
+    }
+
+    fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
+        let (ands, tasks) = (circuit.and_gates() as u64, copies.div_ceil(16));
+        self.work(by, Work::GarbleAnd, ands * copies, tasks);
+        self.work(by, Work::GarbleXor, (circuit.gate_count() as u64 - ands) * copies, tasks);
+    }
+
+    fn preprocess(&mut self, program: &Program, parameters: &Parameters) {
+        self.phase("preprocess");
+        let used: Vec<(&Circuit, Cut)> = program
+            .components()
+            .iter()
+            .zip(&parameters.components)
+            .filter(|(_, cut)| cut.slots > 0)
+            .map(|(component, cut)| (&*component.circuit, *cut))
+            .collect();
+        let (mut new, mut known, mut kept_wires) = (0, 0, 0);
+        for &(circuit, cut) in &used {
+            let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
+            let (copies, kept, opened) = (cut.copies(), cut.kept(), u64::from(cut.opened));
+            self.commit(copies * inputs, false);
+            self.commit(copies, false);
+            self.garble(Garbler, circuit, copies);
+            self.work(Garbler, Work::HashTable, ands * copies, copies.div_ceil(16));
+            self.commit(copies * outputs, true);
+            self.message(Garbler, 16 + 32 * copies);
+            new += copies * (inputs + outputs + 1);
+            known += opened * (1 + inputs + outputs) + kept + (kept - u64::from(cut.slots)) * inputs;
+            kept_wires += kept * (inputs + outputs + 1);
+        }
+        self.message(Evaluator, 16 * used.len() as u64);
+        for &(circuit, cut) in &used {
+            let (inputs, ands) = (circuit.inputs() as u64, circuit.and_gates() as u64);
+            let (kept, opened) = (cut.kept(), u64::from(cut.opened));
+            let solderings = (kept - u64::from(cut.slots)) * inputs;
+            for by in [Garbler, Evaluator] {
+                self.work(by, Work::Draw, cut.copies(), 1);
+            }
+            self.work(Garbler, Work::Solder, solderings, MANY);
+            self.message(Garbler, LABEL * opened * (1 + inputs));
+            self.message(Garbler, LABEL * kept);
+            self.message(Garbler, LABEL * solderings);
+            let full = kept / COPIES_A_MESSAGE;
+            let pieces = PIECES.min(full).max(1);
+            for k in 0..pieces {
+                let last = if k + 1 == pieces { kept % COPIES_A_MESSAGE } else { 0 };
+                let messages = share(full, k, pieces);
+                self.garble(Garbler, circuit, messages * COPIES_A_MESSAGE + last);
+                for (copies, times) in [(COPIES_A_MESSAGE, messages), (last, u64::from(last > 0))] {
+                    if times > 0 {
+                        let payload = 32 * ands * copies;
+                        self.steps.push(Step::Message { from: Garbler, payload, times, bulk: true, crossing: false });
+                        self.work(Evaluator, Work::HashTable, ands * copies * times, times);
+                    }
+                }
+                let checked = share(opened, k, pieces);
+                self.garble(Evaluator, circuit, checked);
+                self.work(Evaluator, Work::HashTable, ands * checked, checked.div_ceil(16));
+            }
+        }
+        let any = !used.is_empty();
+        self.prove(any.then_some(new), None, any.then_some(known));
+        for by in [Garbler, Evaluator] {
+            self.work(by, Work::Keep, kept_wires, 1);
+        }
+    }
+
+    fn prepare(&mut self, program: &Program, parameters: &Parameters) {
+        self.phase("prepare");
+        let (plain, input) = (parameters.plain, parameters.input);
+        self.commit(plain.copies(), false);
+        self.work(Garbler, Work::HashLabel, 2 * plain.copies(), MANY);
+        self.message(Garbler, 32 * plain.copies());
+        self.commit(input.copies(), false);
+        self.work(Garbler, Work::HashLabel, input.copies(), MANY);
+        self.commit(input.copies(), true);
+        self.work(Garbler, Work::HashLabel, 2 * input.copies(), MANY);
+        self.message(Garbler, 32 * input.copies());
+        self.message(Evaluator, 2 * LABEL);
+        let mut known = 0;
+        for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
+            let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
+            for by in [Garbler, Evaluator] {
+                self.work(by, Work::Draw, cut.copies(), 1);
+            }
+            self.work(Garbler, Work::Solder, solderings, MANY);
+            self.message(Garbler, LABEL * opened);
+            self.message(Garbler, LABEL * links);
+            self.message(Garbler, LABEL * solderings);
+            self.work(Evaluator, Work::HashLabel, hashes * opened, MANY);
+            known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
+        }
+        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+            let solderings = cut.kept() * component.circuit.outputs().len() as u64;
+            self.work(Garbler, Work::Solder, solderings, MANY);
+            self.message(Garbler, LABEL * solderings);
+            known += solderings;
+        }
+        self.prove(Some(plain.copies() + 2 * input.copies()), None, Some(known));
+        for by in [Garbler, Evaluator] {
+            self.work(by, Work::Keep, plain.kept() + 2 * input.kept(), 1);
+        }
+    }
+
+    fn build(&mut self, program: &Program, parameters: &Parameters) {
+        self.phase("build");
+        let private = wires(program, |to| to == Recipient::Garbler);
+        let mut joints = private;
+        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+            let solderings = u64::from(cut.slots) * component.circuit.inputs() as u64;
+            self.work(Garbler, Work::Solder, solderings, MANY);
+            self.message(Garbler, LABEL * solderings);
+            joints += solderings;
+        }
+        self.message(Garbler, LABEL * private);
+        let binding = parameters.ot_binding as u64;
+        let ots = width(program, Evaluator) + binding;
+        self.message(Evaluator, DIMENSION * 16 * (ots.div_ceil(BLOCK) + 1));
+        self.message(Garbler, LABEL);
+        self.message(Evaluator, LABEL * (1 + DIMENSION));
+        self.commit(ots, true);
+        self.message(Evaluator, binding * (LABEL + 1));
+        self.prove(Some(ots), None, Some(joints + binding));
+    }
+
+    fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
+        self.phase("evaluate");
+        let (x, y) = (width(program, Garbler), width(program, Evaluator));
+        let bits = wires(program, |to| to.includes(Evaluator));
+        self.message(Evaluator, y.div_ceil(8));
+        self.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
+        self.prove(None, Some(bits), Some(y));
+        let votes = |cut: Cut| u64::from(cut.bucket).div_ceil(2);
+        self.work(Evaluator, Work::HashLabel, x * votes(parameters.input) + y * votes(parameters.plain), 1);
+        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+            let (circuit, kept) = (&component.circuit, cut.kept());
+            let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
+            let tasks = kept.div_ceil(COPIES_A_MESSAGE);
+            self.work(Evaluator, Work::Solder, kept * (circuit.inputs() as u64 + outputs), tasks);
+            self.work(Evaluator, Work::EvaluateAnd, ands * kept, tasks);
+            self.work(Evaluator, Work::EvaluateXor, (circuit.gate_count() as u64 - ands) * kept, tasks);
+            self.work(Evaluator, Work::HashLabel, u64::from(cut.slots) * outputs * votes(parameters.plain), MANY);
+        }
+    }
+
+    fn decode(&mut self, program: &Program, parameters: &Parameters) {
+        self.phase("decode");
+        let outputs = wires(program, |to| to.includes(Garbler));
+        // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.
+        let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
+        let recovered = u64::from(parameters.input.bucket) * u64::from(parameters.input.slots);
+        self.work(Evaluator, Work::HashLabel, recovered, MANY);
+        self.work(Evaluator, Work::Simulate, gates, 1);
+        self.message(Evaluator, outputs.div_ceil(8) + 32);
+    }
+}
+
+/// Part `k` of `parts` about equal parts of a number.
+fn share(whole: u64, k: u64, parts: u64) -> u64 {
+    (k + 1) * whole / parts - k * whole / parts
+}

@@ -1,0 +1,212 @@
+//! What the planner says beforehand against what runs then do.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use brickwork::circuit::library::aes;
+use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::duplo::{self, Parameters};
+use brickwork::plan::{self, Link, Machine};
+use brickwork::random::Rng;
+use brickwork::session::{Job, Observer, PhaseReport};
+use brickwork::wire::{Channel, Stream};
+
+/// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for which.
+struct Clocked {
+    to: Sender<(u64, Vec<u8>)>,
+    from: Receiver<(u64, Vec<u8>)>,
+    current: Vec<u8>,
+    position: usize,
+    /// Crossings of the link that everything so far depends on.
+    clock: Arc<AtomicU64>,
+}
+
+impl Read for Clocked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.position == self.current.len() {
+            let Ok((sent, bytes)) = self.from.recv() else { return Ok(0) };
+            self.clock.fetch_max(sent + 1, Ordering::Relaxed);
+            (self.current, self.position) = (bytes, 0);
+        }
+        let n = buffer.len().min(self.current.len() - self.position);
+        buffer[..n].copy_from_slice(&self.current[self.position..self.position + n]);
+        self.position += n;
+        Ok(n)
+    }
+}
+
+impl Write for Clocked {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if !buffer.is_empty() {
+            let message = (self.clock.load(Ordering::Relaxed), buffer.to_vec());
+            self.to.send(message).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        }
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Clocked {}
+
+/// Two ends of a channel, each with its clock.
+fn clocked_pair(lanes: usize) -> [(Channel, Arc<AtomicU64>); 2] {
+    let clocks: [Arc<AtomicU64>; 2] = Default::default();
+    let mut streams: [Vec<Box<dyn Stream>>; 2] = Default::default();
+    for _ in 0..lanes {
+        let ((to_right, from_left), (to_left, from_right)) = (channel(), channel());
+        for (side, to, from) in [(0, to_right, from_right), (1, to_left, from_left)] {
+            let clock = clocks[side].clone();
+            streams[side].push(Box::new(Clocked { to, from, current: Vec::new(), position: 0, clock }));
+        }
+    }
+    let [left, right] = streams;
+    let [a, b] = clocks;
+    [(Channel::new(left), a), (Channel::new(right), b)]
+}
+
+/// Notes the clock at the beginning of each phase.
+struct Watch(Arc<AtomicU64>, Arc<Mutex<Vec<u64>>>);
+
+impl Observer for Watch {
+    fn phase(&mut self, _: &'static str) {
+        self.1.lock().unwrap().push(self.0.load(Ordering::Relaxed));
+    }
+
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// The evaluator's phases, and the crossings in each of them.
+fn run(program: &Arc<Program>, security: u32, threads: usize, lanes: usize) -> (Vec<PhaseReport>, Vec<u64>) {
+    let [(left, garblers), (right, evaluators)] = clocked_pair(lanes);
+    let job = Job { program: program.clone(), security, threads, identities: [[1; 32], [2; 32]] };
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
+    let began = Arc::new(Mutex::new(Vec::new()));
+    let phases = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Watch(garblers, Arc::default())).unwrap());
+        let evaluator = duplo::evaluator(right, &job, &y, &mut Watch(evaluators.clone(), began.clone())).unwrap();
+        garbler.join().unwrap();
+        evaluator.phases
+    });
+    let mut began = began.lock().unwrap().clone();
+    began.push(evaluators.load(Ordering::Relaxed));
+    (phases, began.windows(2).map(|pair| pair[1] - pair[0]).collect())
+}
+
+fn check(program: Program, security: u32, threads: usize, lanes: u8) {
+    let program = Arc::new(program);
+    let parameters = Parameters::choose(&program, security).unwrap();
+    let predicted = plan::predict(&program, &parameters, &Machine::free(), &Link { lanes, ..Link::LOOPBACK });
+    let (phases, crossings) = run(&program, security, threads, lanes.into());
+    let name = program.name();
+    assert_eq!(predicted.phases.len(), phases.len());
+    for ((predicted, phase), crossings) in predicted.phases.iter().zip(&phases).zip(crossings) {
+        assert_eq!(
+            (predicted.name, predicted.garbler_sent_bytes, predicted.evaluator_sent_bytes, predicted.crossings),
+            (phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes, crossings),
+            "{name} at {security} over {lanes} lanes"
+        );
+        assert_eq!(predicted.seconds, 0.0, "nothing takes time on a free machine and line");
+    }
+}
+
+/// A component of `ands` AND gates in a row.
+fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
+    let mut builder = Builder::new(inputs);
+    let bits = builder.all_inputs();
+    let mut wires = bits.clone();
+    for k in 0..ands {
+        let (last, other) = (wires[wires.len() - 1], bits[(k % inputs) as usize]);
+        let next = builder.and(last, other);
+        let next = builder.xor(next, bits[((k + 1) % inputs) as usize]);
+        wires.push(next);
+    }
+    let outs: Vec<_> = (0..outputs as usize).map(|k| wires[wires.len() - 1 - k % wires.len()]).collect();
+    Component {
+        name: name.into(),
+        inputs: vec![Port::new("in", Type::Uint(inputs))],
+        outputs: vec![Port::new("out", Type::Uint(outputs))],
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
+/// Components of random sizes, one of them never used and one without AND gates, in slots that read random wires.
+fn random_program(rng: &mut Rng) -> Program {
+    let mut below = |n: u64| rng.below(n) as u32;
+    let (x, y) = (below(9), 1 + below(20));
+    let ports = |name: &str, width: u32| if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() };
+    let mut program = ProgramBuilder::new("random", ports("x", x), ports("y", y)).unwrap();
+    let kinds: Vec<_> = (0..4)
+        .map(|k| {
+            let (inputs, outputs, ands) = (2 + below(6), 1 + below(5), if k == 1 { 0 } else { below(40) });
+            (program.component(chain(&format!("c{k}"), inputs, outputs, ands)).unwrap(), inputs)
+        })
+        .collect();
+    for _ in 0..1 + below(5) {
+        let (kind, inputs) = kinds[below(3) as usize];
+        let wires = u64::from(program.wires());
+        let from: Vec<u32> = (0..inputs).map(|_| below(wires)).collect();
+        program.slot(kind, &from).unwrap();
+    }
+    let wires = u64::from(program.wires());
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
+        let width = 1 + below(12);
+        program.output(Port::new(format!("{to:?}"), Type::Uint(width)), to, (0..width).map(|_| below(wires)).collect()).unwrap();
+    }
+    program.finish().unwrap()
+}
+
+#[test]
+fn bytes_and_rounds_of_random_programs_are_as_predicted() {
+    let mut rng = Rng::new("test programs").unwrap();
+    for round in 0..6 {
+        check(random_program(&mut rng), [40, 64, 80][round % 3], 1 + round % 2, 1 + round as u8 / 2);
+    }
+}
+
+/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler.
+#[test]
+fn those_of_programs_without_slots_too() {
+    for party in [Party::Garbler, Party::Evaluator] {
+        let ports = |p| if p == party { vec![Port::new("in", Type::Uint(5))] } else { Vec::new() };
+        let mut program = ProgramBuilder::new("wires", ports(Party::Garbler), ports(Party::Evaluator)).unwrap();
+        program.output(Port::new("out", Type::Uint(5)), Recipient::Both, (0..5).collect()).unwrap();
+        check(program.finish().unwrap(), 40, 1, 1);
+    }
+}
+
+/// Messages of many frames over several lanes, more commitments than one message of corrections holds, many slots.
+#[test]
+fn those_of_larger_programs_too() {
+    let aes = aes::aes_128().unwrap();
+    check(aes.repeat(32).unwrap(), 40, 2, 3);
+    check(aes, 40, 2, 1);
+    check(aes::aes_from_rounds(aes::KeySize::Aes128).unwrap(), 64, 2, 1);
+    check(aes::cbc_mac(4).unwrap(), 40, 2, 2);
+}
+
+/// A slower line takes longer, by what the bytes need at least, and other cuts keep the bound.
+#[test]
+fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
+    let program = aes::aes_128().unwrap();
+    let parameters = Parameters::choose(&program, 40).unwrap();
+    let free = Machine::free();
+    let slow = Link { bits_per_second: Some(200e6), rtt_seconds: 0.096, lanes: 1 };
+    let cost = plan::predict(&program, &parameters, &free, &slow);
+    let least = cost.phases.iter().map(|p| p.garbler_sent_bytes as f64).sum::<f64>() * 8.0 / 200e6 + cost.crossings() as f64 * 0.048;
+    assert!((cost.seconds() / least - 1.0).abs() < 0.1, "{} and {least}", cost.seconds());
+
+    let others = plan::alternatives(&program, &parameters).unwrap();
+    assert!(others.len() > 3);
+    for other in &others {
+        let rule = brickwork::cut_and_choose::Rule::COMPONENT;
+        assert!(other.components[0].bound(rule).log2() <= parameters.components[0].bound(rule).log2());
+        let bytes = plan::predict(&program, other, &free, &Link::LOOPBACK).bytes();
+        assert!(bytes > 32 * 6400 * other.components[0].kept());
+    }
+}
