@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, doctor, files, info, keygen, party, run, simulate};
+use crate::{bench, compile, doctor, files, info, keygen, party, plan, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -41,6 +41,7 @@ pub enum Command {
     /// Evaluate: the second party of a computation
     Evaluator(party::Arguments),
     Doctor(doctor::Arguments),
+    Plan(plan::Arguments),
     Bench(bench::Arguments),
 }
 

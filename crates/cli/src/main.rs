@@ -13,6 +13,7 @@ mod info;
 mod keygen;
 mod link;
 mod party;
+mod plan;
 mod progress;
 mod report;
 mod resources;
@@ -64,6 +65,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
         Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
+        Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
     }
 }

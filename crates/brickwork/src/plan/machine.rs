@@ -12,7 +12,7 @@ use crate::circuit::library::aes;
 use crate::circuit::{Circuit, Gate, Party};
 use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender, msg};
-use crate::commit::{Claims, Lsb, Shares};
+use crate::commit::{Claims, Committer, Holder, Lsb, Shares};
 use crate::cut_and_choose::{Challenge, Cut};
 use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble};
 use crate::label::{Delta, Label};
@@ -23,7 +23,7 @@ use crate::wire::tls::{self, Identity, Listener};
 use crate::wire::{Tag, memory_pair};
 use crate::{Error, wire::Channel};
 
-const KINDS: usize = Work::Simulate as usize + 1;
+const KINDS: usize = Work::Touch as usize + 1;
 
 /// The constants of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -241,6 +241,12 @@ impl Machine {
             Ok(())
         })?;
         self.set(Work::Draw, draw);
+        const FRESH: usize = 48 << 20;
+        let touch = fastest(FRESH as f64, || {
+            black_box(vec![1u8; FRESH]);
+            Ok(())
+        })?;
+        self.set(Work::Touch, touch);
         Ok(())
     }
 

@@ -47,6 +47,8 @@ pub(super) enum Work {
     Solder,
     /// A gate, computed in the clear.
     Simulate,
+    /// A byte of memory, had of the system and written for the first time.
+    Touch,
 }
 
 /// One step.
@@ -129,6 +131,9 @@ impl Script {
         let (corrected, work) = if chosen { (self.n, Work::CommitChosen) } else { (self.n - DIMENSION, Work::CommitRandom) };
         let piece = |this: &mut Self, commitments: u64, times: u64| {
             let blocks = commitments.div_ceil(BLOCK);
+            let share = 8 * this.n.div_ceil(64);
+            this.work(Garbler, Work::Touch, times * commitments * (share + LABEL), 1);
+            this.work(Evaluator, Work::Touch, times * commitments * share, 1);
             this.work(Garbler, work, blocks * times * this.n, blocks.div_ceil(16) * times);
             this.steps.push(Step::Message { from: Garbler, payload: 16 * corrected * blocks, times, bulk: false, crossing: false });
             this.work(Evaluator, Work::Receive, blocks * times * this.n, blocks.div_ceil(16) * times);
@@ -157,21 +162,25 @@ impl Script {
         self.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
+    /// So many OTs of the extension.
+    fn extend(&mut self, ots: u64) {
+        self.message(Evaluator, DIMENSION * 16 * (ots.div_ceil(BLOCK) + 1));
+        self.message(Garbler, LABEL);
+        self.message(Evaluator, LABEL * (1 + DIMENSION));
+    }
+
     fn setup(&mut self) {
         self.exchange(HELLO, HELLO);
         self.phase("setup");
-        let n = self.n;
         self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
-        self.work(Evaluator, Work::Choose, n, n);
-        self.exchange(32 + 64 * DIMENSION, 32 + 64 * n);
-        self.work(Garbler, Work::Offer, n, n);
+        self.exchange(32 + 64 * DIMENSION, 32);
         self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
         self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
-        self.work(Evaluator, Work::Chosen, n, n);
+        self.extend(self.n);
         self.commit(1, false);
         self.commit(1, true);
         self.message(Garbler, LABEL);
-        self.prove(Some(2), None, Some(1));
+        self.prove(Some(2), Some(1), Some(1));
     }
 
     fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
@@ -224,7 +233,9 @@ impl Script {
                 for (copies, times) in [(COPIES_A_MESSAGE, messages), (last, u64::from(last > 0))] {
                     if times > 0 {
                         let payload = 32 * ands * copies;
+                        self.work(Garbler, Work::Touch, payload * times, times);
                         self.steps.push(Step::Message { from: Garbler, payload, times, bulk: true, crossing: false });
+                        self.work(Evaluator, Work::Touch, payload * times, 1);
                         self.work(Evaluator, Work::HashTable, ands * copies * times, times);
                     }
                 }
@@ -290,9 +301,7 @@ impl Script {
         self.message(Garbler, LABEL * private);
         let binding = parameters.ot_binding as u64;
         let ots = width(program, Evaluator) + binding;
-        self.message(Evaluator, DIMENSION * 16 * (ots.div_ceil(BLOCK) + 1));
-        self.message(Garbler, LABEL);
-        self.message(Evaluator, LABEL * (1 + DIMENSION));
+        self.extend(ots);
         self.commit(ots, true);
         self.message(Evaluator, binding * (LABEL + 1));
         self.prove(Some(ots), None, Some(joints + binding));
@@ -304,8 +313,8 @@ impl Script {
         let bits = wires(program, |to| to.includes(Evaluator));
         self.message(Evaluator, y.div_ceil(8));
         self.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
-        self.prove(None, Some(bits), Some(y));
-        let votes = |cut: Cut| u64::from(cut.bucket).div_ceil(2);
+        self.prove(None, Some(bits + y), Some(y));
+        let votes = |cut: Cut| u64::from(cut.bucket);
         self.work(Evaluator, Work::HashLabel, x * votes(parameters.input) + y * votes(parameters.plain), 1);
         for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
             let (circuit, kept) = (&component.circuit, cut.kept());

@@ -1,4 +1,4 @@
-//! `bench`, and the imitated link.
+//! `plan`, `bench`, and the imitated link.
 
 use super::*;
 
@@ -53,4 +53,39 @@ fn a_link_is_imitated() {
     }
     bad(&["run", &file, "--garbler", "5", "--evaluator", "6", "--rtt", "30"], 2, "--rtt");
     bad(&["run", &file, "--garbler", "5", "--evaluator", "6", "--bandwidth", "fast"], 2, "--bandwidth");
+}
+
+/// The plan says exactly which bytes a run then sends, and measures the machine once.
+#[test]
+fn a_plan_comes_true() {
+    let folder = TempDir::new().expect("a folder");
+    let file = example("millionaires.bwp");
+    let plan = |more: &[&str]| {
+        let mut command = brickwork(&[&["plan", &file, "--executions", "2", "--json"], more].concat());
+        command.env("XDG_CACHE_HOME", folder.path()).output().expect("the command starts")
+    };
+    let drawing = path(&folder.path().join("plan.svg"));
+    let (first, second) = (plan(&["--svg", &drawing]), plan(&["--rtt", "100ms"]));
+    assert!(text(&first.stderr).contains("measuring this machine") && second.stderr.is_empty(), "{}", text(&second.stderr));
+    let (first, second) = (object(&first), object(&second));
+    assert!(second["seconds"].as_f64() > Some(second["round_trips"].as_f64().expect("a number") * 0.1));
+    assert!(second["seconds"].as_f64() > first["seconds"].as_f64());
+    assert_eq!(first["disk_bytes"], 0);
+    let alternatives = first["alternatives"].as_array().expect("an array");
+    assert_eq!(alternatives.iter().filter(|other| other["chosen"] == true).count(), 1);
+    assert!(std::fs::read_to_string(drawing).expect("a drawing").ends_with("</svg>\n"));
+
+    let run = object(&run(&["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"]));
+    for field in ["name", "garbler_sent_bytes", "evaluator_sent_bytes"] {
+        let of = |json: &Value| json["phases"].as_array().expect("phases").iter().map(|phase| phase[field].clone()).collect::<Vec<_>>();
+        assert_eq!(of(&first), of(&run), "{field}");
+    }
+    assert_eq!(first["choice"], run["security"]);
+
+    // What is in the cache is not believed blindly.
+    let cache = std::fs::read_dir(folder.path().join("brickwork")).expect("a folder").next().expect("a file").expect("a file").path();
+    for nonsense in ["", "{}", "null", "[1e400]"] {
+        std::fs::write(&cache, nonsense).expect("a file");
+        assert!(text(&plan(&[]).stderr).contains("measuring this machine"), "{nonsense}");
+    }
 }
