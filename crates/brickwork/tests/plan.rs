@@ -169,14 +169,14 @@ fn bytes_and_rounds_of_random_programs_are_as_predicted() {
     }
 }
 
-/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler.
+/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler. Many OTs too.
 #[test]
 fn those_of_programs_without_slots_too() {
-    for party in [Party::Garbler, Party::Evaluator] {
-        let ports = |p| if p == party { vec![Port::new("in", Type::Uint(5))] } else { Vec::new() };
+    for (party, width) in [(Party::Garbler, 5), (Party::Evaluator, 5), (Party::Evaluator, 64 * 128 + 1)] {
+        let ports = |p| if p == party { vec![Port::new("in", Type::Uint(width))] } else { Vec::new() };
         let mut program = ProgramBuilder::new("wires", ports(Party::Garbler), ports(Party::Evaluator)).unwrap();
-        program.output(Port::new("out", Type::Uint(5)), Recipient::Both, (0..5).collect()).unwrap();
-        check(program.finish().unwrap(), 40, 1, 1);
+        program.output(Port::new("out", Type::Uint(width)), Recipient::Both, (0..width).collect()).unwrap();
+        check(program.finish().unwrap(), 40, 2, 1);
     }
 }
 

@@ -67,6 +67,8 @@ const LABEL: u64 = 16;
 /// Commitments whose corrections travel together, and those in a block.
 const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 const BLOCK: u64 = 128;
+/// Blocks of the rows of an OT extension that travel together.
+const BLOCKS_OF_ROWS: u64 = 64;
 /// Chosen copies whose tables travel together.
 const COPIES_A_MESSAGE: u64 = 16;
 /// Dimension of the code; also the base OTs of the extension.
@@ -164,7 +166,13 @@ impl Script {
 
     /// So many OTs of the extension.
     fn extend(&mut self, ots: u64) {
-        self.message(Evaluator, DIMENSION * 16 * (ots.div_ceil(BLOCK) + 1));
+        let blocks = ots.div_ceil(BLOCK) + 1;
+        for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
+            if blocks * times > 0 {
+                let payload = DIMENSION * 16 * blocks;
+                self.steps.push(Step::Message { from: Evaluator, payload, times, bulk: false, crossing: false });
+            }
+        }
         self.message(Garbler, LABEL);
         self.message(Evaluator, LABEL * (1 + DIMENSION));
     }
