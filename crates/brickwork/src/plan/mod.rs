@@ -1,6 +1,6 @@
 //! What a computation costs, known before it runs: bytes exactly, rounds exactly, seconds and memory as estimates.
 //!
-//! [`script`](script::script) writes the protocol down as a list of steps, messages and work, for a program and its
+//! `plan/script.rs` writes the protocol down as a list of steps, messages and work, for a program and its
 //! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic, the length
 //! of the chain of messages that wait for each other is the number of rounds, and with the constants of a [`Machine`] and
 //! of a [`Link`] its longest path is the time. The model is derived in `docs/cost-model.md`.
