@@ -1,4 +1,4 @@
-//! Rows 4 to 6: the challenge, components that are garbled wrongly, offsets that are not the committed ones.
+//! Rows 4 to 6: the challenge, components that are garbled or opened wrongly, offsets that are not the committed ones.
 
 use super::super::msg;
 use super::harness::*;
@@ -165,13 +165,30 @@ fn row_05_other_hash_keys() {
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::CHALLENGE);
 }
 
-#[test]
-fn row_05_empty_tables_are_hashed_too() {
+/// A component without AND gates.
+fn xor() -> Arc<Program> {
     let mut program = ProgramBuilder::new("xor", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))]).unwrap();
     let xor = program.component(component("xor", 2, |b, w| vec![b.xor(w[0], w[1])])).unwrap();
     let z = program.slot(xor, &[0, 1]).unwrap();
     program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![z]).unwrap();
-    let program = Arc::new(program.finish().unwrap());
+    Arc::new(program.finish().unwrap())
+}
+
+/// Two wrong inputs whose sum is right: the tables, of which there are none, and the output are those of an honest copy.
+#[test]
+fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
+    let program = xor();
+    for k in 0..4 {
+        let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
+        // Behind four offsets two inputs a copy.
+        let outcome = case.lie(Point::Opened(0), flips(vec![4 + 2 * k, 5 + 2 * k], 40)).run();
+        outcome.evaluator_caught(Cheat::Opening, "preprocess", PROOF);
+    }
+}
+
+#[test]
+fn row_05_empty_tables_are_hashed_too() {
+    let program = xor();
     let cut = Cut { slots: 1, bucket: 3, opened: 4 };
     for (copy, cheat) in [(opened(cut)[0], Cheat::OpenedCopy), (chosen(cut)[2], Cheat::ChosenTables)] {
         let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
@@ -242,6 +259,15 @@ fn row_06_opened_copy_garbled_with_another_offset() {
     for copy in opened(CUT) {
         let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::CHALLENGE);
+    }
+}
+
+/// It is opened with that offset too, so that its tables and outputs are right: but it was not committed to.
+#[test]
+fn row_06_opened_offset_is_not_the_committed_one() {
+    for (k, copy) in opened(CUT).into_iter().enumerate() {
+        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).lie(Point::Opened(MIX), flip(k, 50)).run();
+        outcome.evaluator_caught(Cheat::Opening, "preprocess", PROOF);
     }
 }
 

@@ -81,7 +81,8 @@ fn row_14_whoever_learns_the_outputs() {
             let bit = |i: u8| input >> i & 1 == 1;
             let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
             let copies = chosen(CUT);
-            let labels = if input % 3 == 0 { vec![copies[1], copies[5]] } else { vec![copies[input as usize % 6]] };
+            // Heads too, whose label evaluation goes on with, and which must not come back.
+            let labels = if input % 3 == 0 { vec![copies[0], copies[5]] } else { vec![copies[input as usize % 6], copies[3]] };
             case.lie(Point::CommittedOutputs(0), flips(labels, 0)).run().recovered();
         }
     }
@@ -165,7 +166,7 @@ fn last_words(program: &Arc<crate::circuit::Program>, cheat: bool) -> (Outcome, 
     let said = Arc::new(Mutex::new(Vec::new()));
     let keep = said.clone();
     let case = case.sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, move |m| *keep.lock().unwrap() = m.clone());
-    let case = if cheat { case.lie(Point::CommittedOutputs(0), flip(chosen(CUT)[4], 0)) } else { case };
+    let case = if cheat { case.lie(Point::CommittedOutputs(0), flips(vec![chosen(CUT)[0], chosen(CUT)[3]], 0)) } else { case };
     let outcome = case.run();
     let said = said.lock().unwrap().clone();
     (outcome, said)
