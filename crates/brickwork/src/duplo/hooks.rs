@@ -28,6 +28,9 @@ pub enum Point {
     Links(usize),
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
+    /// Garbler: the offsets that the self-authenticating gadgets are made with; the committed ones stay. Labels, none for
+    /// plain ones.
+    InputOffsets,
     /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
     InputGadgets,
     /// Garbler: the wires that the plain authenticators are made for; the committed ones stay. Labels.

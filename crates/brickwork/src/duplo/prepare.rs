@@ -308,6 +308,7 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
             Kind::Plain => Committed::default(),
             Kind::Input => committer.commit_random(&mut run.channel, batch.items(), Lsb::One)?,
         };
+        let made_with = hooks.altered(Point::InputOffsets, &offsets.values);
         let wires = match kind {
             Kind::Plain => committer.commit_random(&mut run.channel, batch.items(), Lsb::Random)?,
             Kind::Input => {
@@ -315,13 +316,13 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
                     let delta = Delta::new(offset.bits());
                     CommittedWire::from_false_label(hasher.false_label(i as u64, delta), delta).value
                 };
-                let mut values: Vec<Label> = offsets.values.par_iter().enumerate().map(self_authenticating).collect();
+                let mut values: Vec<Label> = made_with.par_iter().enumerate().map(self_authenticating).collect();
                 hooks.alter(Point::InputGadgets, &mut values);
                 committer.commit(&mut run.channel, &values)?
             }
         };
         let hashed = hooks.altered(if kind == Kind::Plain { Point::PlainHashed } else { Point::InputHashed }, &wires.values);
-        let wire = |i: usize| CommittedWire { value: hashed[i], delta: offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
+        let wire = |i: usize| CommittedWire { value: hashed[i], delta: made_with.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
         let mut authenticators: Vec<Authenticator> =
             (0..batch.items()).into_par_iter().map(|i| hasher.authenticator(i as u64, wire(i).base(), wire(i).delta)).collect();
         hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);

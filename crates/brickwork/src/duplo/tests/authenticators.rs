@@ -131,6 +131,20 @@ fn row_09_wrong_offset_of_a_checked_input_authenticator() {
     }
 }
 
+/// Made with the offset that is opened, and so right in all that can be computed from it; but another one was committed to.
+#[test]
+fn row_09_opened_offset_is_not_the_committed_one() {
+    for (k, gadget) in opened(INPUT).into_iter().enumerate() {
+        let other = move |offsets: &mut [u8]| {
+            if !offsets.is_empty() {
+                flip(gadget, 30)(offsets)
+            }
+        };
+        let outcome = Case::toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
+        outcome.evaluator_caught(Cheat::Opening, "prepare", PROOF);
+    }
+}
+
 #[test]
 fn row_09_threshold_of_refusals() {
     let program = toy();
