@@ -14,6 +14,8 @@ pub enum Point {
     OtOffset,
     /// Garbler: the OT offset that it commits to; the one in the OTs stays. One label.
     CommittedOtOffset,
+    /// Garbler: Δ_ka as it takes itself to be committed to; the shares stay. One label.
+    KaOffset,
     /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes a batch.
     Challenge,
     /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels, `[copy]`.

@@ -56,12 +56,13 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, mu
     };
     let mut cot = extension::Sender::new(&session, in_ots, &keys.received)?;
     let mut committer = Sender::new(code, &cot.keys(&mut run.channel, code.length())?);
-    let ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
+    let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
+    hooks.alter(Point::KaOffset, &mut ka.values);
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     let link = ka.values[0] ^ ot.values[0];
     run.channel.send(msg::LINK_OT, &link.to_bytes())?;
     committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link, ka.values[0]))?;
-    let delta_ka = Delta::checked(ka.values[0].bits()).expect("the scheme sets the lowest bit");
+    let delta_ka = Delta::new(ka.values[0].bits());
     let (stock, security, binding) = (Stock::new(), terms.security, ot_binding(terms.security));
     Ok(Garbler {
         run,

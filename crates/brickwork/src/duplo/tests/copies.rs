@@ -4,6 +4,7 @@ use super::super::msg;
 use super::harness::*;
 use crate::Cheat;
 use crate::circuit::{Builder, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use crate::commit::code::{Code, DIMENSION};
 use crate::commit::split::msg::{CORRECTIONS, SEED as PROOF};
 use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::Point;
@@ -344,6 +345,33 @@ fn row_06_links_that_end_in_1() {
     // The same with a link that looks right.
     let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(Party::Garbler, msg::LINK_OT, 0, |link| link[0] ^= 1);
     case.run().evaluator_caught(Cheat::Opening, "setup", PROOF);
+}
+
+/// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator watches in one of
+/// two ways; the garbler guesses which, and corrects the parity of the others to match. All links end in 0 then.
+#[test]
+fn row_06_session_offset_that_ends_in_0() {
+    let code = Code::for_security(40).unwrap();
+    let mut message = [0u128; DIMENSION];
+    message[0] = 1;
+    let mut parity = vec![0u128; code.parity_bits()];
+    code.encode_rows(&message, &mut parity, 1);
+    let mut rng = crate::random::Rng::new("test").unwrap();
+    let mut guessed_right = 0;
+    for _ in 0..24 {
+        let parity = parity.clone();
+        let fit = move |corrections: &mut Vec<u8>| {
+            let parity: &[u8] = bytemuck::cast_slice(&parity);
+            corrections.iter_mut().zip(parity).for_each(|(c, p)| *c ^= p);
+        };
+        let case = Case::toy().lie(Point::KaOffset, flip(0, 0)).lie(Point::CommittedOtOffset, flip(0, 0));
+        let outcome = case.sends(Party::Garbler, CORRECTIONS, 0, fit).cheap(&mut rng).run_alone();
+        match outcome.cheat() {
+            Some((Party::Evaluator, Cheat::Indicator)) => guessed_right += 1,
+            other => assert_eq!(other, Some((Party::Evaluator, Cheat::Commitment))),
+        }
+    }
+    assert!((1..24).contains(&guessed_right), "a cheater that is caught by the code alone guesses nothing");
 }
 
 #[test]
