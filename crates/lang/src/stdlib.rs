@@ -43,6 +43,9 @@ const FILES: &[StdFile] = &[
     program!("edit_distance", "Levenshtein distance of two words of eight letters"),
     program!("sort", "Sixteen numbers of two parties in order"),
     program!("vickrey", "Second-price auction of eight sealed bids"),
+    program!("intersection", "How many numbers two sorted lists of eight have in common"),
+    program!("matrix", "The product of two matrices of 4 by 4 numbers"),
+    program!("satellites", "Whether two satellites come closer than a limit"),
 ];
 
 /// All files of the standard library.

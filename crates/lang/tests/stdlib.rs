@@ -268,3 +268,84 @@ fn vickrey() {
         }
     }
 }
+
+#[test]
+fn intersection() {
+    let (program, file) = load("intersection.wir");
+    assert_cut(&program, &[("constants", 1), ("exchange", 32), ("count_equal", 15)]);
+    let (garbler, evaluator) = file.example.unwrap();
+    assert_eq!(number(&run(&program, Party::Garbler, garbler, evaluator)), 4);
+    let mut state = 13;
+    for range in [8, 12, 20, u64::from(u32::MAX)] {
+        for _ in 0..20 {
+            let [a, b] = [0; 2].map(|_| {
+                let mut set = std::collections::BTreeSet::new();
+                while set.len() < 8 {
+                    set.insert((random(&mut state) % range) as u32);
+                }
+                set
+            });
+            let items = |set: &std::collections::BTreeSet<u32>| json!({ "items": set }).to_string();
+            let out = run(&program, Party::Evaluator, &items(&a), &items(&b));
+            assert_eq!(number(&out), a.intersection(&b).count() as u128, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn matrix() {
+    let (program, _) = load("matrix.wir");
+    assert_cut(&program, &[("inner", 16)]);
+    let mut state = 17;
+    for _ in 0..10 {
+        let [a, b] = [0; 2].map(|_| [[0; 4]; 4].map(|row| row.map(|_: i32| random(&mut state) as i32)));
+        let mut expected = Vec::new();
+        for row in &a {
+            for j in 0..4 {
+                let sum = row.iter().zip(&b).fold(0i32, |sum, (x, line)| sum.wrapping_add(x.wrapping_mul(line[j])));
+                expected.push(u64::from(sum as u32));
+            }
+        }
+        let out = run(&program, Party::Garbler, &json!({ "at": a }).to_string(), &json!({ "at": b }).to_string());
+        assert_eq!(numbers(&out, 32), expected);
+    }
+}
+
+#[test]
+fn satellites() {
+    let (program, file) = load("satellites.wir");
+    // Bit 1 of a square is always 0.
+    assert_cut(&program, &[("constants", 1), ("area", 1), ("closer.1", 1), ("closer", 7)]);
+    let closer = |garbler: &str, evaluator: &str| {
+        let [g, e]: [Value; 2] = [garbler, evaluator].map(|text| serde_json::from_str(text).unwrap());
+        let limit = g["limit"].as_i64().unwrap() as i128;
+        let expected = (0..8).any(|t| {
+            let axis = |v: &Value, i: usize| v["at"][t]["axis"][i].as_i64().unwrap() as i128;
+            (0..3).map(|i| (axis(&g["path"], i) - axis(&e, i)).pow(2)).sum::<i128>() < limit * limit
+        });
+        assert_eq!(run(&program, Party::Garbler, garbler, evaluator), [expected], "{garbler} {evaluator}");
+        expected
+    };
+    let (garbler, evaluator) = file.example.unwrap();
+    assert!(closer(garbler, evaluator), "the example");
+    let mut state = 19;
+    let (mut near, bound) = (0, (1i64 << 30) - 1);
+    for _ in 0..40 {
+        let mut orbit = || {
+            let places: Vec<Value> =
+                (0..8).map(|_| json!({"axis": (0..3).map(|_| random(&mut state) as i64 % (1 << 30)).collect::<Vec<_>>()})).collect();
+            json!({ "at": places })
+        };
+        let (own, other) = (orbit(), orbit());
+        let limit = 300_000_000 + random(&mut state) % 500_000_000;
+        near += usize::from(closer(&json!({"path": own, "limit": limit}).to_string(), &other.to_string()));
+    }
+    assert!(near > 0 && near < 40, "both answers occur: {near}");
+    // As far apart as can be, and a limit that is met exactly.
+    let at = |x: i64, y: i64, z: i64| json!({"at": vec![json!({"axis": [x, y, z]}); 8]});
+    let all = |x: i64| at(x, x, x);
+    assert!(!closer(&json!({"path": all(bound), "limit": 3_700_000_000u64}).to_string(), &all(-bound).to_string()));
+    assert!(closer(&json!({"path": all(bound), "limit": u32::MAX}).to_string(), &all(-bound).to_string()));
+    assert!(!closer(&json!({"path": at(3, 0, 4), "limit": 5}).to_string(), &all(0).to_string()));
+    assert!(closer(&json!({"path": at(3, 0, 4), "limit": 6}).to_string(), &all(0).to_string()));
+}
