@@ -66,6 +66,7 @@ pub mod plan;
 pub mod random;
 pub mod session;
 pub mod solder;
+pub mod stock;
 pub mod wire;
 
 pub use error::{Cheat, Error};

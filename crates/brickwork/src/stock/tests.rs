@@ -1,0 +1,405 @@
+//! Rows 16 and 20 to 25: nothing is used twice, whatever happens to the disk.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const ID: EpochId = [3; 32];
+
+fn epoch() -> Epoch {
+    Epoch { protocol: "test".into(), role: Party::Garbler, security: 40, identities: [[1; 32], [2; 32]], created: 5 }
+}
+
+fn batch(name: &str) -> Batch {
+    Batch { kind: 0, name: name.into(), component: [9; 32], header: vec![1, 2, 3] }
+}
+
+/// Ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i).
+fn records(serial: u8) -> impl Iterator<Item = (u32, Vec<u8>)> {
+    [0..4u8, 4..8, 8..10].into_iter().map(move |items| (items.len() as u32, items.flat_map(|i| [serial, i]).collect()))
+}
+
+fn take(serial: Serial, count: u32) -> Entry {
+    Entry::Use { program: [4; 32], taken: vec![(serial, count)] }
+}
+
+/// Takes items of batch 1 and returns their numbers as their bytes say.
+fn draw(store: &mut Store, count: u32) -> Result<Vec<u8>, Error> {
+    let before = store.state(&ID)?.gone(1);
+    let taken = store.append(&ID, &take(1, count))?;
+    let mut drawn = Vec::new();
+    store.read(taken, |serial, record| {
+        assert_eq!(record.bytes.len(), 2 * record.items as usize);
+        for (k, item) in record.bytes.chunks(2).enumerate() {
+            assert_eq!((u64::from(item[0]), u64::from(item[1])), (serial, record.first + k as u64));
+            if (before..before + u64::from(count)).contains(&u64::from(item[1])) {
+                drawn.push(item[1]);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(drawn)
+}
+
+fn filled(directory: &Path) -> Store {
+    let mut store = Store::open(directory, &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill([1; 32])).unwrap();
+    store.put(&ID, 1, &batch("one"), &mut records(1)).unwrap();
+    store.put(&ID, 2, &batch("two"), &mut records(2)).unwrap();
+    store
+}
+
+fn refused<T>(result: Result<T, Error>, why: &str) {
+    match result {
+        Err(Error::Stock(text)) if text.contains(why) => {}
+        Err(other) => panic!("{other} instead of {why}"),
+        Ok(_) => panic!("not refused: {why}"),
+    }
+}
+
+#[test]
+fn row_16_every_item_is_read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    drop(store);
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
+    assert_eq!(store.batches(&ID).unwrap(), [(1, batch("one"), 7), (2, batch("two"), 10)]);
+    assert_eq!(draw(&mut store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
+    refused(draw(&mut store, 2), "1 items left");
+    assert_eq!(draw(&mut store, 1).unwrap(), [9]);
+    // An entry that names a batch twice counts both.
+    let twice = Entry::Use { program: [0; 32], taken: vec![(2, 6), (2, 5)] };
+    refused(store.append(&ID, &twice), "items left");
+    // Nothing is added after the first input, and nothing follows a burn.
+    refused(store.put(&ID, 3, &batch("three"), &mut records(3)), "cannot be added");
+    refused(store.append(&ID, &Entry::Fill([2; 32])), "first input");
+    let _ = store.append(&ID, &Entry::Burned("the peer cheated".into())).unwrap();
+    refused(store.append(&ID, &take(2, 1)), "the peer cheated");
+    refused(store.secrets(&ID), "burned");
+    assert!(store.batches(&ID).unwrap().iter().all(|b| b.2 == 0));
+}
+
+#[test]
+fn row_24_one_process_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    refused(Store::open(directory.path(), &KEY), "in use by another process");
+    drop(store);
+    refused(Store::open(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
+    Store::open(directory.path(), &KEY).unwrap();
+}
+
+#[test]
+fn keys_are_64_digits() {
+    assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());
+    for bad in ["", "0f", &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
+        assert!(matches!(StoreKey::from_hex(bad), Err(Error::Input(_))), "{bad}");
+    }
+}
+
+/// The world ends at change number `at`: some bytes of it still arrive, and nothing after it.
+#[derive(Debug)]
+struct EndOfTheWorld {
+    at: usize,
+    some: usize,
+    /// Whether the disk works again afterwards: an error, not an end.
+    only_once: bool,
+    seen: AtomicUsize,
+}
+
+impl Faults for EndOfTheWorld {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        let now = self.seen.fetch_add(1, Ordering::Relaxed);
+        let some = if now == self.at { self.some } else { 0 };
+        match now < self.at || self.only_once && now > self.at {
+            true => Ok(()),
+            false => Err((some, io::Error::other("the disk is gone"))),
+        }
+    }
+}
+
+/// What was seen by somebody outside the store.
+#[derive(Default)]
+struct Seen {
+    drawn: BTreeSet<u8>,
+    /// Batches that were reported to exist.
+    put: Vec<Serial>,
+    /// Items that a successful call burned.
+    burned: u64,
+    reached_the_end: bool,
+    /// The changes made between opening and closing.
+    changes: std::ops::Range<usize>,
+}
+
+fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Result<(), Error> {
+    let mut store = Store::open_with(directory, &KEY, faults.clone())?;
+    let opened = faults.seen.load(Ordering::Relaxed);
+    let result = chapters(&mut store, seen);
+    seen.changes = opened..faults.seen.load(Ordering::Relaxed);
+    if let Err(error) = &result {
+        // Row 22: it says so, and hands out nothing more.
+        assert!(matches!(error, Error::Stock(_)), "{error}");
+        if store.poisoned.is_some() {
+            refused(store.append(&ID, &take(1, 1)), "a write failed before");
+            refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
+        }
+    }
+    result
+}
+
+fn chapters(store: &mut Store, seen: &mut Seen) -> Result<(), Error> {
+    store.begin(&ID, &epoch(), b"secrets")?;
+    let _ = store.append(&ID, &Entry::Fill([1; 32]))?;
+    for serial in [1, 2] {
+        store.put(&ID, serial, &batch("some"), &mut records(serial as u8))?;
+        seen.put.push(serial);
+    }
+    for count in [3, 2] {
+        for item in draw(store, count)? {
+            assert!(seen.drawn.insert(item), "item {item} twice");
+        }
+        seen.burned += u64::from(count);
+        let _ = store.append(&ID, &Entry::Confirmed)?;
+    }
+    seen.reached_the_end = true;
+    Ok(())
+}
+
+/// Rows 21 and 22: at every write, fsync, rename, creation and removal.
+#[test]
+fn rows_21_and_22_fresh_or_burned_at_every_point() {
+    let (mut runs, mut during) = (0, 0);
+    for (some, only_once) in [(0, false), (100, false), (usize::MAX, false), (0, true)] {
+        for at in 0.. {
+            let directory = tempfile::tempdir().unwrap();
+            let mut seen = Seen::default();
+            let end = Arc::new(EndOfTheWorld { at, some, only_once, seen: AtomicUsize::new(0) });
+            let result = story(directory.path(), end.clone(), &mut seen);
+            runs += 1;
+
+            let mut store = Store::open(directory.path(), &KEY).unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
+            store.verify().unwrap();
+            if store.epochs().unwrap().is_empty() {
+                assert!(seen.put.is_empty() && seen.drawn.is_empty());
+            } else {
+                let left: Vec<(Serial, u64)> = store.batches(&ID).unwrap().into_iter().map(|(serial, _, left)| (serial, left)).collect();
+                assert!(seen.put.iter().all(|serial| left.iter().any(|(s, _)| s == serial)), "a batch is lost");
+                assert!(left.iter().all(|&(serial, left)| serial == 1 || left == 10), "items of another batch are lost");
+                let gone = store.state(&ID).unwrap().gone(1);
+                // Fresh or burned as a whole, never less than what was handed out.
+                assert!([0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64, "{gone}");
+                if left.iter().any(|(serial, _)| *serial == 1) {
+                    for item in draw(&mut store, 10 - gone as u32).unwrap() {
+                        assert!(seen.drawn.insert(item), "item {item} twice");
+                    }
+                }
+            }
+            // Whatever fails while the store is open is noticed. (An index that could not be closed properly is repaired
+            // when it is opened again.)
+            assert_eq!(result.is_ok(), seen.reached_the_end);
+            assert!(result.is_err() || !seen.changes.contains(&at), "change {at} of {:?} failed unnoticed", seen.changes);
+            during += usize::from(seen.changes.contains(&at));
+            if end.seen.load(Ordering::Relaxed) <= at {
+                result.unwrap();
+                break;
+            }
+        }
+    }
+    assert!(runs > during && during > 80, "{runs} runs, {during} of them while the store was open");
+}
+
+/// Row 23, segments: a bit, the length, another segment's content, a missing file.
+#[test]
+fn row_23_altered_segments_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(filled(directory.path()));
+    let mut paths: Vec<_> = fs::read_dir(directory.path().join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
+    paths.sort();
+    let check = |why: &str| {
+        let store = Store::open(directory.path(), &KEY).unwrap();
+        refused(store.verify(), why);
+    };
+    let good = fs::read(&paths[0]).unwrap();
+    for place in 0..good.len() {
+        let mut bad = good.clone();
+        bad[place] ^= 1 << (place % 8);
+        fs::write(&paths[0], &bad).unwrap();
+        check(if place < 24 { "header" } else { "altered or is another record" });
+    }
+    fs::write(&paths[0], &good[..good.len() - 1]).unwrap();
+    check("cut or exchanged");
+    fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
+    check("header");
+    // Records of one segment, exchanged.
+    let mut swapped = good.clone();
+    swapped.copy_within(24..48, 48);
+    swapped[24..48].copy_from_slice(&good[48..72]);
+    fs::write(&paths[0], &swapped).unwrap();
+    check("record 0");
+    fs::remove_file(&paths[0]).unwrap();
+    check(&paths[0].display().to_string());
+    fs::write(&paths[0], &good).unwrap();
+    Store::open(directory.path(), &KEY).unwrap().verify().unwrap();
+}
+
+/// Row 23, index: whatever is altered, what is read is what was written, or nothing is.
+#[test]
+fn row_23_an_altered_index_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    let whole = |store: &Store| (store.epochs(), store.state(&ID), store.batches(&ID), store.verify());
+    let expected = format!("{:?}", whole(&store));
+    drop(store);
+    let path = directory.path().join("index.redb");
+    let good = fs::read(&path).unwrap();
+    std::panic::set_hook(Box::new(|info| {
+        if !info.location().is_some_and(|l| l.file().contains("redb")) {
+            eprintln!("{info}");
+        }
+    }));
+    let used: Vec<usize> = (0..good.len()).filter(|&i| good[i] != 0).collect();
+    let (mut refusals, mut checked) = (0, 0);
+    for &place in used.iter().step_by(used.len() / 250) {
+        let mut bad = good.clone();
+        bad[place] ^= 0x10;
+        fs::write(&path, &bad).unwrap();
+        checked += 1;
+        match Store::open(directory.path(), &KEY) {
+            Err(Error::Stock(_)) => refusals += 1,
+            Err(other) => panic!("{other}"),
+            // An unused page, or a copy of the header that is not the current one.
+            Ok(store) => assert_eq!(format!("{:?}", whole(&store)), expected, "byte {place}"),
+        }
+    }
+    let _ = std::panic::take_hook();
+    assert!(refusals * 2 > checked, "{refusals} of {checked}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to.join("segments")).unwrap();
+    for folder in ["", "segments"] {
+        for file in fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap).filter(|f| f.file_type().unwrap().is_file()) {
+            fs::copy(file.path(), to.join(folder).join(file.file_name())).unwrap();
+        }
+    }
+}
+
+/// Row 25: of two parties one comes back with an old copy. Also the honest crash between two burns.
+#[test]
+fn row_25_an_old_copy_does_not_fit_the_peer() {
+    let root = tempfile::tempdir().unwrap();
+    let (mine, theirs, old) = (root.path().join("mine"), root.path().join("theirs"), root.path().join("old"));
+    drop(filled(&mine));
+    copy(&mine, &theirs);
+    copy(&mine, &old);
+    let (mut a, mut b) = (Store::open(&mine, &KEY).unwrap(), Store::open(&theirs, &KEY).unwrap());
+    let verdicts = |a: &Store, b: &Store| {
+        let (a, b) = (a.state(&ID).unwrap(), b.state(&ID).unwrap());
+        (a.compare(&b.standing()), b.compare(&a.standing()))
+    };
+    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    // One has burned, the other not yet: a crash in between. The one behind burns too.
+    let _ = a.append(&ID, &take(1, 2)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Ahead, Verdict::Behind(take(1, 2))));
+    let _ = b.append(&ID, &take(1, 2)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    for store in [&mut a, &mut b] {
+        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    }
+    // Now both know that both have it, and an old copy of either has no excuse.
+    let stale = Store::open(&old, &KEY).unwrap();
+    assert_eq!(verdicts(&a, &stale), (Verdict::Apart, Verdict::Apart));
+    // Two entries behind, or another entry of the same length.
+    let _ = a.append(&ID, &take(1, 1)).unwrap();
+    let _ = b.append(&ID, &take(2, 1)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
+    // A liar who names another entry than the one in its chain.
+    let mut lie = a.state(&ID).unwrap().standing();
+    lie.last.as_mut().unwrap().1 = take(1, 0);
+    let mut before = Store::open(&root.path().join("third"), &KEY).unwrap();
+    before.begin(&ID, &epoch(), b"").unwrap();
+    assert_eq!(before.state(&ID).unwrap().compare(&lie), Verdict::Apart);
+}
+
+/// The state machine, exhaustively: two parties, every order of their steps, a crash of either at every point and an old
+/// copy of one of them, kept and brought back at any time. No item is ever sent in two uses. (Old copies of both are not
+/// covered, and nothing that the parties know could tell.)
+#[test]
+fn model_no_item_is_sent_twice() {
+    #[derive(Clone)]
+    struct Side {
+        state: State,
+        /// Copies that somebody kept.
+        kept: Option<State>,
+    }
+    /// A run: agree, burn on either side, tell each other, send. Returns the items that may have been sent.
+    fn runs(sides: &[Side; 2], careless: usize, depth: usize, sent: &[u64], explored: &mut usize) {
+        *explored += 1;
+        if depth == 0 {
+            return;
+        }
+        // The careless side keeps a copy, or brings it back and keeps it still.
+        let mut changed = sides.clone();
+        match &sides[careless].kept {
+            None => changed[careless].kept = Some(sides[careless].state.clone()),
+            Some(old) => changed[careless].state = old.clone(),
+        }
+        runs(&changed, careless, depth - 1, sent, explored);
+        let mut sides = sides.clone();
+        let standings = [sides[0].state.standing(), sides[1].state.standing()];
+        for side in 0..2 {
+            match sides[side].state.compare(&standings[1 - side]) {
+                Verdict::Same | Verdict::Ahead => {}
+                Verdict::Behind(entry) => sides[side].state.apply(&entry).unwrap(),
+                Verdict::Apart => return,
+            }
+        }
+        if sides[0].state.head() != sides[1].state.head() {
+            return;
+        }
+        let entry = take(1, 1);
+        let item = sides[0].state.gone(1);
+        // Crashes: before either burn, after one of them, after both, after the messages that say so.
+        for burned in [[true, false], [false, true], [true, true]] {
+            let mut next = sides.clone();
+            for side in 0..2 {
+                if burned[side] {
+                    next[side].state.apply(&entry).unwrap();
+                }
+            }
+            if burned != [true, true] {
+                runs(&next, careless, depth - 1, sent, explored);
+                continue;
+            }
+            assert!(!sent.contains(&item), "item {item} is sent twice");
+            let sent = [sent, &[item]].concat();
+            for confirmed in [[false, false], [true, false], [false, true], [true, true]] {
+                let mut next = next.clone();
+                for side in 0..2 {
+                    if confirmed[side] {
+                        next[side].state.apply(&Entry::Confirmed).unwrap();
+                    }
+                }
+                runs(&next, careless, depth - 1, &sent, explored);
+            }
+        }
+    }
+    let side = Side { state: State::new(&ID), kept: None };
+    for careless in 0..2 {
+        let mut explored = 0;
+        runs(&[side.clone(), side.clone()], careless, 6, &[], &mut explored);
+        assert!(explored > 3000, "{explored}");
+    }
+}
