@@ -349,11 +349,11 @@ fn a_flipped_record_ends_the_connection() {
 
 #[test]
 fn throughput() {
-    // A figure to read (`--nocapture`), with a floor low enough for any machine.
+    // What is asserted is that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
     let parties = two();
     for lanes in [1, 2] {
         let (mut a, mut b) = parties.pair(Options { lanes, ..options(Party::Garbler) }, Options { lanes, ..options(Party::Evaluator) });
-        let data = vec![7; 32 << 20];
+        let data: Vec<u8> = (0..32usize << 20).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
         let mut copy = vec![0; data.len()];
         let rounds = if cfg!(debug_assertions) { 1 } else { 16 };
         let start = Instant::now();
@@ -363,6 +363,6 @@ fn throughput() {
         });
         let rate = (rounds * data.len()) as f64 / start.elapsed().as_secs_f64() / f64::from(1 << 30);
         println!("{lanes} lanes: {rate:.2} GiB/s");
-        assert!(copy == data && rate > 0.001);
+        assert!(copy == data);
     }
 }
