@@ -39,7 +39,7 @@ use brickwork::circuit::Program;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Record, Severity, Sink};
 pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, Span};
-pub use stdlib::{StdFile, std_library};
+pub use stdlib::{Example, Sample, StdFile, std_library};
 
 /// How to compile.
 #[derive(Clone, Debug)]

@@ -9,8 +9,28 @@ pub struct StdFile {
     pub text: &'static str,
     /// What it is for, in a line.
     pub summary: &'static str,
-    /// If it is a program that runs by itself: values of the garbler and the evaluator, as JSON.
-    pub example: Option<(&'static str, &'static str)>,
+    /// If it is a program that runs by itself: what to run it on.
+    pub example: Option<Example>,
+}
+
+/// Inputs to try a program with.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// The garbler's input.
+    pub garbler: Sample,
+    /// The evaluator's input.
+    pub evaluator: Sample,
+    /// Tables that the inputs name.
+    pub tables: &'static [Sample],
+}
+
+/// A file with an input: JSON, or a table in CSV, as the ending of its name says.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// The name of the file.
+    pub name: &'static str,
+    /// What is in it.
+    pub text: &'static str,
 }
 
 macro_rules! library {
@@ -19,13 +39,24 @@ macro_rules! library {
     };
 }
 
+macro_rules! sample {
+    ($name:literal, $rest:literal) => {
+        Sample { name: concat!($name, $rest), text: include_str!(concat!("../std/", $name, $rest)) }
+    };
+}
+
+/// A program with an input of the garbler, one of the evaluator, and the tables that these name.
 macro_rules! program {
     ($name:literal, $summary:literal) => {
+        program!($name, $summary, ".garbler.json", ".evaluator.json")
+    };
+    ($name:literal, $summary:literal, $garbler:literal, $evaluator:literal $(, $table:literal)*) => {
         StdFile {
-            example: Some((
-                include_str!(concat!("../std/", $name, ".garbler.json")),
-                include_str!(concat!("../std/", $name, ".evaluator.json")),
-            )),
+            example: Some(Example {
+                garbler: sample!($name, $garbler),
+                evaluator: sample!($name, $evaluator),
+                tables: &[$(sample!($name, $table)),*],
+            }),
             ..library!($name, $summary)
         }
     };
@@ -39,13 +70,25 @@ const FILES: &[StdFile] = &[
     library!("aes128", "AES-128 (FIPS 197), a round a component"),
     program!("aes128_encrypt", "AES-128 with the garbler's key on the evaluator's block"),
     program!("cbc_mac", "CBC-MAC with AES-128 of a message of four blocks"),
+    library!("des", "DES and Triple DES (FIPS 46-3), a round a component"),
+    program!("des_encrypt", "DES with the garbler's key on the evaluator's block"),
+    library!("modular", "Products and powers modulo a number of 64 bits"),
+    program!("modexp", "A power with the garbler's exponent, modulo a number of 64 bits"),
     program!("hamming", "In how many of 128 bits two codes differ"),
     program!("edit_distance", "Levenshtein distance of two words of eight letters"),
     program!("sort", "Sixteen numbers of two parties in order"),
     program!("vickrey", "Second-price auction of eight sealed bids"),
     program!("intersection", "How many numbers two sorted lists of eight have in common"),
+    program!("join", "Join of two tables of up to 16 rows on a key, with sums", ".garbler.csv", ".evaluator.csv"),
+    program!("credit", "Credit score by a secret scorecard", ".garbler.json", ".evaluator.json", ".card.csv"),
+    program!("benchmarking", "Ranks and quartiles of a company among up to 32", ".garbler.csv", ".evaluator.json"),
     program!("matrix", "The product of two matrices of 4 by 4 numbers"),
     program!("satellites", "Whether two satellites come closer than a limit"),
+    library!("statistics", "Mean, variance and regression of whole numbers"),
+    program!("mean_variance", "Mean and variance of up to 64 values of two parties", ".garbler.csv", ".evaluator.csv"),
+    program!("regression", "A line through 24 points, x of one party and y of the other", ".garbler.csv", ".evaluator.csv"),
+    library!("fixed", "Fractions as integers of 16 bits: sums of products, ReLU"),
+    program!("neural", "A layer of a neural network: 16 inputs, 8 neurons, ReLU", ".garbler.csv", ".evaluator.csv"),
 ];
 
 /// All files of the standard library.

@@ -1,0 +1,124 @@
+//! Tables and figures of companies, against models.
+
+use std::collections::BTreeMap;
+
+use brickwork::circuit::Party;
+use serde_json::{Value, json};
+
+use super::{assert_cut, decode, load, number, random, run};
+
+/// A table of 16 rows, of which these are filled.
+fn table(rows: &[(u64, u64)]) -> String {
+    let mut all: Vec<_> = rows.iter().map(|(key, amount)| json!({"key": key, "amount": amount})).collect();
+    all.resize(16, json!({"key": 0, "amount": 0}));
+    json!({"count": rows.len(), "rows": all}).to_string()
+}
+
+#[test]
+fn join() {
+    let (program, _) = load("join.wir");
+    assert_cut(&program, &[("constants", 1), ("next_row", 32), ("look", 256), ("add_up.1", 1), ("add_up", 15)]);
+    assert_eq!(program.and_gates(), 32 * 10 + 256 * 66 + 64 + 15 * 165);
+    let check = |a: &[(u64, u64)], b: &[(u64, u64)]| {
+        let others: BTreeMap<u64, u64> = b.iter().copied().collect();
+        let found: Vec<_> = a.iter().map(|(key, _)| others.get(key).copied()).collect();
+        let both: Vec<_> = a.iter().zip(&found).filter_map(|(own, other)| other.map(|other| (own.1, other))).collect();
+        let sum = |f: fn(&(u64, u64)) -> u64| both.iter().map(f).sum::<u64>();
+        let sums = json!({"matches": both.len(), "a": sum(|r| r.0), "b": sum(|r| r.1)});
+        let mut rows: Vec<_> = found.iter().map(|f| json!({"found": u64::from(f.is_some()), "amount": f.unwrap_or(0)})).collect();
+        rows.resize(16, json!({"found": 0, "amount": 0}));
+        let learned = |party| decode(&program, party, &run(&program, party, &table(a), &table(b)));
+        assert_eq!(learned(Party::Garbler), json!({"all": sums, "rows": rows}), "{a:?} {b:?}");
+        assert_eq!(learned(Party::Evaluator), sums, "{a:?} {b:?}");
+    };
+    check(&[], &[]);
+    // A key of 0 is a key, and rows that are not there do not match it.
+    check(&[(0, 5)], &[(7, 3)]);
+    check(&[(7, 3)], &[(0, 5)]);
+    check(&[(0, 5)], &[(0, 6)]);
+    let full: Vec<_> = (0..16).map(|i| (u64::from(u32::MAX) - i, u64::from(u32::MAX))).collect();
+    check(&full, &full);
+    let mut state = 47;
+    for keys in [16, 20, 40] {
+        for _ in 0..15 {
+            let mut rows = || {
+                let all: BTreeMap<u64, u64> =
+                    (0..random(&mut state) % 17).map(|_| (random(&mut state) % keys, random(&mut state) >> 32)).collect();
+                // In another order than that of the keys.
+                let mut rows: Vec<_> = all.into_iter().collect();
+                rows.sort_by_key(|row| row.1);
+                rows
+            };
+            check(&rows(), &rows());
+        }
+    }
+}
+
+#[test]
+fn credit() {
+    let (program, _) = load("credit.wir");
+    assert_cut(&program, &[("rate", 8), ("reaches", 1)]);
+    assert_eq!(program.and_gates(), 8 * 207 + 16);
+    let mut state = 53;
+    let mut approvals = 0;
+    for round in 0..60 {
+        let bounds = [0; 8].map(|_: u32| {
+            let mut four = [0; 4].map(|_: u32| random(&mut state) as u32 >> (round % 8));
+            four.sort_unstable();
+            four
+        });
+        let worth = [0; 8].map(|_: u32| [0; 5].map(|_: i64| random(&mut state) as i64 % 200));
+        // Every third number meets a bound exactly.
+        let values: [u32; 8] =
+            std::array::from_fn(|i| if i % 3 == 0 { bounds[i][round % 4] } else { random(&mut state) as u32 >> (round % 8) });
+        let (base, cutoff) = (300, if round == 0 { -32768 } else { 280 + random(&mut state) as i64 % 100 });
+        let score = base + (0..8).map(|i| worth[i][bounds[i].iter().filter(|b| **b <= values[i]).count()]).sum::<i64>();
+        let card: Vec<_> = (0..8).map(|i| json!({"bounds": bounds[i], "worth": worth[i]})).collect();
+        let policy = json!({"base": base, "cutoff": cutoff, "card": card}).to_string();
+        let applicant = json!({"values": values}).to_string();
+        let approved = u64::from(score >= cutoff);
+        let decision = decode(&program, Party::Garbler, &run(&program, Party::Garbler, &policy, &applicant));
+        assert_eq!(decision, json!({"approved": approved, "score": score}));
+        assert_eq!(number(&run(&program, Party::Evaluator, &policy, &applicant)), u128::from(approved));
+        approvals += approved;
+    }
+    assert!((5..55).contains(&approvals), "both answers occur: {approvals}");
+}
+
+const FIGURES: [&str; 4] = ["turnover_per_head", "margin", "satisfaction", "retention"];
+
+fn company(figures: [u32; 4]) -> Value {
+    FIGURES.iter().zip(figures).map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect::<serde_json::Map<_, _>>().into()
+}
+
+#[test]
+fn benchmarking() {
+    let (program, _) = load("benchmarking.wir");
+    assert_cut(&program, &[("constants", 1), ("count_better", 124), ("place", 4)]);
+    assert_eq!(program.and_gates(), 124 * 39 + 4 * 38);
+    let mut state = 59;
+    let mut quartiles = [0; 5];
+    for count in (0..32).chain([31, 31, 30, 23]) {
+        // Few values give many that are equal.
+        let range = if count % 2 == 0 { 1 << 32 } else { 12 };
+        let mut figures = || [0; 4].map(|_: u32| (random(&mut state) % range) as u32);
+        let others: Vec<[u32; 4]> = (0..count).map(|_| figures()).collect();
+        let own = figures();
+        let mut companies: Vec<_> = others.iter().map(|f| company(*f)).collect();
+        companies.resize(31, company([0; 4]));
+        let expected: serde_json::Map<_, _> = (0..4)
+            .map(|i| {
+                let better = others.iter().filter(|other| other[i] > own[i]).count();
+                // Which quarter of all companies, with itself, the share of those ahead falls into.
+                let quartile = 1 + 4 * better / (count + 1);
+                quartiles[quartile] += 1;
+                (FIGURES[i].to_owned(), json!({"rank": better + 1, "quartile": quartile}))
+            })
+            .collect();
+        let sample = json!({"count": count, "companies": companies}).to_string();
+        let out = run(&program, Party::Evaluator, &sample, &company(own).to_string());
+        assert_eq!(decode(&program, Party::Evaluator, &out), Value::Object(expected), "{count}");
+        assert!(run(&program, Party::Garbler, &sample, &company(own).to_string()).is_empty(), "the garbler learns nothing");
+    }
+    assert!(quartiles[1..].iter().all(|n| *n > 0), "{quartiles:?}");
+}

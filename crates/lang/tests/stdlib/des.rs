@@ -1,0 +1,72 @@
+//! DES against the `des` crate and published vectors.
+
+use brickwork::circuit::Party;
+use des::cipher::{Block, BlockCipherEncrypt, KeyInit};
+use des::{Des, TdesEde3};
+use serde_json::json;
+
+use super::{assert_cut, build, example, hex, load, numbers, random, run};
+
+/// Known answers of NIST SP 800-17: variable plaintext (the first and the last), variable key, permutation, substitution.
+const VECTORS: [(&str, &str, &str); 5] = [
+    ("0101010101010101", "8000000000000000", "95f8a5e5dd31d900"),
+    ("0101010101010101", "0000000000000001", "166b40b44aba4bd6"),
+    ("8001010101010101", "0000000000000000", "95a8d72813daa94d"),
+    ("1046913489980131", "0000000000000000", "88d55e54f54c97b4"),
+    ("7ca110454a1a6e57", "01a1d6d039776742", "690f5b0d9a26939b"),
+];
+
+fn block(bytes: &[u64]) -> String {
+    json!({ "bytes": bytes }).to_string()
+}
+
+fn random_bytes<const N: usize>(state: &mut u64) -> [u8; N] {
+    std::array::from_fn(|_| random(state) as u8)
+}
+
+#[test]
+fn des_encrypt() {
+    let (program, file) = load("des_encrypt.wir");
+    assert_cut(&program, &[("des_round", 16)]);
+    assert_eq!(program.and_gates(), 16 * 170);
+    let (garbler, evaluator) = example(file);
+    assert_eq!(numbers(&run(&program, Party::Evaluator, garbler, evaluator), 8), hex(VECTORS[4].2));
+    assert!(run(&program, Party::Garbler, garbler, evaluator).is_empty(), "the garbler learns nothing");
+    for (key, plain, cipher) in VECTORS {
+        let out = run(&program, Party::Evaluator, &block(&hex(key)), &block(&hex(plain)));
+        assert_eq!(numbers(&out, 8), hex(cipher), "{key} {plain}");
+    }
+    let mut state = 23;
+    for _ in 0..50 {
+        let (key, plain): ([u8; 8], [u8; 8]) = (random_bytes(&mut state), random_bytes(&mut state));
+        let mut expected = Block::<Des>::from(plain);
+        Des::new(&key.into()).encrypt_block(&mut expected);
+        let out = run(&program, Party::Evaluator, &block(&key.map(u64::from)), &block(&plain.map(u64::from)));
+        assert_eq!(numbers(&out, 8), expected.map(u64::from).to_vec());
+    }
+}
+
+#[test]
+fn triple_des_and_decryption() {
+    let program = build(
+        "#parties 2 #include \"des.wir\" typedef struct_t three { des_block keys[3]; } typedef struct_t both { des_block there; des_block back; }
+        #input 1 three #input 2 des_block #output 2 both
+        function void main() {
+            des_keys a = des_schedule(input1.keys[0]); des_keys b = des_schedule(input1.keys[1]); des_keys c = des_schedule(input1.keys[2]);
+            output2.there = des3_encrypt(a, b, c, input2);
+            output2.back = des_decrypt(a, des_encrypt(a, input2));
+        }",
+    )
+    .program;
+    assert_cut(&program, &[("des_round", 48 + 32)]);
+    let mut state = 29;
+    for _ in 0..10 {
+        let (key, plain): ([u8; 24], [u8; 8]) = (random_bytes(&mut state), random_bytes(&mut state));
+        let mut expected = Block::<TdesEde3>::from(plain);
+        TdesEde3::new(&key.into()).encrypt_block(&mut expected);
+        let keys: Vec<_> = key.chunks(8).map(|k| json!({ "bytes": k })).collect();
+        let out = run(&program, Party::Evaluator, &json!({ "keys": keys }).to_string(), &block(&plain.map(u64::from)));
+        let expected: Vec<u64> = expected.iter().chain(&plain).map(|b| u64::from(*b)).collect();
+        assert_eq!(numbers(&out, 8), expected);
+    }
+}
