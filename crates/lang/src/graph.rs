@@ -349,9 +349,10 @@ impl Template {
         self.nodes.len()
     }
 
-    /// The gates in order; gate `k` is node `inputs + 1 + k`.
-    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        self.nodes.iter().map(|n| if n.a > n.b { Kind::Xor(n.a, n.b) } else { Kind::And(n.a, n.b) })
+    /// Gate `k`, which is node `inputs + 1 + k`.
+    pub fn kind(&self, gate: u32) -> Kind {
+        let Node { a, b } = self.nodes[gate as usize];
+        if a > b { Kind::Xor(a, b) } else { Kind::And(a, b) }
     }
 
     /// Number of AND gates.
@@ -365,7 +366,7 @@ impl Template {
     pub(crate) fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
         let mut bits = vec![false];
         bits.extend_from_slice(inputs);
-        for kind in self.kinds() {
+        for kind in (0..self.gates() as u32).map(|gate| self.kind(gate)) {
             let get = |b: Bit| bits[b.node() as usize] ^ b.inverted();
             bits.push(match kind {
                 Kind::Xor(a, b) => get(a) ^ get(b),

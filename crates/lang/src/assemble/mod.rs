@@ -7,6 +7,7 @@
 mod circuit;
 mod glue;
 mod kinds;
+mod order;
 
 use std::collections::HashMap;
 use std::sync::Arc;

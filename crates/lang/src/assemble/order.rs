@@ -1,0 +1,153 @@
+//! The order of a component's gates, for few labels alive at a time.
+//!
+//! Garbling keeps a label for each wire that is still to be read. A program's own order makes values early that are read
+//! late: a key schedule before the rounds, a loop that fills an array before the loop that reads it. The other order that
+//! is tried makes values when they are asked for, walking from the outputs, with the operand that needs more labels for
+//! its making first (Sethi and Ullman). The better of the two is taken.
+
+use crate::graph::{Kind, Template};
+
+/// The gates of a template in the order in which they are to be computed.
+pub enum Order {
+    /// As they are.
+    Program,
+    /// By these numbers.
+    Demand(Vec<u32>),
+}
+
+impl Order {
+    /// The order with the smaller working set.
+    pub fn best(template: &Template) -> Order {
+        let demand = Order::Demand(demand(template));
+        if demand.working_set(template) < Order::Program.working_set(template) { demand } else { Order::Program }
+    }
+
+    /// The numbers of the gates.
+    pub fn gates<'a>(&'a self, template: &'a Template) -> impl Iterator<Item = u32> + 'a {
+        let (all, some) = match self {
+            Order::Program => (0..template.gates() as u32, &[][..]),
+            Order::Demand(order) => (0..0, &order[..]),
+        };
+        all.chain(some.iter().copied())
+    }
+
+    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs to the end.
+    pub fn working_set(&self, template: &Template) -> usize {
+        let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
+        let operands = |gate: u32| match template.kind(gate) {
+            Kind::Xor(a, b) | Kind::And(a, b) => [a.node() as usize, b.node() as usize],
+            Kind::Leaf => [0, 0],
+        };
+        for gate in 0..template.gates() as u32 {
+            operands(gate).into_iter().for_each(|node| reads[node] += 1);
+        }
+        // What is read at the end is never given back.
+        template.outputs.iter().for_each(|bit| reads[bit.node() as usize] += 1);
+        let mut alive = template.inputs as usize;
+        let mut most = alive;
+        for gate in self.gates(template) {
+            for node in operands(gate) {
+                reads[node] -= 1;
+                alive -= usize::from(reads[node] == 0);
+            }
+            alive += 1;
+            most = most.max(alive);
+        }
+        most
+    }
+}
+
+/// The gates in the order in which the outputs ask for them.
+fn demand(template: &Template) -> Vec<u32> {
+    let first = template.inputs + 1;
+    let operands = |gate: u32| match template.kind(gate) {
+        Kind::Xor(a, b) | Kind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
+        Kind::Leaf => [None, None],
+    };
+    // Labels that the making of a gate takes, if nothing were shared.
+    let mut need = vec![1u8; template.gates()];
+    for gate in 0..template.gates() as u32 {
+        let [a, b] = operands(gate).map(|g| g.map_or(0, |g| need[g as usize]));
+        need[gate as usize] = if a == b { a.saturating_add(1) } else { a.max(b) };
+    }
+    let mut order = Vec::with_capacity(template.gates());
+    let mut asked = vec![false; template.gates()];
+    // A gate is on the stack to be opened, and again, inverted, to be computed behind its operands.
+    let mut stack: Vec<u32> = Vec::new();
+    for output in &template.outputs {
+        stack.extend(output.node().checked_sub(first));
+        while let Some(entry) = stack.pop() {
+            if entry >= 1 << 31 {
+                order.push(!entry);
+                continue;
+            }
+            if std::mem::replace(&mut asked[entry as usize], true) {
+                continue;
+            }
+            stack.push(!entry);
+            let mut both = operands(entry);
+            both.sort_by_key(|g| g.map_or(0, |g| need[g as usize]));
+            stack.extend(both.into_iter().flatten().filter(|g| !asked[*g as usize]));
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Bit, Graph};
+
+    /// Values that are all made before the first is read.
+    #[test]
+    fn values_are_made_when_they_are_needed() {
+        let mut g = Graph::new(1 << 20);
+        let inputs = g.leaves(16);
+        let mut early = Vec::new();
+        for i in 0..16 {
+            for j in 0..i {
+                early.push(g.and(inputs[i], inputs[j]));
+            }
+        }
+        let mut sum = inputs[0];
+        for bit in early.iter().rev() {
+            sum = g.xor(sum, *bit);
+            sum = g.and(sum, inputs[3]);
+        }
+        let template = g.finish(16, &[sum]);
+        let best = Order::best(&template);
+        assert!(matches!(best, Order::Demand(_)));
+        assert!(Order::Program.working_set(&template) >= 120);
+        assert!(best.working_set(&template) <= 20, "{}", best.working_set(&template));
+    }
+
+    /// Random circuits: each gate once, after its operands.
+    #[test]
+    fn an_order_is_one() {
+        let mut state = 7u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % n
+        };
+        for _ in 0..200 {
+            let mut g = Graph::new(1 << 20);
+            let mut bits: Vec<Bit> = g.leaves(5);
+            for _ in 0..60 {
+                let (a, b) = (bits[random(bits.len())].flip(random(2) == 1), bits[random(bits.len())].flip(random(2) == 1));
+                bits.push(if random(2) == 1 { g.xor(a, b) } else { g.and(a, b) });
+            }
+            let outputs: Vec<Bit> = (0..4).map(|_| bits[random(bits.len())]).collect();
+            let template = g.finish(5, &outputs);
+            let order = demand(&template);
+            assert_eq!(order.len(), template.gates());
+            let mut made = vec![false; template.gates()];
+            for gate in order {
+                let (Kind::Xor(a, b) | Kind::And(a, b)) = template.kind(gate) else { panic!("a leaf") };
+                for node in [a.node(), b.node()] {
+                    assert!(node <= 5 || made[node as usize - 6]);
+                }
+                assert!(!std::mem::replace(&mut made[gate as usize], true));
+            }
+        }
+    }
+}
