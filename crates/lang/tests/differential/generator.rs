@@ -28,6 +28,7 @@ impl Random {
 }
 
 const WIDTHS: [usize; 11] = [1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 32];
+const WIDEST: usize = 32;
 
 #[derive(Clone, PartialEq, Debug)]
 enum Ty {
@@ -142,19 +143,19 @@ impl Generator {
         }
         let io: Vec<Ty> = (0..4)
             .map(|i| {
-                if self.random.chance(50) {
+                if i < 2 {
+                    Ty::Int(false, WIDEST)
+                } else if self.random.chance(30) {
                     Ty::Struct(self.random.below(self.structs.len()))
-                } else if i < 2 {
-                    Ty::Int(false, 16)
                 } else {
-                    self.int()
+                    Ty::Int(self.random.chance(40), WIDEST)
                 }
             })
             .collect();
         for (i, (what, party)) in [("input", 1), ("input", 2), ("output", 1), ("output", 2)].into_iter().enumerate() {
             let _ = writeln!(out, "#{what} {party} {}", io[i].name());
         }
-        for _ in 0..self.random.below(4) {
+        for _ in 0..1 + self.random.below(3) {
             let f = self.function();
             out.push_str(&f);
         }
@@ -163,14 +164,70 @@ impl Generator {
         for (i, name) in ["input1", "input2", "output1", "output2"].into_iter().enumerate() {
             self.vars.push(Var { path: name.into(), ty: io[i].clone(), writable: true });
         }
-        self.budget = 14 + self.random.below(20);
-        let body = self.block(0);
-        out.push_str(&body);
+        let secrets = self.secrets();
+        out.push_str(&secrets);
+        for _ in 0..3 {
+            self.budget = 4 + self.random.below(8);
+            let body = self.block(0);
+            out.push_str(&body);
+            let calls = self.calls();
+            out.push_str(&calls);
+        }
         for (i, name) in ["output1", "output2"].into_iter().enumerate() {
             let value = self.value(&io[i + 2].clone(), 3);
             let _ = writeln!(out, "{name} = {value};");
         }
-        out.push_str("}\n");
+        let rest = self.harvest(&io[2..]);
+        out + &rest + "}\n"
+    }
+
+    /// Variables of several widths that hold parts of the inputs.
+    fn secrets(&mut self) -> String {
+        let mut out = String::new();
+        for w in WIDTHS {
+            let (ty, name, from) = (Ty::Int(self.random.chance(40), w), self.name("v"), self.random.below(WIDEST - w + 1));
+            let _ = writeln!(out, "{} {name} = input{}{{{from}:{w}}};", ty.name(), 1 + self.random.below(2));
+            self.vars.push(Var { path: name, ty, writable: true });
+        }
+        out
+    }
+
+    /// Each function once, its result in a variable.
+    fn calls(&mut self) -> String {
+        let mut out = String::new();
+        for f in 0..self.functions.len() {
+            let (call, ty, name) = (self.call(f, 1), self.functions[f].ret.clone(), self.name("v"));
+            let _ = match &ty {
+                Ty::Array(..) => writeln!(out, "{} {name}{}; {name} = {call};", ty.name(), ty.dims()),
+                _ => writeln!(out, "{} {name} = {call};", ty.name()),
+            };
+            self.vars.push(Var { path: name, ty, writable: true });
+        }
+        out
+    }
+
+    /// Names of the functions.
+    pub fn functions(&self) -> Vec<String> {
+        self.functions.iter().map(|f| f.name.clone()).collect()
+    }
+
+    /// Whatever the variables hold at the end goes into the outputs, so that nothing of the program is in vain.
+    fn harvest(&mut self, outputs: &[Ty]) -> String {
+        let mut out = String::new();
+        let to: Vec<usize> = (0..2).filter(|i| matches!(outputs[*i], Ty::Int(..))).map(|i| i + 1).collect();
+        let mut values: Vec<(String, Ty)> = self.vars.iter().map(|v| (v.path.clone(), v.ty.clone())).collect();
+        while let Some((path, ty)) = values.pop().filter(|_| !to.is_empty()) {
+            match ty {
+                Ty::Int(_, w) if !path.starts_with("input") && !path.starts_with("output") => {
+                    let (output, op) = (*self.random.pick(&to), *self.random.pick(&["^", "+", "-"]));
+                    let from = self.random.below(WIDEST - w + 1);
+                    let _ = writeln!(out, "output{output}{{{from}:{w}}} = output{output}{{{from}:{w}}} {op} {path};");
+                }
+                Ty::Int(..) => {}
+                Ty::Array(inner, n) => values.extend((0..n).map(|i| (format!("{path}[{i}]"), (*inner).clone()))),
+                Ty::Struct(n) => values.extend(self.structs[n].iter().map(|(f, ty)| (format!("{path}.{f}"), ty.clone()))),
+            }
+        }
         out
     }
 
@@ -407,6 +464,9 @@ impl Generator {
         if depth == 0 || self.random.chance(15) {
             if let Some((path, _)) = self.read(|t| matches!(t, Ty::Int(_, n) if *n == w)) {
                 return path;
+            }
+            if let Some((path, Ty::Int(_, n))) = self.read(|t| matches!(t, Ty::Int(_, n) if *n > w)) {
+                return format!("{path}{{{}:{w}}}", self.random.below(n - w + 1));
             }
             let value = self.random.next() & ((1 << w) - 1);
             return format!("{value}{}{w}", if self.random.chance(50) { "#" } else { "##" });

@@ -1,66 +1,108 @@
-//! Random programs: what the compiled program gives is what an interpreter of the source gives, in every cut.
+//! Random programs: what the compiled program gives is what an interpreter of the source gives, in every cut, after
+//! export and import, and when two parties compute it.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod generator;
 mod interpreter;
 
+use std::sync::Arc;
+
 use brickwork::circuit::Party;
-use brickwork::circuit::formats::{duplo, load};
-use brickwork_lang::{NoFiles, Sink, SourceMap, expand};
+use brickwork::circuit::Program;
+use brickwork::circuit::formats::{bristol, duplo, load};
+use brickwork::session::{Job, Unobserved};
+use brickwork::wire::memory_pair;
+use brickwork_lang::{NoFiles, Options, Sink, SourceMap, expand};
 use common::{build_with, options, simulate_bits};
 use generator::{Generator, Random};
 use interpreter::Interpreter;
 
-/// A program and random inputs for it, in several cuts; how many of them could be exported.
-fn check(seed: u64) -> usize {
-    let mut generator = Generator::new(seed);
-    let body = generator.program();
-    let (head, functions) = body.split_at(body.find("function").unwrap());
-    let source = format!("{head}{}{functions}", generator.prelude());
+/// A random program, and what it means.
+struct Case {
+    seed: u64,
+    source: String,
+    functions: Vec<String>,
+    interpreter: Interpreter,
+}
 
-    let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
-    let items = expand::load("random.wir", &source, &NoFiles, &mut sources, &mut sink);
-    assert_eq!(sink.errors(), 0, "seed {seed}: {}\n{source}", sink.finish(sources, false).render(false));
-    let interpreter = Interpreter::new(&items);
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut generator = Generator::new(seed);
+        let body = generator.program();
+        let (head, functions) = body.split_at(body.find("function").unwrap());
+        let source = format!("{head}{}{functions}", generator.prelude());
+        let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
+        let items = expand::load("random.wir", &source, &NoFiles, &mut sources, &mut sink);
+        assert_eq!(sink.errors(), 0, "seed {seed}: {}\n{source}", sink.finish(sources, false).render(false));
+        Case { seed, interpreter: Interpreter::new(&items), functions: generator.functions(), source }
+    }
 
-    let named: Vec<&str> = ["fun1", "fun2", "fun3", "fun4"].into_iter().filter(|f| source.contains(&format!(" {f}("))).collect();
-    let mut cuts = vec![options(&[], &[]), options(&["*"], &[])];
-    if let Some(f) = named.first() {
+    fn compile(&self, cut: &Options) -> Program {
+        match build_with(&self.source, cut) {
+            Ok(compiled) => compiled.program,
+            Err(e) => panic!("seed {}: {}\n{}", self.seed, e.render(false), self.source),
+        }
+    }
+
+    /// The program cut in different ways.
+    fn cuts(&self) -> Vec<Program> {
+        let mut cuts = vec![options(&[], &[]), options(&["*"], &[])];
+        let f = &self.functions[self.seed as usize % self.functions.len()];
         cuts.push(options(&[], &[f]));
         cuts.push(options(&[f], &[]));
+        cuts.iter().map(|cut| self.compile(cut)).collect()
     }
+}
+
+/// Inputs for both parties: all zeros, all ones, or random.
+fn inputs(program: &Program, random: &mut Random) -> [Vec<bool>; 2] {
+    let mode = random.below(4);
+    let mut bit = || match mode {
+        0 => false,
+        1 => true,
+        _ => random.below(2) == 1,
+    };
+    [Party::Garbler, Party::Evaluator].map(|party| (0..program.input_width(party)).map(|_| bit()).collect())
+}
+
+/// Files of other programs, written and read again.
+struct Exported {
+    duplo: Option<Program>,
+    bristol: Program,
+}
+
+impl Exported {
+    fn new(program: &Program, seed: u64) -> Exported {
+        let again = |text: String| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        // The format of DUPLO knows only some ways of who learns what.
+        Exported { duplo: duplo::write(program).ok().map(again), bristol: again(bristol::write(program).unwrap()) }
+    }
+
+    fn check(&self, [x, y]: &[Vec<bool>; 2], want: &[Vec<bool>; 2], all: &[bool], seed: u64) {
+        if let Some(duplo) = &self.duplo {
+            assert_eq!(simulate_bits(duplo, x, y), *want, "seed {seed}, after export to .GC_duplo");
+        }
+        // A Bristol circuit does not say who learns what: both learn all.
+        assert_eq!(self.bristol.simulate(x, y).concat(), all, "seed {seed}, after export to Bristol Fashion");
+    }
+}
+
+/// A program in several cuts, on some inputs; how many of the cuts DUPLO's format could hold.
+fn check(seed: u64) -> usize {
+    let case = Case::new(seed);
     let mut random = Random(seed ^ 0xabcdef);
     let mut files = 0;
-    for (number, cut) in cuts.iter().enumerate() {
-        let program = match build_with(&source, cut) {
-            Ok(compiled) => compiled.program,
-            // Outputs that are constants, in a program that reads no input, cannot be made from anything.
-            Err(e) => panic!("seed {seed}, cut {number}: {}\n{source}", e.render(false)),
-        };
-        let widths = [Party::Garbler, Party::Evaluator].map(|p| program.input_width(p));
-        // Files of the old format, written and read again.
-        let exported =
-            duplo::write(&program).ok().map(|text| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}")));
-        files += usize::from(exported.is_some());
+    for (number, program) in case.cuts().iter().enumerate() {
+        let exported = Exported::new(program, seed);
+        files += usize::from(exported.duplo.is_some());
         for _ in 0..6 {
-            let mode = random.below(4);
-            let mut bits = |n: usize| -> Vec<bool> {
-                (0..n)
-                    .map(|_| match mode {
-                        0 => false,
-                        1 => true,
-                        _ => random.below(2) == 1,
-                    })
-                    .collect()
-            };
-            let (x, y) = (bits(widths[0]), bits(widths[1]));
-            let want = interpreter.run([&x, &y]);
-            let got = simulate_bits(&program, &x, &y);
-            assert_eq!(got, want, "seed {seed}, cut {number}, inputs {x:?} {y:?}\n{source}");
-            if let Some(again) = &exported {
-                assert_eq!(simulate_bits(again, &x, &y), want, "seed {seed}, cut {number}, after export\n{source}");
-            }
+            let bits = inputs(program, &mut random);
+            let want = case.interpreter.run([&bits[0], &bits[1]]);
+            let outputs = program.simulate(&bits[0], &bits[1]);
+            let got = [Party::Garbler, Party::Evaluator].map(|p| program.output_bits(p, &outputs));
+            assert_eq!(got, want, "seed {seed}, cut {number}, inputs {bits:?}\n{}", case.source);
+            exported.check(&bits, &want, &outputs.concat(), seed);
         }
     }
     files
@@ -72,4 +114,35 @@ fn random_programs_compute_what_they_say() {
     let start = std::env::var("BRICKWORK_RANDOM_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let files: usize = (start..start + count).map(check).sum();
     assert!(files > count as usize, "most programs can be exported");
+}
+
+/// Both parties of the DUPLO protocol, in two threads.
+fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
+    let job = Job { program: Arc::new(program), security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let (left, right) = memory_pair();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, &mut Unobserved));
+        let evaluator = brickwork::duplo::evaluator(right, &job, y, &mut Unobserved);
+        [garbler.join().unwrap(), evaluator].map(|report| report.unwrap().outputs)
+    })
+}
+
+/// The same programs, the small ones of them, computed by two parties.
+#[test]
+fn random_programs_compute_the_same_between_two_parties() {
+    let mut random = Random(0x5eed);
+    let (mut programs, mut components) = (0, 0);
+    for case in (1000..1200).map(Case::new) {
+        let small = |p: &Program| p.and_gates() <= 1500 && p.slot_count() > 1;
+        let Some(program) = case.cuts().into_iter().rev().find(small) else { continue };
+        let bits = inputs(&program, &mut random);
+        let want = case.interpreter.run([&bits[0], &bits[1]]);
+        components += program.components().len();
+        assert_eq!(run_protocol(program, &bits), want, "seed {}, inputs {bits:?}\n{}", case.seed, case.source);
+        programs += 1;
+        if programs == 12 {
+            break;
+        }
+    }
+    assert!(programs == 12 && components > 24, "programs of several components");
 }
