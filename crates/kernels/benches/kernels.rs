@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use brickwork_kernels::{Aes128, Kernel, ctr_rows_with, hash_accumulate_with, transpose_back_with, transpose_with, words_for_rows};
+use brickwork_kernels::{
+    Aes128, Kernel, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, transpose_back_with, transpose_with, words_for_rows,
+};
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
 fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
@@ -35,6 +37,12 @@ fn main() {
         println!("  128 columns to rows         {:7.3}", best(ROWS, || transpose_back_with(kernel, few, &mut rows[..ROWS])));
         let mut acc = vec![[0u128; 2]; ROWS];
         println!("  universal hash              {:7.3}", best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5)));
+        let messages = vec![[7u128; 2]; 1024];
+        println!("  BLAKE3, 32 keyed bytes      {:7.3}", best(1024, || keyed_hashes_with(kernel, &[9; 32], &messages, &mut blocks)));
         std::hint::black_box((&blocks, &columns, &acc));
     }
+    let crate_short = best(1, || {
+        std::hint::black_box(blake3::keyed_hash(&[9; 32], &[7; 32]));
+    });
+    println!("the blake3 crate, 32 keyed bytes {crate_short:.3}");
 }

@@ -142,6 +142,47 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(self.0), vreinterpretq_u32_u8(other.0)))) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate32<const N: u32>(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let x = vreinterpretq_u32_u8(self.0);
+            Neon(vreinterpretq_u8_u32(match N {
+                16 => vsriq_n_u32::<16>(vshlq_n_u32::<16>(x), x),
+                12 => vsriq_n_u32::<12>(vshlq_n_u32::<20>(x), x),
+                8 => vsriq_n_u32::<8>(vshlq_n_u32::<24>(x), x),
+                _ => vsriq_n_u32::<7>(vshlq_n_u32::<25>(x), x),
+            }))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
+        // SAFETY: NEON.
+        unsafe {
+            let [a, b, c, d] = [
+                vreinterpretq_u32_u8(rows[0].0),
+                vreinterpretq_u32_u8(rows[1].0),
+                vreinterpretq_u32_u8(rows[2].0),
+                vreinterpretq_u32_u8(rows[3].0),
+            ];
+            let (ab_low, ab_high) = (vreinterpretq_u64_u32(vzip1q_u32(a, b)), vreinterpretq_u64_u32(vzip2q_u32(a, b)));
+            let (cd_low, cd_high) = (vreinterpretq_u64_u32(vzip1q_u32(c, d)), vreinterpretq_u64_u32(vzip2q_u32(c, d)));
+            [
+                Neon(vreinterpretq_u8_u64(vzip1q_u64(ab_low, cd_low))),
+                Neon(vreinterpretq_u8_u64(vzip2q_u64(ab_low, cd_low))),
+                Neon(vreinterpretq_u8_u64(vzip1q_u64(ab_high, cd_high))),
+                Neon(vreinterpretq_u8_u64(vzip2q_u64(ab_high, cd_high))),
+            ]
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: NEON.
         unsafe {

@@ -10,6 +10,7 @@
 compile_error!("labels and tables are little endian in memory as on the wire; big-endian machines are not supported");
 
 mod aes;
+mod blake3;
 mod clmul;
 mod garble;
 mod kernel;
@@ -24,6 +25,7 @@ mod aarch64;
 mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
+pub use blake3::{keyed_hashes, keyed_hashes_with};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with};
 pub use garble::{Keys, LANES, Wires};
 pub use kernel::Kernel;

@@ -264,6 +264,18 @@ fn multiply128(a: u128, b: u128) -> (u128, u128) {
     (low ^ middle << 64, high ^ middle >> 64)
 }
 
+/// The 32-bit words of a block.
+#[inline(always)]
+fn words(block: u128) -> [u32; 4] {
+    std::array::from_fn(|i| (block >> (32 * i)) as u32)
+}
+
+/// The block of these words.
+#[inline(always)]
+fn block(words: [u32; 4]) -> u128 {
+    words.iter().rev().fold(0, |block, &word| block << 32 | u128::from(word))
+}
+
 impl Vector for Portable {
     const BLOCKS: usize = 1;
     type Keys = [Planes; 11];
@@ -331,6 +343,23 @@ impl Vector for Portable {
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
         // SAFETY: the caller vouches for two blocks at `from(0)`.
         unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
+    }
+
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        let (a, b) = (words(self.0), words(other.0));
+        Portable(block(std::array::from_fn(|i| a[i].wrapping_add(b[i]))))
+    }
+
+    #[inline(always)]
+    unsafe fn rotate32<const N: u32>(self) -> Self {
+        Portable(block(words(self.0).map(|word| word.rotate_right(N))))
+    }
+
+    #[inline(always)]
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
+        let rows = rows.map(|row| words(row.0));
+        std::array::from_fn(|i| Portable(block(std::array::from_fn(|j| rows[j][i]))))
     }
 
     #[inline(always)]

@@ -44,6 +44,13 @@ pub(crate) trait Vector: Copy {
     /// Reads what [`Vector::store_pairs`] writes.
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
 
+    /// Adds 32-bit words, modulo 2^32.
+    unsafe fn add32(self, other: Self) -> Self;
+    /// Rotates 32-bit words to the right by `N` bits: 7, 8, 12 or 16.
+    unsafe fn rotate32<const N: u32>(self) -> Self;
+    /// Transposes, for each place of a block, the 4 × 4 words of 32 bits that four registers hold there.
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4];
+
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
     /// AES-128 of every block of `M` registers.

@@ -86,6 +86,19 @@ macro_rules! schoolbook {
     }};
 }
 
+/// For rotations of words by whole bytes: where each byte comes from.
+const BYTES_TURNED_BY_1: u128 = 0x0c0f_0e0d_080b_0a09_0407_0605_0003_0201;
+const BYTES_TURNED_BY_2: u128 = 0x0d0c_0f0e_0908_0b0a_0504_0706_0100_0302;
+
+/// 4 × 4 words in each place of a block.
+macro_rules! transpose32 {
+    ($rows:expr, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {{
+        let [a, b, c, d] = [$rows[0].0, $rows[1].0, $rows[2].0, $rows[3].0];
+        let [ab_low, ab_high, cd_low, cd_high] = [$low32(a, b), $high32(a, b), $low32(c, d), $high32(c, d)];
+        [Self($low64(ab_low, cd_low)), Self($high64(ab_low, cd_low)), Self($low64(ab_high, cd_high)), Self($high64(ab_high, cd_high))]
+    }};
+}
+
 /// Ten rounds on `M` registers side by side.
 macro_rules! rounds {
     ($keys:expr, $blocks:expr, $xor:ident, $round:ident, $last:ident) => {{
@@ -180,6 +193,31 @@ impl Vector for X1 {
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
         // SAFETY: the caller vouches for two blocks at `from(0)`.
         unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
+    }
+
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: SSE2.
+        unsafe { X1(_mm_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate32<const N: u32>(self) -> Self {
+        // SAFETY: SSE2 and SSSE3.
+        unsafe {
+            X1(match N {
+                16 => _mm_shuffle_epi8(self.0, block(BYTES_TURNED_BY_2)),
+                8 => _mm_shuffle_epi8(self.0, block(BYTES_TURNED_BY_1)),
+                12 => _mm_or_si128(_mm_srli_epi32::<12>(self.0), _mm_slli_epi32::<20>(self.0)),
+                _ => _mm_or_si128(_mm_srli_epi32::<7>(self.0), _mm_slli_epi32::<25>(self.0)),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
+        // SAFETY: SSE2.
+        unsafe { transpose32!(rows, _mm_unpacklo_epi32, _mm_unpackhi_epi32, _mm_unpacklo_epi64, _mm_unpackhi_epi64) }
     }
 
     #[inline(always)]
@@ -289,6 +327,31 @@ impl Vector for X2 {
             let (a, b) = (Self::load(from(0)).0, Self::load(from(1)).0);
             (X2(_mm256_permute2x128_si256::<0x20>(a, b)), X2(_mm256_permute2x128_si256::<0x31>(a, b)))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate32<const N: u32>(self) -> Self {
+        // SAFETY: AVX2.
+        unsafe {
+            X2(match N {
+                16 => _mm256_shuffle_epi8(self.0, Self::splat(BYTES_TURNED_BY_2).0),
+                8 => _mm256_shuffle_epi8(self.0, Self::splat(BYTES_TURNED_BY_1).0),
+                12 => _mm256_or_si256(_mm256_srli_epi32::<12>(self.0), _mm256_slli_epi32::<20>(self.0)),
+                _ => _mm256_or_si256(_mm256_srli_epi32::<7>(self.0), _mm256_slli_epi32::<25>(self.0)),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
+        // SAFETY: AVX2.
+        unsafe { transpose32!(rows, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64) }
     }
 
     #[inline(always)]
@@ -419,6 +482,31 @@ impl Vector for X4 {
             let high = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(2)), at(3));
             (X4(_mm512_shuffle_i64x2::<0b10_00_10_00>(low, high)), X4(_mm512_shuffle_i64x2::<0b11_01_11_01>(low, high)))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate32<const N: u32>(self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe {
+            X4(match N {
+                16 => _mm512_ror_epi32::<16>(self.0),
+                12 => _mm512_ror_epi32::<12>(self.0),
+                8 => _mm512_ror_epi32::<8>(self.0),
+                _ => _mm512_ror_epi32::<7>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
+        // SAFETY: AVX-512.
+        unsafe { transpose32!(rows, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64) }
     }
 
     #[inline(always)]

@@ -187,9 +187,13 @@ impl EvaluatorParts {
         gadgets.link(home.bucket as usize * gadgets.size)
     }
 
-    /// Whether the authenticators of a home accept a label.
-    pub fn accept(&self, home: Home, label: Label) -> bool {
-        self.gadgets_of(home).accept(home.bucket as usize, label)
+    /// Whether the authenticators of the homes accept all of these labels.
+    pub fn accept(&self, labels: impl Iterator<Item = (Home, Label)>) -> bool {
+        let mut of_set = std::collections::BTreeMap::<u32, Vec<(usize, Label)>>::new();
+        for (home, label) in labels {
+            of_set.entry(home.set).or_default().push((home.bucket as usize, label));
+        }
+        of_set.iter().all(|(&set, labels)| !self.gadgets_of(Home { set, bucket: 0 }).accept(labels).contains(&false))
     }
 }
 

@@ -20,6 +20,7 @@ use subtle::ConstantTimeEq;
 
 use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
+use super::prepare::EvaluatorGadgets;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{OutputPort, Party, Program, Recipient};
@@ -146,27 +147,32 @@ fn offset(link: Label, delta_ka: Delta) -> Delta {
     Delta::new((link ^ delta_ka).bits())
 }
 
+/// Offset and false label of each gadget of a bucket.
+fn false_labels(gadgets: &EvaluatorGadgets, bucket: usize, delta_ka: Delta) -> impl Iterator<Item = (Delta, Label)> {
+    let gadget = |i: usize| bucket * gadgets.size + i;
+    let deltas: Vec<Delta> = (0..gadgets.size).map(|i| offset(gadgets.link(gadget(i)), delta_ka)).collect();
+    let labels = gadgets.hasher.false_labels(gadgets.size, |i| (gadgets.indices[gadget(i)] as u64, deltas[i]));
+    deltas.into_iter().zip(labels)
+}
+
 /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
 fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka: Delta) -> bool {
-    let gadgets = parts.gadgets_of(home);
-    let mut ones = 0;
-    for (gadget, label) in gadgets.carried(home.bucket as usize, label) {
-        let delta = offset(gadgets.link(gadget), delta_ka);
-        let false_label = gadgets.hasher.false_label(gadgets.indices[gadget] as u64, delta);
-        ones += usize::from(bool::from(label.ct_eq(&(false_label ^ delta))));
-    }
-    2 * ones > gadgets.size
+    let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
+    let ones = false_labels(gadgets, bucket, delta_ka).enumerate().map(|(i, (delta, false_label))| {
+        let (_, label) = gadgets.carry(bucket, i, label);
+        usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
+    });
+    2 * ones.sum::<usize>() > gadgets.size
 }
 
 /// The false label of a bucket's head: what a strict majority of its gadgets says.
 fn recover_false_label(parts: &EvaluatorParts, home: Home, delta_ka: Delta) -> Label {
     let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
     let head = bucket * gadgets.size;
-    let votes: Vec<Label> = (0..gadgets.size)
-        .map(|i| {
+    let votes: Vec<Label> = false_labels(gadgets, bucket, delta_ka)
+        .enumerate()
+        .map(|(i, (_, label))| {
             let gadget = head + i;
-            let delta = offset(gadgets.link(gadget), delta_ka);
-            let label = gadgets.hasher.false_label(gadgets.indices[gadget] as u64, delta);
             if i == 0 {
                 return label;
             }

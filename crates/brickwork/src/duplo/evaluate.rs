@@ -16,11 +16,15 @@
 //!
 //! E sends nothing after this until all slots are evaluated.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::build::{EvaluatorReady, GarblerReady};
+use super::challenge::Batch;
 use super::ots::EvaluatorOts;
 use super::prepare::EvaluatorComponent;
+use super::preprocess::Shape;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
@@ -30,6 +34,9 @@ use crate::label::{Delta, LABEL_BYTES, Label};
 
 /// Copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
+
+/// Output wires whose labels one task shows to their authenticators.
+const OUTPUTS_A_TASK: usize = 128;
 
 /// The evaluator after evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
@@ -124,10 +131,8 @@ pub(super) fn evaluator(party: &mut Evaluator, program: &Program, ready: &Evalua
     drop(claims);
 
     // InputG and InputE: the authenticators must accept the labels.
-    for (wire, &label) in labels.iter().enumerate() {
-        if !parts.accept(layout.home(wire as u32), label) {
-            return Err(Cheat::InputLabel.into());
-        }
+    if !parts.accept(labels.iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
+        return Err(Cheat::InputLabel.into());
     }
     let delta_ka = evaluate_slots(program, ready, &mut labels)?;
     Ok(Evaluated { labels, indicators, delta_ka })
@@ -154,18 +159,29 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<La
     let parts = &ready.parts;
     for (batch, slots) in groups(program, parts) {
         let candidates = evaluate_copies(program, ready, batch, &slots, labels)?;
-        let shape = parts.batches[batch].batch.shape;
-        let (size, outputs) = (shape.batch.size, shape.outputs);
+        let Shape { outputs, batch: Batch { size, .. }, .. } = parts.batches[batch].batch.shape;
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
-        let accepted: Vec<(Label, Option<Delta>)> = (0..slots.len() * outputs)
+        let gadgets = &parts.batches[batch].authenticators;
+        let accepted: Vec<(Label, Option<Delta>)> = (0..(slots.len() * outputs).div_ceil(OUTPUTS_A_TASK))
             .into_par_iter()
-            .map(|k| {
-                let (slot, wire) = (k / outputs, k % outputs);
-                let home = parts.layout.home((first_output(slot) + wire) as u32);
-                let labels = (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]);
-                one_or_two(labels, |label| parts.accept(home, label))
+            .map(|task| {
+                let wires = task * OUTPUTS_A_TASK..((task + 1) * OUTPUTS_A_TASK).min(slots.len() * outputs);
+                let mut asked: Vec<(usize, Label)> = Vec::with_capacity(wires.len());
+                let ends: Vec<usize> = wires
+                    .map(|k| {
+                        let (slot, wire) = (k / outputs, k % outputs);
+                        let home = parts.layout.home((first_output(slot) + wire) as u32);
+                        ask(&mut asked, home.bucket as usize, (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]));
+                        asked.len()
+                    })
+                    .collect();
+                let verdicts = gadgets.accept(&asked);
+                let valid = |range: Range<usize>| range.filter(|&q| verdicts[q]).map(|q| asked[q].1);
+                let firsts = std::iter::once(0).chain(ends.iter().copied());
+                firsts.zip(&ends).map(|(first, &end)| one_or_two(valid(first..end))).collect::<Result<Vec<_>, Cheat>>()
             })
-            .collect::<Result<_, Cheat>>()?;
+            .collect::<Result<Vec<_>, Cheat>>()?
+            .concat();
         for (k, (label, delta)) in accepted.into_iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
             delta_ka = delta_ka.or(delta);
@@ -174,24 +190,24 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<La
     Ok(delta_ka)
 }
 
-/// EvKAs: of the labels that the copies of a bucket produced for one wire, the one that is valid; and their offset if
-/// there are two.
-pub(super) fn one_or_two(candidates: impl Iterator<Item = Label>, accept: impl Fn(Label) -> bool) -> Result<(Label, Option<Delta>), Cheat> {
-    let mut seen: Vec<Label> = Vec::with_capacity(2);
-    let mut valid: Vec<Label> = Vec::with_capacity(2);
-    for label in candidates {
-        if !seen.contains(&label) {
-            seen.push(label);
-            if accept(label) {
-                valid.push(label);
-            }
+/// Adds what the authenticators of a bucket are to be asked: each of these labels once.
+pub(super) fn ask(asked: &mut Vec<(usize, Label)>, bucket: usize, labels: impl Iterator<Item = Label>) {
+    let first = asked.len();
+    for label in labels {
+        if asked[first..].iter().all(|&(_, other)| other != label) {
+            asked.push((bucket, label));
         }
     }
-    match valid[..] {
-        [] => Err(Cheat::NoValidLabel),
-        [label] => Ok((label, None)),
+}
+
+/// EvKAs: of the labels that the copies of a bucket produced for one wire, all of them different, those that the
+/// authenticators accept: the one that is valid, and the offset if there are two.
+pub(super) fn one_or_two(mut accepted: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
+    match [accepted.next(), accepted.next(), accepted.next()] {
+        [None, ..] => Err(Cheat::NoValidLabel),
+        [Some(label), None, _] => Ok((label, None)),
         // Labels of one colour that differ: a collision of the hash, which nobody finds.
-        [a, b] => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
+        [Some(a), Some(b), None] => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
         _ => Err(Cheat::ThirdLabel),
     }
 }

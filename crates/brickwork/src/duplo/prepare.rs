@@ -61,24 +61,26 @@ impl EvaluatorGadgets {
         self.links.get(gadget).copied().unwrap_or_default()
     }
 
-    /// The label that a label on a bucket's head becomes on each gadget of the bucket, head first.
-    pub fn carried(&self, bucket: usize, label: Label) -> impl Iterator<Item = (usize, Label)> + '_ {
-        let head = bucket * self.size;
-        (0..self.size).map(move |i| {
-            let gadget = head + i;
-            if i == 0 {
-                return (gadget, label);
-            }
-            let soldering = self.solderings[bucket * (self.size - 1) + i - 1];
-            (gadget, soldering.carry(label, self.link(head) ^ self.link(gadget)))
-        })
+    /// Gadget `i` of a bucket, and the label that a label on the bucket's head becomes there.
+    pub fn carry(&self, bucket: usize, i: usize, label: Label) -> (usize, Label) {
+        let (head, gadget) = (bucket * self.size, bucket * self.size + i);
+        if i == 0 {
+            return (gadget, label);
+        }
+        let soldering = self.solderings[bucket * (self.size - 1) + i - 1];
+        (gadget, soldering.carry(label, self.link(head) ^ self.link(gadget)))
     }
 
-    /// EvKAs for one label: whether a strict majority of the bucket accepts it. It asks all gadgets, whatever they say.
-    pub fn accept(&self, bucket: usize, label: Label) -> bool {
-        let accepts = |(gadget, label)| self.hasher.accepts(&self.authenticators[gadget], self.indices[gadget] as u64, label);
-        let accepted: usize = self.carried(bucket, label).map(|carried| usize::from(accepts(carried).unwrap_u8())).sum();
-        2 * accepted > self.size
+    /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It asks all
+    /// gadgets, whatever they say.
+    pub fn accept(&self, labels: &[(usize, Label)]) -> Vec<bool> {
+        let query = |k: usize| {
+            let (bucket, label) = labels[k / self.size];
+            let (gadget, label) = self.carry(bucket, k % self.size, label);
+            (self.authenticators[gadget], self.indices[gadget] as u64, label)
+        };
+        let votes = self.hasher.accepts(labels.len() * self.size, query);
+        votes.chunks_exact(self.size).map(|votes| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size).collect()
     }
 }
 
@@ -312,19 +314,16 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
         let wires = match kind {
             Kind::Plain => committer.commit_random(&mut run.channel, batch.items(), Lsb::Random)?,
             Kind::Input => {
-                let self_authenticating = |(i, offset): (usize, &Label)| {
-                    let delta = Delta::new(offset.bits());
-                    CommittedWire::from_false_label(hasher.false_label(i as u64, delta), delta).value
-                };
-                let mut values: Vec<Label> = made_with.par_iter().enumerate().map(self_authenticating).collect();
+                let delta = |i: usize| Delta::new(made_with[i].bits());
+                let mut values = hasher.false_labels(batch.items(), |i| (i as u64, delta(i)));
+                values.par_iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
                 hooks.alter(Point::InputGadgets, &mut values);
                 committer.commit(&mut run.channel, &values)?
             }
         };
         let hashed = hooks.altered(if kind == Kind::Plain { Point::PlainHashed } else { Point::InputHashed }, &wires.values);
         let wire = |i: usize| CommittedWire { value: hashed[i], delta: made_with.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
-        let mut authenticators: Vec<Authenticator> =
-            (0..batch.items()).into_par_iter().map(|i| hasher.authenticator(i as u64, wire(i).base(), wire(i).delta)).collect();
+        let mut authenticators = hasher.authenticators(batch.items(), |i| (i as u64, wire(i).base(), wire(i).delta));
         hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);
         run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&authenticators))?;
         made.push((batch, wires, offsets));
@@ -463,24 +462,23 @@ pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, par
         let r = match kind {
             // VerKeyAuth, one half: the label of colour b must hash to what stands at b.
             Kind::Plain => {
-                let refused = (0..opened.len()).into_par_iter().any(|k| {
-                    let (i, label) = (opened[k], told[k].with_colour(colours[k]));
-                    !bool::from(hasher.accepts(&authenticators[i], i as u64, label))
-                });
-                if refused {
+                let half = |k: usize| (authenticators[opened[k]], opened[k] as u64, told[k].with_colour(colours[k]));
+                if hasher.accepts(opened.len(), half).contains(&false) {
                     return Err(Cheat::KeyAuthenticator.into());
                 }
                 Revealed { opened: told, opened_offsets: Vec::new(), links, solderings }
             }
             // VerInKeyAuth: everything follows from the offset.
             Kind::Input => {
-                let check = |(&i, offset): (&usize, &Label)| {
-                    let delta = Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour)?;
-                    let wire = CommittedWire::from_false_label(hasher.false_label(i as u64, delta), delta);
-                    let honest = authenticators[i] == hasher.authenticator(i as u64, wire.base(), delta);
-                    if honest { Ok(wire.value) } else { Err(Cheat::InputAuthenticator) }
-                };
-                let values = opened.par_iter().zip(&told).map(check).collect::<Result<Vec<_>, Cheat>>()?;
+                let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
+                let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
+                let false_labels = hasher.false_labels(opened.len(), |k| (opened[k] as u64, deltas[k]));
+                let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
+                let honest = hasher.authenticators(opened.len(), |k| (opened[k] as u64, wire(k).base(), deltas[k]));
+                if opened.iter().zip(&honest).any(|(&i, honest)| authenticators[i] != *honest) {
+                    return Err(Cheat::InputAuthenticator.into());
+                }
+                let values = (0..opened.len()).map(|k| wire(k).value).collect();
                 Revealed { opened: values, opened_offsets: told, links, solderings }
             }
         };
