@@ -246,6 +246,45 @@ fn known_totals() {
 }
 
 #[test]
+fn components_without_and_gates_join_their_neighbours() {
+    let f = "function u8 add(u8 a, u8 b) { return a ^ b; } function u8 mac(u8 k, u8 m) { return k * m; }";
+    let chain = "u8 t; for (u8 i = 0; i < 5; i++) t = mac(x, add(t, y)); output1 = t;";
+    let p = cut(f, chain);
+    assert_eq!(components(&p), named(&[("constants", 1), ("mac", 5)]));
+    let model = |x: u128, y: u128| (0..5).fold(0, |t, _| x * (t ^ y) % 256);
+    let kept = build_with(&program("u8", "u8", f, chain), &options(&[], &["add"])).unwrap().program;
+    assert_eq!(components(&kept), named(&[("constants", 1), ("add", 5), ("mac", 5)]));
+    assert_eq!(p.and_gates(), kept.and_gates());
+    for (x, y) in [(0, 0), (3, 5), (255, 254), (77, 0)] {
+        assert_eq!((run(&p, x, y), run(&kept, x, y)), (model(x, y), model(x, y)));
+    }
+    // A reader, in part; both of its inputs come from the same slot, and one from elsewhere.
+    let p = cut(f, "u8 t = mac(x, y); output1 = ~t ^ (t <<> 3) ^ y;");
+    assert_eq!(components(&p), named(&[("mac", 1)]));
+    let t = 13 * 200 % 256;
+    assert_eq!(run(&p, 13, 200), (!t & 255) ^ ((t << 3 | t >> 5) & 255) ^ 200);
+    // What is read twice, once both readers are one.
+    let p = cut(f, "u8 t = add(x, y); output1 = mac(x, t) ^ t;");
+    assert_eq!(components(&p), named(&[("mac", 1)]));
+    assert_eq!(run(&p, 13, 200), (13 * (13 ^ 200) % 256) ^ 13 ^ 200);
+    // Components with AND gates are not split.
+    let p = cut(f, "u8 t = mac(x, mac(x, add(x, y))); output1 = t;");
+    assert_eq!(components(&p), named(&[("add", 1), ("mac", 2)]));
+}
+
+#[test]
+fn variants_are_named_after_their_function() {
+    let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
+    // All calls have the same constant: that is the function.
+    assert_eq!(components(&cut(f, "output1 = mul(mul(x, 3), 3);")), named(&[("mul", 2)]));
+    let p = cut(f, "for (u8 i = 0; i < 30; i++) x = mul(x, 3); for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = x;");
+    assert_eq!(components(&p), named(&[("mul.1", 30), ("mul", 30)]));
+    // A single call with a constant among many is a slot of the common component.
+    let p = cut(f, "for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = mul(x, 77);");
+    assert_eq!(components(&p), named(&[("constants", 1), ("mul", 31)]));
+}
+
+#[test]
 fn common_subexpressions_are_shared_in_a_component() {
     let p = cut("", "output1 = (x * y) ^ (x * y + 1) ^ (y * x);");
     assert!(p.and_gates() <= 57 + 7, "{}", p.and_gates());

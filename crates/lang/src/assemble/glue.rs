@@ -204,8 +204,7 @@ impl Glue {
                         Some(id) => *id,
                         None => {
                             let variant = &kinds.variants[number];
-                            let name = free(cx, format!("{}.{}", f.name, number + 1));
-                            let id = add(program, &name, variant.ports(cx), output, &variant.template)?;
+                            let id = add(program, &variant.name, variant.ports(cx), output, &variant.template)?;
                             variants.insert(number, id);
                             id
                         }

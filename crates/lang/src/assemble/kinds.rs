@@ -12,6 +12,8 @@ use crate::graph::{Bit, Template};
 /// A function with some parameter bits known.
 pub struct Variant {
     pub function: usize,
+    /// What its component is called.
+    pub name: String,
     /// The known bits; `None` is secret.
     pub pattern: Vec<Option<bool>>,
     pub template: Template,
@@ -30,7 +32,7 @@ const MAX_VARIANTS: usize = 16;
 const MAX_GATES: usize = 1 << 22;
 
 /// Copies that cut-and-choose takes for each of `n` slots, roughly: the fewer slots, the more.
-fn copies(n: u64) -> u64 {
+pub(super) fn copies(n: u64) -> u64 {
     match n {
         0..=7 => 11,
         8..=63 => 7,
@@ -39,6 +41,9 @@ fn copies(n: u64) -> u64 {
         _ => 4,
     }
 }
+
+/// A variant beside the common component must save one part in so many of what the function costs.
+const WORTH: u64 = 8;
 
 fn cost(template: &Template, slots: u64) -> u64 {
     let one = 2 * template.ands() as u64 + u64::from(template.inputs) + template.outputs.len() as u64;
@@ -72,14 +77,38 @@ impl Kinds {
             *tried += 1;
             let Some(template) = specialise(cx, function, &pattern, sink) else { continue };
             let (all, own) = (slots[&function], calls.len() as u64);
-            if cost(&template, own) < cost(generic, all) - cost(generic, all - own) {
+            let (before, after) = (cost(generic, all), cost(generic, all - own) + cost(&template, own));
+            // A kind of its own must be worth something, unless it replaces the common one.
+            if after < if all == own { before } else { before - before / WORTH } {
                 slots.insert(function, all - own);
                 let number = kinds.variants.len();
                 kinds.chosen.extend(calls.into_iter().map(|call| (call, number)));
-                kinds.variants.push(Variant { function, pattern, template });
+                kinds.variants.push(Variant { function, name: String::new(), pattern, template });
             }
         }
+        kinds.name(cx, &slots);
         kinds
+    }
+
+    /// A variant that replaces its function altogether has its name; others are numbered in the order of the program.
+    fn name(&mut self, cx: &Context<'_>, slots: &HashMap<usize, u64>) {
+        let mut first: Vec<usize> = vec![usize::MAX; self.variants.len()];
+        self.chosen.iter().for_each(|(call, variant)| first[*variant] = first[*variant].min(*call));
+        let mut order: Vec<usize> = (0..self.variants.len()).collect();
+        order.sort_by_key(|variant| first[*variant]);
+        let mut taken: HashMap<usize, usize> = HashMap::new();
+        for variant in order {
+            let Variant { function, name, .. } = &mut self.variants[variant];
+            let number = taken.entry(*function).or_default();
+            *number += 1;
+            let plain = &cx.module.functions[*function].name;
+            // Nothing else is left of the function: its first variant is the function.
+            *name = match (*number, slots.get(function)) {
+                (1, Some(0)) => plain.to_string(),
+                (number, Some(0)) => format!("{plain}.{}", number - 1),
+                (number, _) => format!("{plain}.{number}"),
+            };
+        }
     }
 
     /// The variant of a call.

@@ -7,9 +7,10 @@
 mod circuit;
 mod glue;
 mod kinds;
+mod merge;
 mod order;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use brickwork::Error;
@@ -84,8 +85,13 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
             }
         }
     }
-    program.finish()
+    let kept = module.functions.iter().zip(&cx.cuts).filter(|(_, cut)| cut.component).map(|(f, _)| f.name.to_string());
+    let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();
+    merge::merge(program.finish()?, &kept)
 }
+
+/// Name of the component that makes constants.
+const CONSTANTS: &str = "constants";
 
 /// Which calls and nodes the outputs depend on.
 struct Liveness {
@@ -183,7 +189,7 @@ fn constants(program: &mut ProgramBuilder, wires: &mut Wires, trace: &Trace, liv
         graph
     };
     let bits: Vec<Bit> = values.iter().map(|v| Bit::constant(*v)).collect();
-    let id = add(program, "constants", vec![Port::new("any", Type::Uint(1))], Type::Uint(values.len() as u32), &graph.finish(1, &bits))?;
+    let id = add(program, CONSTANTS, vec![Port::new("any", Type::Uint(1))], Type::Uint(values.len() as u32), &graph.finish(1, &bits))?;
     // Any wire will do: the result does not depend on it.
     let first = program.slot(id, &[0])?;
     for (wire, value) in (first..).zip(values) {
