@@ -1,6 +1,7 @@
-//! The project's chores: `cargo xtask examples`, `cargo xtask test`.
+//! The project's chores: `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
+mod dependencies;
 mod examples;
 mod test;
 
@@ -10,9 +11,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
         ["test"] => test::run(root()),
-        _ => Err("usage: cargo xtask examples | test".into()),
+        _ => Err("usage: cargo xtask dependencies | examples | test".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -74,7 +74,6 @@ pub struct PhaseReport {
 }
 
 /// A party's result.
-#[derive(Debug)]
 pub struct Report {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
@@ -84,6 +83,18 @@ pub struct Report {
     pub security: SecurityReport,
     /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
     pub recovered: bool,
+}
+
+/// The outputs are left out: they are the party's own.
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Report { outputs, phases, security, recovered: _ } = self;
+        f.debug_struct("Report")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("phases", phases)
+            .field("security", security)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The promise of a run and the parameters that it follows from.

@@ -77,8 +77,6 @@ pub enum Point {
 
 #[cfg(not(any(test, feature = "adversary")))]
 mod honest {
-    use std::borrow::Cow;
-
     use super::Point;
     use crate::circuit::Party;
     use crate::duplo::Parameters;
@@ -106,8 +104,8 @@ mod honest {
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
 
         #[inline(always)]
-        pub fn altered<'a, T: Clone>(&mut self, _: Point, data: &'a [T]) -> Cow<'a, [T]> {
-            Cow::Borrowed(data)
+        pub fn altered<'a, T>(&mut self, _: Point, data: &'a [T]) -> &'a [T] {
+            data
         }
 
         #[inline(always)]
@@ -119,8 +117,9 @@ mod honest {
 
 #[cfg(any(test, feature = "adversary"))]
 mod cheating {
-    use std::borrow::Cow;
     use std::ops::{Deref, DerefMut};
+
+    use zeroize::{Zeroize, Zeroizing};
 
     use super::Point;
     use crate::Error;
@@ -173,11 +172,9 @@ mod cheating {
             })
         }
 
-        pub(in crate::duplo) fn altered<'a, T: bytemuck::Pod>(&mut self, point: Point, data: &'a [T]) -> Cow<'a, [T]> {
-            let mut data = Cow::Borrowed(data);
-            if self.alter.is_some() {
-                self.alter(point, data.to_mut());
-            }
+        pub(in crate::duplo) fn altered<T: bytemuck::Pod + Zeroize>(&mut self, point: Point, data: &[T]) -> Zeroizing<Vec<T>> {
+            let mut data = Zeroizing::new(data.to_vec());
+            self.alter(point, &mut data);
             data
         }
 

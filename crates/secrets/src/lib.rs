@@ -1,0 +1,126 @@
+//! Tests that secrets stay secret: erased when freed, never shown. What is here plays a run and tells what its secrets
+//! were.
+#![forbid(unsafe_code)]
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use brickwork::circuit::{Bit, Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler};
+use brickwork::session::{Job, Report};
+use brickwork::wire::Channel;
+
+/// The secrets of a run that is being played.
+pub type Shared = Arc<Mutex<Secrets>>;
+
+/// The secrets of a run, as hooks tell them; what was sent is none.
+#[derive(Default)]
+pub struct Secrets {
+    /// The last byte string at each point.
+    at: Vec<(Point, Vec<u128>)>,
+    sent: HashSet<u128>,
+}
+
+impl Secrets {
+    fn note(&mut self, point: Point, bytes: &[u8]) {
+        if !bytes.is_empty() && bytes.len().is_multiple_of(16) {
+            let values = bytes.chunks_exact(16).map(|value| u128::from_le_bytes(value.try_into().expect("16 bytes")));
+            self.at.push((point, values.collect()));
+        }
+    }
+
+    fn values(&self, point: Point) -> &[u128] {
+        self.at.iter().find(|(p, _)| *p == point).map_or(&[], |(_, values)| values)
+    }
+
+    /// Every label that the noted values stand for, and every offset.
+    fn finish(&self) -> HashMap<u128, &'static str> {
+        let mut known = HashMap::new();
+        let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
+            let labels = values.iter().enumerate().flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
+            labels.map(|label| (label, name)).collect()
+        };
+        let (delta_ka, delta_ot) = (self.values(Point::KaOffset)[0], self.values(Point::OtOffset)[0]);
+        known.extend(wires("the wire of a plain authenticator", self.values(Point::PlainHashed), &|_| delta_ka));
+        let offsets = self.values(Point::InputOffsets);
+        known.extend(wires("the wire of an input authenticator", self.values(Point::InputGadgets), &|k| offsets[k]));
+        for id in 0..COMPONENTS {
+            let (offsets, outputs) = (self.values(Point::GarbledOffsets(id)), self.values(Point::CommittedOutputs(id)));
+            let each = outputs.len() / offsets.len();
+            known.extend(wires("an output wire of a copy", outputs, &|k| offsets[k / each]));
+            known.extend(offsets.iter().map(|&offset| (offset, "the offset of a copy")));
+        }
+        known.extend(offsets.iter().map(|&offset| (offset, "the offset of an input authenticator")));
+        known.extend(self.values(Point::OtLabels).iter().flat_map(|&r| [r, r ^ delta_ot]).map(|label| (label, "a label of the OTs")));
+        known.extend([(delta_ka, "the offset of the authenticators"), (delta_ot, "the offset of the OTs")]);
+        known.retain(|secret, _| !self.sent.contains(secret) && *secret > 1);
+        known
+    }
+}
+
+/// Components of the program.
+const COMPONENTS: usize = 2;
+
+/// 64 bits from either party, two kinds of component, outputs of all kinds.
+fn program() -> Arc<Program> {
+    let component = |name: &str, circuit: &dyn Fn(&mut Builder, &[Bit]) -> Vec<Bit>| {
+        let mut builder = Builder::new(2);
+        let bits = builder.all_inputs();
+        let outputs = circuit(&mut builder, &bits);
+        Component {
+            name: name.into(),
+            inputs: vec![Port::new("in", Type::Uint(2))],
+            outputs: vec![Port::new("out", Type::Uint(outputs.len() as u32))],
+            circuit: Arc::new(builder.finish(&outputs).unwrap()),
+        }
+    };
+    let port = |name: &str| vec![Port::new(name, Type::Uint(64))];
+    let mut program = ProgramBuilder::new("secrets", port("x"), port("y")).unwrap();
+    let and = program.component(component("and", &|b, w| vec![b.and(w[0], w[1])])).unwrap();
+    let both = program.component(component("both", &|b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])).unwrap();
+    let mut results: Vec<u32> = (0..32).map(|i| program.slot(and, &[i, 64 + i]).unwrap()).collect();
+    results.extend((32..64).map(|i| program.slot(both, &[i, 64 + i]).unwrap()));
+    for (k, to) in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate() {
+        program.output(Port::new(format!("z{k}"), Type::Uint(21)), to, results[21 * k..21 * (k + 1)].to_vec()).unwrap();
+    }
+    Arc::new(program.finish().unwrap())
+}
+
+/// Bits without a pattern that comes by chance.
+pub fn input(seed: u64) -> Vec<bool> {
+    (0..64u64).map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1).collect()
+}
+
+/// A run at the security that is offered, over these ends of a channel; what is secret in it is noted. The reports of the
+/// garbler and the evaluator.
+///
+/// # Panics
+/// If the run fails.
+pub fn play((mut left, mut right): (Channel, Channel), secrets: &Shared) -> [Report; 2] {
+    let job = Job { program: program(), security: 40, threads: 2, identities: [[1; 32], [2; 32]] };
+    for channel in [&mut left, &mut right] {
+        let secrets = secrets.clone();
+        channel.set_tamper(Box::new(move |_, payload| {
+            // Tables are large and hold nothing that is looked for.
+            if payload.len() < 100_000 {
+                let sent = payload.windows(16).map(|window| u128::from_le_bytes(window.try_into().expect("16 bytes")));
+                secrets.lock().unwrap().sent.extend(sent);
+            }
+        }));
+    }
+    let hooks = || {
+        let secrets = secrets.clone();
+        Hooks { alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))), ..Hooks::default() }
+    };
+    std::thread::scope(|scope| {
+        let (job, hooks) = (&job, &hooks);
+        let garbler = scope.spawn(move || garbler(left, job, &input(3), hooks()).expect("an honest run"));
+        let evaluator = evaluator(right, job, &input(5), hooks()).expect("an honest run");
+        [garbler.join().expect("no panic"), evaluator]
+    })
+}
+
+/// What the secrets of a run were: labels and offsets, with their names.
+pub fn known(secrets: &Shared) -> HashMap<u128, &'static str> {
+    secrets.lock().expect("no panic").finish()
+}
