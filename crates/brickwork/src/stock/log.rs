@@ -19,11 +19,27 @@ pub type Head = [u8; 32];
 /// Number of a batch: unique in its epoch and the same at both parties.
 pub type Serial = u64;
 
+/// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an interruption costs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Step {
+    /// Digest of all that the job asks for.
+    pub job: [u8; 32],
+    /// Which of the job's steps, from 0.
+    pub number: u32,
+    /// Steps of the job.
+    pub of: u32,
+}
+
 /// What happened in an epoch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// Shared: something is preprocessed. The digest names the request.
-    Fill([u8; 32]),
+    /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before and is not made is
+    /// given up: its material is never used.
+    Fill(Step),
+    /// What the step that was begun last is about is durable at this party.
+    Stored,
+    /// Shared: both parties have stored what the step that was begun last is about.
+    Made,
     /// Shared: a program takes what it needs.
     Use {
         /// Digest of the program.
@@ -39,12 +55,20 @@ pub enum Entry {
 
 impl Entry {
     fn is_shared(&self) -> bool {
-        matches!(self, Entry::Fill(_) | Entry::Use { .. })
+        matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
     }
 }
 
+/// The serials that belong to one entry: batch `k` of the step that entry `number` began.
+pub fn serial(number: u64, k: u64) -> Serial {
+    assert!(k < 1 << SERIAL_BITS, "more batches than a step has serials for");
+    number << SERIAL_BITS | k
+}
+
+const SERIAL_BITS: u32 = 16;
+
 /// Where an epoch stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     head: Head,
     /// The head before the last shared entry.
@@ -55,13 +79,37 @@ pub struct State {
     used: bool,
     burned: Option<String>,
     next: BTreeMap<Serial, u64>,
+    /// The step that is begun and not made, and the number of its entry.
+    open: Option<(u64, Step)>,
+    /// Whether this party has all of it.
+    stored: bool,
+    /// By the number of the entry that began it: each step that is made, and how often it was begun.
+    made: BTreeMap<u64, (Step, u32)>,
+    /// How often each step was begun since it was last made.
+    attempts: BTreeMap<Step, u32>,
 }
+
+/// Entries of an epoch: each has a range of every counter for itself.
+const MAX_ENTRIES: u64 = 1 << 24;
 
 impl State {
     /// An epoch in which nothing has happened.
     pub fn new(id: &EpochId) -> Self {
         let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
-        State { head, before: head, shared: 0, last: None, confirmed: true, used: false, burned: None, next: BTreeMap::new() }
+        State {
+            head,
+            before: head,
+            shared: 0,
+            last: None,
+            confirmed: true,
+            used: false,
+            burned: None,
+            next: BTreeMap::new(),
+            open: None,
+            stored: false,
+            made: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+        }
     }
 
     /// What the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes back.
@@ -72,20 +120,40 @@ impl State {
         if let Some(why) = &self.burned {
             return Err(Error::Stock(format!("this part of it was burned: {why}")));
         }
+        if entry.is_shared() && self.shared == MAX_ENTRIES {
+            return Err(Error::Stock("this part of it is worn out".into()));
+        }
         match entry {
             Entry::Confirmed => self.confirmed = true,
             Entry::Burned(why) => self.burned = Some(why.clone()),
             Entry::Fill(_) if self.used => {
                 return Err(Error::Stock("nothing is added to an epoch after its first input".into()));
             }
-            Entry::Fill(_) => self.extend(entry),
+            Entry::Fill(step) => {
+                if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
+                    return Err(Error::Stock("a step of preprocessing out of its order".into()));
+                }
+                self.extend(entry);
+                (self.open, self.stored) = (Some((self.shared, *step)), false);
+                *self.attempts.entry(*step).or_default() += 1;
+            }
+            Entry::Stored if self.open.is_some() => self.stored = true,
+            Entry::Made if self.stored && self.open.is_some() => {
+                let made = self.open.take().map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
+                self.made.extend(made);
+                self.extend(entry);
+            }
+            Entry::Stored | Entry::Made => return Err(Error::Stock("nothing was begun that could be finished".into())),
             Entry::Use { taken, .. } => {
                 let mut next = self.next.clone();
                 for (serial, count) in taken {
+                    if !self.is_made(*serial) {
+                        return Err(Error::Stock(format!("batch {serial} was never finished")));
+                    }
                     let cursor = next.entry(*serial).or_default();
                     *cursor = cursor.checked_add(u64::from(*count)).ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
                 }
-                (self.next, self.used) = (next, true);
+                (self.next, self.used, self.open) = (next, true, None);
                 self.extend(entry);
             }
         }
@@ -100,6 +168,45 @@ impl State {
         self.shared += 1;
         self.last = Some(entry.clone());
         self.confirmed = false;
+    }
+
+    /// Steps of a job that are made, if it is the last one that was worked on and is unfinished; otherwise 0: it begins anew.
+    pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
+        match self.made.values().next_back() {
+            Some((last, _)) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
+            _ => 0,
+        }
+    }
+
+    /// The step that was begun last and is not made, and the number of its entry.
+    pub fn open(&self) -> Option<(u64, Step)> {
+        self.open
+    }
+
+    /// The steps that are made, with the numbers of the entries that began them.
+    pub fn made(&self) -> impl Iterator<Item = (u64, Step)> + '_ {
+        self.made.iter().map(|(number, (step, _))| (*number, *step))
+    }
+
+    /// Whether the step that a batch belongs to is made.
+    pub fn is_made(&self, serial: Serial) -> bool {
+        self.made.contains_key(&(serial >> SERIAL_BITS))
+    }
+
+    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can break the
+    /// connection off and have another one, so a bound counts as often.
+    pub fn attempts(&self, serial: Serial) -> u32 {
+        self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
+    }
+
+    /// How often a step was begun since it was last made.
+    pub fn attempts_of(&self, step: &Step) -> u32 {
+        self.attempts.get(step).copied().unwrap_or(0)
+    }
+
+    /// Whether nothing shared has happened.
+    pub fn is_new(&self) -> bool {
+        self.shared == 0
     }
 
     /// The hash over the shared entries.
@@ -156,7 +263,7 @@ impl State {
 }
 
 /// What a party tells about an epoch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Standing {
     /// The head of its chain.
     pub head: Head,

@@ -11,15 +11,19 @@
 
 mod disk;
 mod log;
+#[cfg(test)]
+mod model;
 mod seal;
 mod segment;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use redb::backends::FileBackend;
 use redb::{Database, Durability, ReadableDatabase, TableDefinition};
 use serde::de::DeserializeOwned;
@@ -30,10 +34,10 @@ use crate::Error;
 use crate::circuit::Party;
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, Head, Serial, Standing, State, Verdict};
+pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
 pub use seal::StoreKey;
 use segment::Segment;
-pub use segment::{MAX_RECORD_BYTES, Record};
+pub use segment::{MAX_RECORD_BYTES, Record, Writer};
 
 /// Rows: a key that names what the row is about, and the sealed row.
 type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -56,7 +60,7 @@ const BATCHES: Rows = TableDefinition::new("batches");
 const LOG: Rows = TableDefinition::new("log");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,12 +96,41 @@ struct BatchRow {
     segment: Segment,
 }
 
-/// Items that are burned and may be read, once.
+/// A batch and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number in the epoch.
+    pub serial: Serial,
+    /// The batch.
+    pub batch: Batch,
+    /// Items that it was made with.
+    pub items: u64,
+    /// Items that are left; none while the step that it belongs to is not made.
+    pub left: u64,
+    /// Bytes of its segment.
+    pub bytes: u64,
+}
+
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range of counters
+/// that belongs to its number.
 #[must_use]
 pub struct Taken {
     epoch: EpochId,
+    number: u64,
     /// Batch, first item, number of items.
     items: Vec<(Serial, u64, u32)>,
+}
+
+impl Taken {
+    /// The number of the shared entry; no two have the same.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The items: batch, first item, number of items.
+    pub fn items(&self) -> &[(Serial, u64, u32)] {
+        &self.items
+    }
 }
 
 /// A store that is open in this process and in no other.
@@ -107,7 +140,10 @@ pub struct Store {
     rows: seal::Rows,
     disk: Disk,
     index: Database,
-    poisoned: Option<String>,
+    /// Of the epochs that were asked for: the state, and the number of entries.
+    states: HashMap<EpochId, (State, u64)>,
+    /// Why nothing may be taken any more, if so; writers of segments know it too.
+    poisoned: Arc<OnceLock<String>>,
     _lock: File,
 }
 
@@ -166,7 +202,16 @@ impl Store {
         }
         let file = File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
         let index = database(file, &disk)?;
-        let store = Store { directory: directory.into(), key: key.clone(), rows, disk, index, poisoned: None, _lock: lock };
+        let mut store = Store {
+            directory: directory.into(),
+            key: key.clone(),
+            rows,
+            disk,
+            index,
+            states: HashMap::new(),
+            poisoned: Arc::default(),
+            _lock: lock,
+        };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
             Error::Stock(format!("the store key does not open {}; it is another store's, or the index was altered", directory.display()))
         })?;
@@ -179,12 +224,25 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes what a crash left behind: segments that the index does not know.
-    fn sweep(&self) -> Result<(), Error> {
-        let mut known = std::collections::HashSet::new();
-        for (key, row) in self.all(BATCHES)? {
-            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            known.insert(Segment::path(&self.segments(), &row.segment.id));
+    /// Removes what is of no use any more: batches that are used up or were given up, and segments that the index does not
+    /// know.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let (mut known, mut gone) = (HashSet::new(), Vec::new());
+        for (id, _) in self.epochs()? {
+            let state = self.state(&id)?;
+            for (key, row) in self.between(BATCHES, &id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                let serial = serial_of(&key);
+                let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
+                if state.is_made(serial) && state.gone(serial) < row.segment.items || unfinished {
+                    known.insert(Segment::path(&self.segments(), &row.segment.id));
+                } else {
+                    gone.push((BATCHES, key, None));
+                }
+            }
+        }
+        if !gone.is_empty() {
+            self.write(&gone)?;
         }
         let io = |error: std::io::Error| Error::Stock(format!("{}: {error}", self.segments().display()));
         for file in std::fs::read_dir(self.segments()).map_err(io)? {
@@ -261,15 +319,16 @@ impl Store {
         Ok((table, key, Some(sealed)))
     }
 
-    fn poison<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+    fn poison<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result {
-            self.poisoned = Some(error.to_string());
+            // The first reason counts.
+            let _ = self.poisoned.set(error.to_string());
         }
         result
     }
 
     fn sound(&self) -> Result<(), Error> {
-        match &self.poisoned {
+        match self.poisoned.get() {
             Some(why) => Err(Error::Stock(format!("a write failed before ({why}); nothing is taken from it until it is opened anew"))),
             None => Ok(()),
         }
@@ -320,19 +379,28 @@ impl Store {
     }
 
     fn replay(&self, id: &EpochId) -> Result<(State, u64), Error> {
+        if let Some(known) = self.states.get(id) {
+            return Ok(known.clone());
+        }
+        let mut state = State::new(id);
+        let entries = self.log(id)?;
+        entries.iter().try_for_each(|entry| state.apply(entry))?;
+        Ok((state, entries.len() as u64))
+    }
+
+    /// The entries of an epoch, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch or its log was altered.
+    pub fn log(&self, id: &EpochId) -> Result<Vec<Entry>, Error> {
         if self.row::<Epoch>(EPOCHS, id)?.is_none() {
             return Err(Error::Stock("there is no such epoch".into()));
         }
-        let mut state = State::new(id);
-        let mut number = 0;
-        for (key, row) in self.between(LOG, id, None)? {
-            if key != with_number(id, number) {
-                return Err(Error::Stock("an entry of its log is missing".into()));
-            }
-            state.apply(&self.open_row::<Entry>(LOG, &key, &row)?)?;
-            number += 1;
-        }
-        Ok((state, number))
+        let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number) {
+            true => self.open_row::<Entry>(LOG, &key, &row),
+            false => Err(Error::Stock("an entry of its log is missing".into())),
+        };
+        (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
     }
 
     /// Makes an entry durable, and only then hands out the items that it takes.
@@ -347,45 +415,65 @@ impl Store {
         after.apply(entry)?;
         let mut items = Vec::new();
         if let Entry::Use { taken, .. } = entry {
-            let mut from = before.clone();
+            let mut next = HashMap::new();
             for &(serial, count) in taken {
                 let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
-                let all = row.map_or(0, |row| row.segment.items());
-                if after.gone(serial) > all {
-                    return Err(Error::Stock(format!("batch {serial} has {} items left", all.saturating_sub(from.gone(serial)))));
-                }
-                items.push((serial, from.gone(serial), count));
+                let all = row.map_or(0, |row| row.segment.items);
                 // A batch may be named twice in one entry.
-                from.apply(&Entry::Use { program: [0; 32], taken: vec![(serial, count)] })?;
+                let first = next.entry(serial).or_insert_with(|| before.gone(serial));
+                if after.gone(serial) > all {
+                    return Err(Error::Stock(format!("batch {serial} has {} items left", all.saturating_sub(*first))));
+                }
+                items.push((serial, *first, count));
+                *first += u64::from(count);
             }
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
         if matches!(entry, Entry::Burned(_)) {
             rows.push((SECRETS, id.to_vec(), None));
+            rows.extend(self.between(BATCHES, id, None)?.into_iter().map(|(key, _)| (BATCHES, key, None)));
         }
+        self.states.remove(id);
         self.write(&rows)?;
-        Ok(Taken { epoch: *id, items })
+        let shared = after.shared();
+        self.states.insert(*id, (after, number + 1));
+        if matches!(entry, Entry::Burned(_)) {
+            self.sweep()?;
+        }
+        Ok(Taken { epoch: *id, number: shared, items })
     }
 
-    /// Adds a batch. Its items are fresh when this returns, and after a failure they do not exist.
+    /// Begins to write a batch of the step that is open. It can be written while the store does other things.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the epoch cannot take it, the serial is taken, or the disk fails.
-    pub fn put(
-        &mut self,
-        id: &EpochId,
-        serial: Serial,
-        batch: &Batch,
-        records: &mut dyn Iterator<Item = (u32, Vec<u8>)>,
-    ) -> Result<(), Error> {
+    /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
+    pub fn writer(&mut self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
         self.sound()?;
-        let state = self.state(id)?;
-        if state.burned().is_some() || state.is_used() || self.row::<BatchRow>(BATCHES, &with_number(id, serial))?.is_some() {
+        let key = self.key_for_new(id, serial)?;
+        let writer = Writer::new(&self.disk, &self.segments(), &self.key, about(BATCHES, &key), self.poisoned.clone());
+        self.poison(writer)
+    }
+
+    fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
+        let (state, key) = (self.state(id)?, with_number(id, serial));
+        let in_step = state.open().is_some_and(|(number, _)| (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial));
+        if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
             return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
         }
-        let key = with_number(id, serial);
-        let segment = Segment::write(&self.disk, &self.segments(), &self.key, &about(BATCHES, &key), records);
-        let segment = self.poison(segment)?;
+        Ok(key)
+    }
+
+    /// Adds a batch. Its items can be taken once [`Entry::Made`] is in the log; after a failure they do not exist.
+    ///
+    /// # Errors
+    /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
+    pub fn put(&mut self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
+        self.sound()?;
+        let key = self.key_for_new(id, serial)?;
+        if writer.about() != about(BATCHES, &key) {
+            return Err(Error::Usage("a writer of another batch".into()));
+        }
+        let segment = self.poison(writer.finish())?;
         let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
         self.write(&[row])
     }
@@ -394,37 +482,36 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
-    pub fn batches(&self, id: &EpochId) -> Result<Vec<(Serial, Batch, u64)>, Error> {
+    pub fn batches(&self, id: &EpochId) -> Result<Vec<Left>, Error> {
         let state = self.state(id)?;
         let mut batches = Vec::new();
         for (key, row) in self.between(BATCHES, id, None)? {
-            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            let serial = u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"));
-            let left = if state.burned().is_some() { 0 } else { row.segment.items().saturating_sub(state.gone(serial)) };
-            batches.push((serial, row.batch, left));
+            let BatchRow { batch, segment } = self.open_row(BATCHES, &key, &row)?;
+            let (serial, items) = (serial_of(&key), segment.items);
+            let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
+            batches.push(Left { serial, batch, items, left, bytes: segment.length() });
         }
         Ok(batches)
     }
 
-    /// Whether the segments of these batches are where they should be, with the right length. Says which is not.
+    /// Whether the segments of an epoch are where they should be, with the right length. Says which is not.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the first that is not.
-    pub fn present(&self, id: &EpochId, serials: impl IntoIterator<Item = Serial>) -> Result<(), Error> {
-        for serial in serials {
-            let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
-            let row = row.ok_or_else(|| Error::Stock(format!("there is no batch {serial}")))?;
+    pub fn present(&self, id: &EpochId) -> Result<(), Error> {
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
             row.segment.open(&self.segments(), &self.key)?;
         }
         Ok(())
     }
 
-    /// Reads what was taken: for each batch the records that hold its items, in order. A record may also hold items that
-    /// were not taken; they are the caller's to leave alone.
+    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record may also hold
+    /// items that were not taken; they are the caller's to leave alone.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
-    pub fn read(&self, taken: Taken, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn read(&self, taken: &Taken, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
         self.sound()?;
         for &(serial, first, count) in &taken.items {
             let key = with_number(&taken.epoch, serial);
@@ -445,22 +532,41 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] that names what was altered or is missing.
     pub fn verify(&self) -> Result<u64, Error> {
-        let mut bytes = 0;
+        let mut segments = Vec::new();
         for (id, _) in self.epochs()? {
             if self.state(&id)?.burned().is_none() {
                 self.secrets(&id)?;
             }
             for (key, row) in self.between(BATCHES, &id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                let mut reader = row.segment.open(&self.segments(), &self.key)?;
-                for number in 0..row.segment.places.len() {
-                    reader.read(number, &about(BATCHES, &key))?;
-                }
-                bytes += row.segment.length();
+                segments.push((about(BATCHES, &key), row.segment));
             }
         }
-        Ok(bytes)
+        let read = |(about, segment): &(Vec<u8>, Segment)| {
+            let mut reader = segment.open(&self.segments(), &self.key)?;
+            (0..segment.places.len()).try_for_each(|number| reader.read(number, about).map(drop))?;
+            Ok(segment.length())
+        };
+        segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
     }
+
+    /// Forgets an epoch in which nothing has happened.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if something has, or the disk fails.
+    pub fn forget(&mut self, id: &EpochId) -> Result<(), Error> {
+        let (state, entries) = self.replay(id)?;
+        if !state.is_new() || entries > 0 {
+            return Err(Error::Stock("something happened in this epoch".into()));
+        }
+        self.states.remove(id);
+        self.write(&[(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)])
+    }
+}
+
+/// The serial in the key of a batch.
+fn serial_of(key: &[u8]) -> Serial {
+    u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"))
 }
 
 fn database(file: File, disk: &Disk) -> Result<Database, Error> {

@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -26,6 +27,8 @@ pub const MAX_RECORD_BYTES: usize = 1 << 30;
 /// Where a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
+    /// Which part of its items it holds.
+    pub part: u8,
     /// Number of the first of its items in the batch.
     pub first: u64,
     pub items: u32,
@@ -38,17 +41,100 @@ pub(super) struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Segment {
     pub id: [u8; 16],
+    /// Items of the batch.
+    pub items: u64,
     pub places: Vec<Place>,
 }
 
-/// Some items of a batch in one piece.
+/// A part of some items of a batch. Records that name the same items are pieces of one, in order.
 pub struct Record {
+    /// Which part of the items it holds; the protocol's own division.
+    pub part: u8,
     /// Number of its first item in the batch.
     pub first: u64,
-    /// How many items it holds.
+    /// How many items it is about.
     pub items: u32,
     /// What its writer gave.
     pub bytes: Zeroizing<Vec<u8>>,
+}
+
+/// A segment that is being written, under another name. Nothing of it counts until the index names it.
+pub struct Writer {
+    segment: Segment,
+    length: u64,
+    file: File,
+    sealer: Records,
+    about: Vec<u8>,
+    poisoned: Arc<OnceLock<String>>,
+    disk: Disk,
+    unfinished: PathBuf,
+    path: PathBuf,
+}
+
+impl Writer {
+    pub(super) fn new(
+        disk: &Disk,
+        directory: &Path,
+        key: &StoreKey,
+        about: Vec<u8>,
+        poisoned: Arc<OnceLock<String>>,
+    ) -> Result<Self, Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| Error::Resource(format!("the operating system gives no randomness ({error})")))?;
+        let path = Segment::path(directory, &id);
+        let unfinished = path.with_extension("unfinished");
+        let make = || {
+            let file = disk.create(&unfinished)?;
+            disk.write(&file, &[&MAGIC[..], &id].concat())?;
+            Ok(file)
+        };
+        let file = make().map_err(failed(&path))?;
+        let segment = Segment { id, items: 0, places: Vec::new() };
+        let (disk, sealer) = (disk.clone(), key.segment(&id));
+        Ok(Writer { segment, length: HEADER_BYTES, file, sealer, about, poisoned, disk, unfinished, path })
+    }
+
+    /// Writes a record: a part of the items `first..first + items`. After a failure the store is poisoned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails, [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`].
+    pub fn record(&mut self, part: u8, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(Error::Usage("a record of more than 1 GiB".into()));
+        }
+        let place = Place { part, first, items, offset: self.length, length: bytes.len() as u32 };
+        self.sealer.seal(self.segment.places.len() as u64, &self.about, &mut bytes);
+        self.disk.write(&self.file, &bytes).map_err(failed(&self.path)).inspect_err(|error| {
+            // The first reason counts.
+            let _ = self.poisoned.set(error.to_string());
+        })?;
+        self.length += bytes.len() as u64;
+        self.segment.items = self.segment.items.max(first + u64::from(items));
+        self.segment.places.push(place);
+        Ok(())
+    }
+
+    /// Makes it durable under its name.
+    pub(super) fn finish(self) -> Result<Segment, Error> {
+        let Writer { segment, file, disk, unfinished, path, .. } = self;
+        let finish = || -> io::Result<()> {
+            disk.sync(&file)?;
+            drop(file);
+            disk.rename(&unfinished, &path)?;
+            disk.sync_directory(path.parent().unwrap_or(Path::new(".")))
+        };
+        finish().map_err(failed(&path))?;
+        Ok(segment)
+    }
+
+    /// What its records are about.
+    pub(super) fn about(&self) -> &[u8] {
+        &self.about
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Stock(format!("writing {}: {error}", path.display()))
 }
 
 impl Segment {
@@ -59,44 +145,6 @@ impl Segment {
     /// Bytes of the file.
     pub fn length(&self) -> u64 {
         self.places.last().map_or(HEADER_BYTES, |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
-    }
-
-    pub fn items(&self) -> u64 {
-        self.places.last().map_or(0, |p| p.first + u64::from(p.items))
-    }
-
-    /// Writes a segment and makes it durable. `about` is the associated data of all its records.
-    pub fn write(
-        disk: &Disk,
-        directory: &Path,
-        key: &StoreKey,
-        about: &[u8],
-        records: &mut dyn Iterator<Item = (u32, Vec<u8>)>,
-    ) -> Result<Self, Error> {
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| Error::Resource(format!("the operating system gives no randomness ({error})")))?;
-        let sealer = key.segment(&id);
-        let (path, unfinished) = (Self::path(directory, &id), Self::path(directory, &id).with_extension("unfinished"));
-        let mut segment = Segment { id, places: Vec::new() };
-        let mut write = || -> io::Result<()> {
-            let file = disk.create(&unfinished)?;
-            disk.write(&file, &[&MAGIC[..], &id].concat())?;
-            for (items, mut record) in &mut *records {
-                if record.len() > MAX_RECORD_BYTES {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "a record of more than 1 GiB"));
-                }
-                let place = Place { first: segment.items(), items, offset: segment.length(), length: record.len() as u32 };
-                sealer.seal(segment.places.len() as u64, about, &mut record);
-                disk.write(&file, &record)?;
-                segment.places.push(place);
-            }
-            disk.sync(&file)?;
-            drop(file);
-            disk.rename(&unfinished, &path)?;
-            disk.sync_directory(directory)
-        };
-        write().map_err(|error| Error::Stock(format!("writing {}: {error}", path.display())))?;
-        Ok(segment)
     }
 
     /// Opens the segment for reading. Its length and its header must be right; the records are checked as they are read.
@@ -138,6 +186,6 @@ impl Reader<'_> {
         if !self.sealer.open(number as u64, about, &mut bytes) {
             return Err(refused("it was altered or is another record".into()));
         }
-        Ok(Record { first: place.first, items: place.items, bytes })
+        Ok(Record { part: place.part, first: place.first, items: place.items, bytes })
     }
 }
