@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, doctor, files, info, keygen, party, plan, run, simulate};
+use crate::{bench, compile, doctor, examples, files, info, keygen, party, plan, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -32,6 +32,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Compile(compile::Arguments),
+    Examples(examples::Arguments),
     Info(info::Arguments),
     Simulate(simulate::Arguments),
     Keygen(keygen::Arguments),

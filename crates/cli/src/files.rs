@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use brickwork::circuit::formats::{self, InputMap, Kind};
-use brickwork::circuit::{Party, Program, value};
+use brickwork::circuit::{Party, Program, Type, value};
 use brickwork::wire::tls::Identity;
 use brickwork_lang::Diagnostics;
 use serde_json::Value;
@@ -14,18 +14,19 @@ use zeroize::Zeroizing;
 use crate::arguments::ProgramArguments;
 use crate::compile::{self, SourceFlags};
 use crate::failure::Failure;
+use crate::table;
 
 /// Largest program file.
 const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
 /// Largest file with a party's input.
-const MAX_VALUE_BYTES: u64 = 1 << 30;
+pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 /// Largest key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// All of `source`, unless it is longer than `limit`: a device or a pipe may never end.
-fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+pub fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
     source
         .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
@@ -65,28 +66,51 @@ pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Pr
     program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), "is it the right file, and complete?"))
 }
 
-/// Reads a value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`). No value is [`Value::Null`].
-pub fn value(text: Option<&str>) -> Result<Value, Failure> {
-    let file;
-    let text = match text {
-        None => return Ok(Value::Null),
-        Some("-") => {
-            file = read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")?;
-            utf8(&file, "stdin")?
-        }
-        Some(text) => match text.strip_prefix('@') {
-            Some(path) => {
-                file = read_all(File::open(path), MAX_VALUE_BYTES, path)?;
-                utf8(&file, path)?
-            }
-            None => text,
-        },
-    };
-    Ok(value::parse(text)?)
+/// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in a file
+/// (`@file.csv`), which JSON may also name where it has a place for one. No value is [`Value::Null`].
+pub fn value(text: Option<&str>, program: &Program, party: Party, executions: Option<u32>) -> Result<Value, Failure> {
+    let Some(text) = text else { return Ok(Value::Null) };
+    let (mut value, folder) = parse(text)?;
+    if let Some(ty) = input_type(program, party, executions) {
+        table::fill(&mut value, &ty, folder).map_err(|e| e.within(&format!("input of the {}", role(party))))?;
+    }
+    Ok(value)
 }
 
-fn utf8<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, Failure> {
-    std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), "a value is JSON text"))
+/// The type of all that a party gives, if it gives anything.
+fn input_type(program: &Program, party: Party, executions: Option<u32>) -> Option<Type> {
+    let one = match program.input_ports(party) {
+        [] => return None,
+        [port] => port.ty.clone(),
+        ports => Type::Struct(ports.iter().map(|port| (port.name.clone(), port.ty.clone())).collect()),
+    };
+    Some(match executions {
+        Some(n) => Type::Array(Box::new(one), n),
+        None => one,
+    })
+}
+
+/// What is written in a value, tables aside, and where the paths in it start.
+fn parse(text: &str) -> Result<(Value, &Path), Failure> {
+    let here = Path::new("");
+    match text.strip_prefix('@') {
+        Some(path) if table::is_table(path) => Ok((Value::String(text.to_owned()), here)),
+        Some(path) => {
+            let file = read_all(File::open(path), MAX_VALUE_BYTES, path)?;
+            let folder = Path::new(path).parent().unwrap_or(here);
+            Ok((value::parse(utf8(&file, path, "a value is JSON text, or a table in a file that ends in .csv")?)?, folder))
+        }
+        None if text == "-" => {
+            let file = read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")?;
+            Ok((value::parse(utf8(&file, "stdin", "a value is JSON text")?)?, here))
+        }
+        None => Ok((value::parse(text)?, here)),
+    }
+}
+
+/// The text in a file; the hint is for one that is something else.
+pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Failure> {
+    std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), hint))
 }
 
 /// The bits of a party's input.

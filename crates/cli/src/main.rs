@@ -7,6 +7,7 @@ mod arguments;
 mod bench;
 mod compile;
 mod doctor;
+mod examples;
 mod failure;
 mod files;
 mod info;
@@ -19,6 +20,7 @@ mod report;
 mod resources;
 mod run;
 mod simulate;
+mod table;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli) -> Result<Report, Failure> {
     match &cli.command {
         Command::Compile(command) => compile::run(command),
+        Command::Examples(command) => examples::run(command),
         Command::Info(command) => info::run(command),
         Command::Keygen(command) => keygen::run(command),
         Command::Simulate(command) => simulate::run(command),

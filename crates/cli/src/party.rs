@@ -27,7 +27,7 @@ pub struct Arguments {
     program: ProgramArguments,
     #[command(flatten)]
     address: Address,
-    /// This party's input: JSON, @file, or - for stdin
+    /// This party's input: JSON, @file, @table.csv, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
     /// This party's private key, made by `brickwork keygen`
@@ -61,7 +61,7 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     };
     let executions = arguments.parameters.executions.executions;
     let peer = public_key(&arguments.peer)?;
-    let Secrets { identity, input } = secrets(arguments)?;
+    let Secrets { identity, input } = secrets(arguments, &program, party)?;
     let input = files::input_bits(&program, party, executions, &input)?;
     let job = job(party, arguments, &program, identity.public_key(), peer)?;
 
@@ -88,12 +88,14 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     Ok(report)
 }
 
-fn secrets(arguments: &Arguments) -> Result<Secrets, Failure> {
+fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Secrets, Failure> {
     if arguments.leash {
         return from_parent();
     }
     let path = arguments.identity.as_ref().ok_or_else(|| Failure::usage("--identity is missing"))?;
-    Ok(Secrets { identity: files::identity(path)?, input: files::value(arguments.input.as_deref())? })
+    let executions = arguments.parameters.executions.executions;
+    let input = files::value(arguments.input.as_deref(), program, party, executions)?;
+    Ok(Secrets { identity: files::identity(path)?, input })
 }
 
 fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, peer: PublicKey) -> Result<Job, Failure> {

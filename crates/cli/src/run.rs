@@ -43,9 +43,10 @@ const GRACE: Duration = Duration::from_secs(3);
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // What is wrong with the program or the inputs shows here, before anything is started.
     let program = files::program(&arguments.program)?;
-    let values = arguments.values.read()?;
+    let executions = arguments.parameters.executions.executions;
+    let values = arguments.values.read(&program, executions)?;
     for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
-        files::input_bits(&program, party, arguments.parameters.executions.executions, value)?;
+        files::input_bits(&program, party, executions, value)?;
     }
     drop(program);
     let both = Both {

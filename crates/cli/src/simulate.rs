@@ -1,6 +1,6 @@
 //! `brickwork simulate`: the program in the clear, for both parties at once.
 
-use brickwork::circuit::Party;
+use brickwork::circuit::{Party, Program};
 use serde_json::json;
 
 use crate::arguments::{Executions, ProgramArguments};
@@ -23,28 +23,29 @@ pub struct Arguments {
 /// The inputs of both parties.
 #[derive(clap::Args)]
 pub struct Values {
-    /// The garbler's input: JSON, @file, or - for stdin.
+    /// The garbler's input: JSON, @file, @table.csv, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub garbler: Option<String>,
-    /// The evaluator's input: JSON, @file, or - for stdin.
+    /// The evaluator's input: JSON, @file, @table.csv, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub evaluator: Option<String>,
 }
 
 impl Values {
     /// Both values as given.
-    pub fn read(&self) -> Result<[serde_json::Value; 2], Failure> {
+    pub fn read(&self, program: &Program, executions: Option<u32>) -> Result<[serde_json::Value; 2], Failure> {
         if self.garbler.as_deref() == Some("-") && self.evaluator.as_deref() == Some("-") {
             return Err(Failure::usage("only one value can come from stdin"));
         }
-        Ok([files::value(self.garbler.as_deref())?, files::value(self.evaluator.as_deref())?])
+        let read = |text: &Option<String>, party| files::value(text.as_deref(), program, party, executions);
+        Ok([read(&self.garbler, Party::Garbler)?, read(&self.evaluator, Party::Evaluator)?])
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let program = files::program(&arguments.program)?;
     let executions = arguments.executions.executions;
-    let values = arguments.values.read()?;
+    let values = arguments.values.read(&program, executions)?;
     let garbler = files::input_bits(&program, Party::Garbler, executions, &values[0])?;
     let evaluator = files::input_bits(&program, Party::Evaluator, executions, &values[1])?;
     let repeated = files::repeated(&program, executions)?;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod doctor;
+mod examples;
 mod offline;
 mod parties;
 

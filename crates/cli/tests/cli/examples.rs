@@ -1,0 +1,127 @@
+//! The programs that come with the compiler, and the tables that some of them take.
+
+use serde_json::json;
+
+use super::*;
+
+/// The example programs in a folder: for each one its name and the arguments that run it.
+fn written(folder: &str) -> Vec<(String, Vec<String>)> {
+    let (human, json) = good(&["examples", "--write", folder]);
+    let commands: Vec<Vec<String>> = serde_json::from_value(json["commands"].clone()).expect("command lines");
+    commands
+        .into_iter()
+        .map(|command| {
+            assert!(human.contains(&command.join(" ")), "{human}");
+            let name = Path::new(&command[2]).file_stem().expect("a name").to_str().expect("UTF-8").to_owned();
+            assert_eq!(command[..2], ["brickwork", "run"]);
+            (name, command[1..].to_vec())
+        })
+        .collect()
+}
+
+fn strings(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn examples_are_listed_and_written() {
+    let (human, json) = good(&["examples"]);
+    let listed = json["examples"].as_array().unwrap();
+    assert_eq!(listed.len(), brickwork_lang::std_library().len());
+    for entry in listed {
+        assert!(human.contains(&format!("  {:16} {}\n", entry["name"].as_str().unwrap(), entry["summary"].as_str().unwrap())), "{human}");
+    }
+
+    let keys = Keys::new();
+    let (_, json) = good(&["examples", "credit", "-o", &keys.file("new/folder")]);
+    let expected = ["credit.wir", "credit.garbler.json", "credit.evaluator.json", "credit.card.csv"];
+    assert_eq!(json["written"], json!(expected.map(|name| keys.file(&format!("new/folder/{name}")))));
+    let (_, json) = good(&["examples", "sha256.wir", "-o", &keys.file("new/folder")]);
+    assert_eq!((&json["written"], &json["commands"]), (&json!([keys.file("new/folder/sha256.wir")]), &json!([])));
+
+    // What somebody has changed is not overwritten.
+    let changed = keys.write("new/folder/credit.wir", b"mine");
+    bad(&["examples", "credit", "-o", &keys.file("new/folder")], 1, "another file of this name is there");
+    assert_eq!(std::fs::read(changed).unwrap(), b"mine");
+    bad(&["examples", "no-such"], 2, "no example called no-such");
+    bad(&["examples", "credit", "--write", &keys.file("x")], 2, "--write");
+    bad(&["examples", "credit", "-o", &keys.file("garbler.key")], 1, "cannot write");
+}
+
+/// Both parties learn what the computation in the clear says, and `docs/examples.md` says what it costs.
+#[test]
+fn every_example_runs_and_costs_what_its_page_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let keys = Keys::new();
+    let examples = written(&keys.file("examples"));
+    assert_eq!(examples.len(), brickwork_lang::std_library().iter().filter(|file| file.example.is_some()).count());
+    for (name, mut arguments) in examples {
+        arguments.extend(["--json", "--quiet", "--timeout", "60"].map(str::to_owned));
+        let output = run(&strings(&arguments));
+        let real = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{name}: {real}");
+        assert_eq!(real["security"]["statistical_bits"], 40);
+        arguments.truncate(arguments.len() - 2);
+        arguments[0] = "simulate".into();
+        let clear = object(&run(&strings(&arguments)));
+        assert_eq!(real["outputs"], clear["outputs"], "{name}");
+
+        let info = object(&run(&["info", &arguments[1], "--json"]));
+        let sent = |phase: &Value| phase["garbler_sent_bytes"].as_u64().unwrap() + phase["evaluator_sent_bytes"].as_u64().unwrap();
+        let bytes: u64 = real["phases"].as_array().unwrap().iter().map(sent).sum();
+        let (components, slots) = (info["components"].as_array().unwrap().len(), &info["slots"]);
+        let file = brickwork_lang::std_library().iter().find(|file| file.name == format!("{name}.wir")).expect("its file");
+        let costs = format!("{components} | {slots} | {} | {:.2}", info["and_gates"], bytes as f64 / 1e6);
+        let row = format!("| `{name}` | {} | {costs} |", file.summary);
+        assert!(page.contains(&row), "docs/examples.md lacks\n{row}");
+    }
+}
+
+const SCALED: &str = "
+    #parties 2
+    typedef uint_t 8 byte
+    typedef struct_t item { byte price; byte amount; }
+    typedef struct_t shelf { byte limit; item items[2]; }
+    typedef struct_t numbers { byte count; byte values[3]; }
+    #input 1 shelf
+    #input 2 numbers
+    #output 1 byte
+    function byte value(byte limit, byte a, byte b, byte n) { return limit + a + b + n; }
+    function void main() {
+        output1 = value(input1.limit, input1.items[0].price, input1.items[1].amount, input2.values[1] + input2.count);
+    }
+";
+
+#[test]
+fn tables_are_values() {
+    let keys = Keys::new();
+    let source = keys.write("shelf.wir", SCALED.as_bytes());
+    std::fs::create_dir(keys.file("data")).unwrap();
+    keys.write("data/items.csv", b"amount,price\n3,10\n40,5\n");
+    let own = format!("@{}", keys.write("data/own.json", b"{\"limit\": 100, \"items\": \"@items.csv\"}"));
+    let other = format!("@{}", keys.write("other.csv", b"value\n7\n1\n"));
+    let (_, json) = good(&["simulate", &source, "--garbler", &own, "--evaluator", &other]);
+    assert_eq!(json["outputs"]["garbler"], 100 + 10 + 40 + 1 + 2);
+    let twice = [format!("[\"{other}\", \"{other}\"]"), format!("[{{\"limit\": 0, \"items\": \"@{}\"}}, 0]", keys.file("data/items.csv"))];
+    bad(&["simulate", &source, "--executions", "2", "--evaluator", &twice[0], "--garbler", &twice[1]], 3, "expected an object");
+
+    // A listening party reads its table before it waits.
+    let broken = format!("@{}", keys.write("broken.csv", b"price,amount\n199,2\n3,1990\n"));
+    let inline = format!("{{\"limit\": 1, \"items\": \"{broken}\"}}");
+    let place = "broken.csv: line 3, column 2: amount (uint8): the number does not fit";
+    let identity = keys.file("garbler.key");
+    let link = ["--listen", "127.0.0.1:0", "--identity", &identity, "--peer", &keys.evaluator];
+    for arguments in [
+        [&["simulate", &source, "--evaluator", &other, "--garbler", &inline][..], &[]].concat(),
+        [&["run", &source, "--evaluator", &other, "--garbler", &inline][..], &[]].concat(),
+        [&["garbler", &source, "--input", &inline][..], &link].concat(),
+    ] {
+        bad(&arguments, 3, place);
+        assert!(!text(&run(&arguments).stderr).contains("199"), "a cell is repeated");
+    }
+    bad(&["simulate", &source, "--garbler", &broken, "--evaluator", &other], 3, "not a table");
+    bad(&["simulate", &source, "--garbler", &own, "--evaluator", "@no-such.csv"], 3, "cannot read no-such.csv");
+    let binary = format!("@{}", keys.write("binary.csv", &[b'a', b'\n', 0xff]));
+    bad(&["simulate", &source, "--garbler", &own, "--evaluator", &binary], 3, "not a text file");
+}
