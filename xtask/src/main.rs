@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask test`.
+//! The project's chores: `cargo xtask constant-time`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod dependencies;
@@ -11,10 +11,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["constant-time", ref seconds @ ..] => {
+            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--"], seconds].concat())
+        }
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
         ["test"] => test::run(root()),
-        _ => Err("usage: cargo xtask dependencies | examples | test".into()),
+        _ => Err("usage: cargo xtask constant-time [SECONDS] | dependencies | examples | test".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

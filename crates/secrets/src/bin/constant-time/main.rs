@@ -1,0 +1,101 @@
+//! Whether the time that something takes depends on its secrets: `cargo xtask constant-time [SECONDS]`, so many for each
+//! subject (default 5).
+//!
+//! Secrets of two classes, a fixed one and random ones, are timed in random order. Before anything is said, two functions that
+//! leak must be seen to leak and one that does not must not: else the machine is too noisy, and that is an error. Nothing
+//! of this is asserted in the tests of the project, where others may be at work on the same machine.
+#![forbid(unsafe_code)]
+
+mod subjects;
+mod welch;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use brickwork::random::Rng;
+use brickwork_kernels::Kernel;
+use subjects::{Call, Subject};
+use welch::{CERTAIN, Comparison, Times};
+
+/// Calls that are prepared at a time.
+const BATCH: usize = 200;
+
+/// The first calls warm up caches and predictors.
+const COLD: usize = 50;
+
+fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
+    let mut rng = Rng::new("constant time").expect("the operating system has randomness");
+    let (start, mut times, mut count) = (Instant::now(), Times::default(), 0);
+    while start.elapsed() < time {
+        let calls: Vec<(bool, Call)> = (0..BATCH)
+            .map(|_| {
+                let class = rng.below(2) == 1;
+                (class, (subject.prepare)(class, &mut rng))
+            })
+            .collect();
+        for (k, (class, call)) in calls.into_iter().enumerate() {
+            let begin = Instant::now();
+            call();
+            let taken = begin.elapsed();
+            if k >= COLD {
+                times.add(class, taken.as_nanos() as f64);
+                count += 1;
+            }
+        }
+    }
+    (count, times.compare())
+}
+
+fn report(name: &str, (count, Comparison { t, difference, median }): &(usize, Comparison), verdict: &str) {
+    println!("| {name} | {count} | {median:.0} | {difference:+.2} | {t:+.1} | {verdict} |");
+}
+
+fn main() -> ExitCode {
+    let seconds = match std::env::args().nth(1).map(|s| s.parse::<f64>()) {
+        None => 5.0,
+        Some(Ok(seconds)) if seconds > 0.0 => seconds,
+        Some(_) => {
+            eprintln!("usage: constant-time [SECONDS]");
+            return ExitCode::from(2);
+        }
+    };
+    let time = Duration::from_secs_f64(seconds);
+    println!("| subject | calls | median, ns | difference, ns | t | |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for mut leaky in [subjects::leaky_comparison(), subjects::leaky_branch()] {
+        let result = measure(&mut leaky, time);
+        let seen = result.1.t.abs() > CERTAIN;
+        report(&leaky.name, &result, if seen { "leaks, as it must" } else { "not seen" });
+        if !seen {
+            eprintln!("the machine is too noisy, or the time too short: a leak was not seen");
+            return ExitCode::FAILURE;
+        }
+    }
+    let mut nothing = subjects::nothing();
+    let result = measure(&mut nothing, time);
+    let seen = result.1.t.abs() > CERTAIN;
+    report(&nothing.name, &result, if seen { "seen" } else { "nothing, as it must" });
+    if seen {
+        eprintln!("a difference was seen where there is none");
+        return ExitCode::FAILURE;
+    }
+
+    let mut all = Vec::new();
+    for kernel in Kernel::all_available() {
+        all.extend([1, 16].into_iter().flat_map(|lanes| subjects::garbling(kernel, lanes)));
+    }
+    all.extend(subjects::labels());
+    all.extend(subjects::protocols());
+    let mut leaks = 0;
+    for subject in &mut all {
+        let result = measure(subject, time);
+        let leak = result.1.t.abs() > CERTAIN;
+        leaks += usize::from(leak);
+        report(&subject.name, &result, if leak { "LEAKS" } else { "nothing" });
+    }
+    if leaks > 0 {
+        eprintln!("{leaks} of {} subjects take a time that depends on their secrets", all.len());
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,299 @@
+//! What is timed: everything that touches an offset, a label, a choice bit or an indicator bit, and three functions that
+//! tell whether the machine is quiet enough to see anything.
+
+use std::hint::black_box;
+use std::io::{self, Read, Write};
+
+use brickwork::authenticator::{Hasher, Kind};
+use brickwork::commit::code::Code;
+use brickwork::commit::split;
+use brickwork::commit::{Holder, Lsb};
+use brickwork::label::{Delta, Label};
+use brickwork::ot::{base, extension};
+use brickwork::random::{Rng, Seed};
+use brickwork::solder::{CommittedWire, Soldering};
+use brickwork::wire::{Channel, Stream};
+use brickwork_kernels::{Aes128, And, BATCH, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
+
+/// One call, ready to be timed: everything that is not to be timed has been done.
+pub type Call<'a> = Box<dyn FnOnce() + 'a>;
+
+/// Something to be timed: a call with a secret of class 0, which is fixed, or of class 1, which is random.
+pub struct Subject {
+    pub name: String,
+    pub prepare: Prepare,
+}
+
+/// Makes a call with a secret of a class.
+pub type Prepare = Box<dyn FnMut(bool, &mut Rng) -> Call<'static>>;
+
+fn subject(name: impl Into<String>, prepare: impl FnMut(bool, &mut Rng) -> Call<'static> + 'static) -> Subject {
+    Subject { name: name.into(), prepare: Box::new(prepare) }
+}
+
+/// A secret of its class.
+fn secret(class: bool, rng: &mut Rng) -> u128 {
+    let random = rng.block();
+    if class { random } else { 0 }
+}
+
+fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
+    let mut random = vec![0; count];
+    rng.fill(&mut random);
+    random.iter().map(|b| if class { b & 1 } else { 0 }).collect()
+}
+
+/// A comparison that stops at the first difference: the fixed label is the right one.
+pub fn leaky_comparison() -> Subject {
+    subject("a comparison that stops early", |class, rng| {
+        let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
+        Box::new(move || {
+            let equal = labels.iter().filter(|label| {
+                let bytes = label.to_le_bytes();
+                (0..16).all(|i| black_box(bytes[i]) == 0)
+            });
+            black_box(equal.count());
+        })
+    })
+}
+
+/// A branch on the colour of a label.
+pub fn leaky_branch() -> Subject {
+    subject("a branch on the colour", |class, rng| {
+        let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
+        Box::new(move || {
+            let mut sum = 0u128;
+            for &label in &labels {
+                if black_box(label & 1) == 1 {
+                    sum = black_box(sum ^ label).rotate_left(7);
+                }
+            }
+            black_box(sum);
+        })
+    })
+}
+
+/// Nothing to be seen: both classes are the same.
+pub fn nothing() -> Subject {
+    subject("the same on both sides", |_, rng| {
+        let labels: Vec<u128> = (0..64).map(|_| rng.block()).collect();
+        Box::new(move || {
+            black_box(labels.iter().fold(0, |sum, label| black_box(sum ^ label)));
+        })
+    })
+}
+
+/// 64 AND gates and as many XORs over 16 inputs.
+fn script() -> Script {
+    let mut builder = ScriptBuilder::new(145);
+    for batch in 0..8u32 {
+        let base = 1 + 16 * batch;
+        (0..8).for_each(|i| builder.xor(base + i, base + 15 - i, base + 16 + i));
+        let ands: Vec<And> =
+            (0..BATCH as u32).map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i }).collect();
+        builder.batch(&ands);
+    }
+    builder.finish()
+}
+
+const GATES: usize = 64;
+
+/// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class, evaluation
+/// with labels of either class.
+pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
+    let wires = move |class: bool, rng: &mut Rng, script: &Script| {
+        let mut wires = Wires::new(script, lanes);
+        for lane in 0..lanes {
+            wires.set(ONE, lane, secret(class, rng) | 1);
+            (1..17).for_each(|slot| wires.set(slot, lane, secret(class, rng)));
+        }
+        wires
+    };
+    let garble = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let script = script();
+        let (mut wires, key) = (wires(class, rng, &script), [Aes128::with_kernel(kernel, rng.block())]);
+        let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
+        Box::new(move || {
+            let mut tables: Vec<&mut [u8]> = tables.iter_mut().map(|t| &mut t[..]).collect();
+            wires.garble(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &mut tables);
+            black_box(&tables);
+        })
+    };
+    let evaluate = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let script = script();
+        let (mut wires, key) = (wires(class, rng, &script), [Aes128::with_kernel(kernel, rng.block())]);
+        let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
+        tables.iter_mut().for_each(|t| rng.fill(t));
+        Box::new(move || {
+            let tables: Vec<&[u8]> = tables.iter().map(|t| &t[..]).collect();
+            wires.evaluate(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &tables);
+            black_box(wires.get(1, 0));
+        })
+    };
+    let name = |what: &str| format!("{what}, {} for {lanes}", kernel.name());
+    vec![subject(name("garble"), garble), subject(name("evaluate"), evaluate)]
+}
+
+/// Wires, solderings, authenticators: labels of either class.
+pub fn labels() -> Vec<Subject> {
+    const COUNT: usize = 256;
+    let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let wire = |rng: &mut Rng| CommittedWire { value: rng.label(), delta: rng.delta() };
+        let (from, to) = (wire(rng), wire(rng));
+        let (soldering, offsets) = (Soldering::new(from, to), from.delta.label() ^ to.delta.label());
+        let labels: Vec<Label> = (0..COUNT).map(|_| Label::from_bits(secret(class, rng))).collect();
+        Box::new(move || {
+            for &label in &labels {
+                black_box(soldering.carry(black_box(label), offsets).bits());
+            }
+        })
+    };
+    let solder = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let wire = |rng: &mut Rng| CommittedWire { value: Label::from_bits(secret(class, rng)), delta: Delta::new(secret(class, rng)) };
+        let wires: Vec<[CommittedWire; 2]> = (0..COUNT).map(|_| [wire(rng), wire(rng)]).collect();
+        Box::new(move || {
+            for &[from, to] in &wires {
+                black_box(Soldering::new(black_box(from), black_box(to)).opening().bits());
+            }
+        })
+    };
+    let input = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let wire = CommittedWire { value: rng.label(), delta: rng.delta() };
+        let bits = bits(class, COUNT, rng);
+        Box::new(move || {
+            for &bit in &bits {
+                black_box(wire.of_bit(black_box(bit)).bits());
+            }
+        })
+    };
+    // Class 0 is accepted, class 1 refused; and both colours.
+    let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> Call<'static> {
+        let hasher = Hasher::new(&[3; 32], Kind::Plain);
+        let wires: Vec<(Label, Delta)> = (0..COUNT).map(|_| (rng.label().with_colour(0), rng.delta())).collect();
+        let gadgets = hasher.authenticators(COUNT, |i| (i as u64, wires[i].0, wires[i].1));
+        let labels: Vec<Label> = wires
+            .iter()
+            .map(|&(base, delta)| {
+                let random = rng.label();
+                match (by_colour, class) {
+                    (false, true) => random,
+                    (false, false) => base ^ delta.times(random.colour()),
+                    (true, true) => base ^ delta,
+                    (true, false) => base,
+                }
+            })
+            .collect();
+        Box::new(move || drop(black_box(hasher.accepts(COUNT, |i| (gadgets[i], i as u64, labels[i])))))
+    };
+    let make = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let hasher = Hasher::new(&[3; 32], Kind::Input);
+        let deltas: Vec<Delta> = (0..COUNT).map(|_| Delta::new(secret(class, rng))).collect();
+        Box::new(move || drop(black_box(hasher.false_labels(COUNT, |i| (i as u64, deltas[i])))))
+    };
+    vec![
+        subject("carry a label along a soldering", carry),
+        subject("make a soldering", solder),
+        subject("choose the label of an input bit", input),
+        subject("authenticators, accepted or refused", move |class, rng| accept(class, rng, false)),
+        subject("authenticators, either colour", move |class, rng| accept(class, rng, true)),
+        subject("labels that authenticate themselves", make),
+    ]
+}
+
+/// A peer that always says the same.
+struct Replay {
+    bytes: Vec<u8>,
+    position: usize,
+}
+
+impl Read for Replay {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = buffer.len().min(self.bytes.len() - self.position);
+        buffer[..n].copy_from_slice(&self.bytes[self.position..self.position + n]);
+        self.position += n;
+        Ok(n)
+    }
+}
+
+impl Write for Replay {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        black_box(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Replay {}
+
+/// A channel on which these messages come.
+fn replay(messages: &[(u8, &[u8])]) -> Channel {
+    let mut bytes = Vec::new();
+    for (tag, payload) in messages {
+        bytes.push(*tag);
+        bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(payload);
+    }
+    Channel::new(vec![Box::new(Replay { bytes, position: 0 })])
+}
+
+fn random_bytes(count: usize, rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    rng.fill(&mut bytes);
+    bytes
+}
+
+/// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the same time whatever
+/// the secret, whether the check that follows is passed or not.
+pub fn protocols() -> Vec<Subject> {
+    let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
+    let sender = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let delta = Delta::new(secret(class, rng));
+        let mut sender = extension::Sender::new(&[1; 32], delta, &seeds(128, rng)).expect("randomness");
+        let (rows, check) = (random_bytes(2048 * 3, rng), random_bytes(2064, rng));
+        let mut channel = replay(&[(extension::msg::ROWS.0, &rows), (extension::msg::CHECK.0, &check)]);
+        Box::new(move || assert!(sender.extend(&mut channel, 256).is_err(), "random rows pass the check"))
+    };
+    let receiver = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
+        let mut receiver = extension::Receiver::new(&[1; 32], &pairs).expect("randomness");
+        let choices = bits(class, 256, rng);
+        let mut channel = replay(&[(extension::msg::SEED.0, &random_bytes(16, rng))]);
+        Box::new(move || drop(black_box(receiver.extend(&mut channel, &choices).expect("a seed is all it needs"))))
+    };
+    let base_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
+        let choices = bits(class, 2, rng);
+        let mut rng = Rng::expand(&rng.seed(), "base OT");
+        Box::new(move || drop(black_box(base::Receiver::new(&instance, &choices, &mut rng, 1))))
+    };
+    let holder = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let code = Code::for_security(40).expect("it is offered");
+        let watch = bits(class, code.length(), rng);
+        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch).expect("randomness");
+        let corrections = random_bytes(16 * code.length() * 2, rng);
+        let mut channel = replay(&[(split::msg::CORRECTIONS.0, &corrections)]);
+        Box::new(move || drop(black_box(holder.receive(&mut channel, 256).expect("any correction is taken"))))
+    };
+    let verify = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let code = Code::for_security(40).expect("it is offered");
+        let watch = bits(class, code.length(), rng);
+        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch).expect("randomness");
+        let corrections = random_bytes(16 * (code.length() - 128), rng);
+        let answer = random_bytes(16 * (code.length() + 128), rng);
+        let messages =
+            [(split::msg::CORRECTIONS.0, &corrections[..]), (split::msg::CORRECTIONS.0, &corrections), (split::msg::ANSWER.0, &answer)];
+        let mut channel = replay(&messages);
+        let pending = holder.receive_random(&mut channel, 128, Lsb::Random).expect("any correction is taken");
+        Box::new(move || assert!(holder.verify(&mut channel, &[&pending], &brickwork::commit::Claims::new()).is_err()))
+    };
+    vec![
+        subject("OT extension, sender's offset", sender),
+        subject("OT extension, receiver's choices", receiver),
+        subject("base OT, receiver's choices", base_receiver),
+        subject("commitments, watch bits: corrections", holder),
+        subject("commitments, watch bits: a proof", verify),
+    ]
+}
