@@ -11,7 +11,7 @@ use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct Terms {
 
 /// Is told how far a run is.
 pub trait Observer: Send {
-    /// A phase begins.
+    /// A phase begins, or goes on after messages of other phases.
     fn phase(&mut self, name: &'static str);
     /// `done` of `total` bytes of the running phase have passed; `total` is 0 where it is not known.
     fn progress(&mut self, done: u64, total: u64);
@@ -58,6 +58,14 @@ pub struct Unobserved;
 impl Observer for Unobserved {
     fn phase(&mut self, _: &'static str) {}
     fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// The phases of a run, in their order. Their messages take turns where flights are shared.
+pub const PHASES: [&str; 6] = ["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+
+/// The place of a phase in the order.
+pub(crate) fn phase_order(name: &str) -> usize {
+    PHASES.iter().position(|phase| *phase == name).unwrap_or(PHASES.len())
 }
 
 /// What one phase took.
@@ -141,6 +149,8 @@ pub(crate) struct Run<'o> {
     pub role: Party,
     observer: &'o mut dyn Observer,
     phases: Vec<PhaseReport>,
+    /// Which of them is running.
+    running: Option<usize>,
     started: Instant,
     bytes: [u64; 2],
 }
@@ -148,31 +158,31 @@ pub(crate) struct Run<'o> {
 impl<'o> Run<'o> {
     pub fn new(channel: Channel, role: Party, observer: &'o mut dyn Observer) -> Self {
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
-        Run { channel, role, observer, phases: Vec::new(), started: Instant::now(), bytes }
+        Run { channel, role, observer, phases: Vec::new(), running: None, started: Instant::now(), bytes }
     }
 
-    /// Ends the running phase, if there is one, and begins the next.
-    pub fn phase(&mut self, name: &'static str) -> Result<(), Error> {
-        self.end_phase()?;
+    /// What follows belongs to this phase, which may have run before: flights hold messages of several phases.
+    pub fn phase(&mut self, name: &'static str) {
+        self.end_phase();
         self.observer.phase(name);
-        self.phases.push(PhaseReport { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0 });
-        Ok(())
+        self.running = Some(self.phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
+            self.phases.push(PhaseReport { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0 });
+            self.phases.len() - 1
+        }));
     }
 
-    fn end_phase(&mut self) -> Result<(), Error> {
-        self.channel.flush()?;
+    fn end_phase(&mut self) {
         let now = [self.channel.sent_bytes(), self.channel.received_bytes()];
         let [sent, received] = [now[0] - self.bytes[0], now[1] - self.bytes[1]];
-        if let Some(phase) = self.phases.last_mut() {
-            phase.seconds = self.started.elapsed().as_secs_f64();
-            (phase.garbler_sent_bytes, phase.evaluator_sent_bytes) = match self.role {
-                Party::Garbler => (sent, received),
-                Party::Evaluator => (received, sent),
-            };
-            self.bytes = now;
+        if let Some(running) = self.running {
+            let phase = &mut self.phases[running];
+            phase.seconds += self.started.elapsed().as_secs_f64();
+            let (garblers, evaluators) = if self.role == Party::Garbler { (sent, received) } else { (received, sent) };
+            phase.garbler_sent_bytes += garblers;
+            phase.evaluator_sent_bytes += evaluators;
         }
+        self.bytes = now;
         self.started = Instant::now();
-        Ok(())
     }
 
     pub fn progress(&mut self, done: u64, total: u64) {
@@ -180,7 +190,9 @@ impl<'o> Run<'o> {
     }
 
     pub fn finish(mut self) -> Result<Vec<PhaseReport>, Error> {
-        self.end_phase()?;
+        self.channel.flush()?;
+        self.end_phase();
+        self.phases.sort_by_key(|phase| phase_order(phase.name));
         Ok(self.phases)
     }
 }
@@ -232,55 +244,81 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// Compares what both parties bring and derives the session's identifier. Nothing is negotiated: all that may differ is
-/// refused, so that nothing can be negotiated down.
-///
-/// # Errors
-/// [`Error::Mismatch`] that names what differs.
-pub(crate) fn handshake(channel: &mut Channel, role: Party, terms: &Terms, digests: &Digests) -> Result<SessionId, Error> {
-    let mut nonce = [0; 32];
-    Rng::new("brickwork session nonce")?.fill(&mut nonce);
-    let mine = Hello {
-        magic: *b"BRWK",
-        version: PROTOCOL_VERSION.to_le_bytes(),
-        security: terms.security.to_le_bytes(),
-        role: role as u8,
-        zero: [0; 3],
-        program: digests.program,
-        parameters: digests.parameters,
-        identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
-        nonce,
-    };
-    channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
-    let mut theirs = mine;
-    channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
-    let differs = [
-        (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
-        (
-            theirs.version != mine.version,
-            format!(
-                "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same release on both sides",
-                u32::from_le_bytes(theirs.version)
-            ),
-        ),
-        (theirs.role == mine.role, format!("both parties are {role:?}; one must be the garbler and one the evaluator")),
-        (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
-        (
-            theirs.security != mine.security,
-            format!("--security is {} here and {} at the peer", terms.security, u32::from_le_bytes(theirs.security)),
-        ),
-        (
-            theirs.program != mine.program,
-            "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
-        ),
-        (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
-        (theirs.parameters != mine.parameters, "the peer's cut-and-choose parameters are others".to_string()),
-    ];
-    if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
-        return Err(Error::Mismatch(why));
+/// This party's greeting, sent. Nothing is negotiated: all that may differ is refused, so that nothing can be negotiated down.
+pub(crate) struct Greeting {
+    role: Party,
+    security: u32,
+    mine: Hello,
+}
+
+impl Greeting {
+    /// Greets the peer.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    pub fn send(channel: &mut Channel, role: Party, terms: &Terms, digests: &Digests) -> Result<Self, Error> {
+        let mut nonce = [0; 32];
+        Rng::new("brickwork session nonce")?.fill(&mut nonce);
+        let mine = Hello {
+            magic: *b"BRWK",
+            version: PROTOCOL_VERSION.to_le_bytes(),
+            security: terms.security.to_le_bytes(),
+            role: role as u8,
+            zero: [0; 3],
+            program: digests.program,
+            parameters: digests.parameters,
+            identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
+            nonce,
+        };
+        channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
+        Ok(Greeting { role, security: terms.security, mine })
     }
-    let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
-    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
-    hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
-    Ok(*hasher.finalize().as_bytes())
+
+    /// A digest of it, by which this party's messages are bound to it before the session has a name.
+    pub fn digest(&self) -> [u8; 32] {
+        digest(&self.mine)
+    }
+
+    /// Compares it with the peer's. Returns the digest of that and the session's identifier.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] that names what differs.
+    pub fn answered(self, channel: &mut Channel) -> Result<([u8; 32], SessionId), Error> {
+        let Greeting { role, security, mine } = self;
+        let mut theirs = mine;
+        channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
+        let differs = [
+            (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
+            (
+                theirs.version != mine.version,
+                format!(
+                    "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same release on both sides",
+                    u32::from_le_bytes(theirs.version)
+                ),
+            ),
+            (theirs.role == mine.role, format!("both parties are {role:?}; one must be the garbler and one the evaluator")),
+            (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
+            (
+                theirs.security != mine.security,
+                format!("--security is {security} here and {} at the peer", u32::from_le_bytes(theirs.security)),
+            ),
+            (
+                theirs.program != mine.program,
+                "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
+            ),
+            (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
+            (theirs.parameters != mine.parameters, "the peer's cut-and-choose parameters are others".to_string()),
+        ];
+        if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
+            return Err(Error::Mismatch(why));
+        }
+        let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
+        hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
+        Ok((digest(&theirs), *hasher.finalize().as_bytes()))
+    }
+}
+
+fn digest(hello: &Hello) -> [u8; 32] {
+    blake3::derive_key("brickwork 2026-11 greeting", bytemuck::bytes_of(hello))
 }

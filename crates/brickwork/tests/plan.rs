@@ -10,7 +10,7 @@ use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilde
 use brickwork::duplo::{self, Parameters};
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::Rng;
-use brickwork::session::{Job, Observer, PhaseReport};
+use brickwork::session::{Job, Observer, PHASES, PhaseReport};
 use brickwork::wire::{Channel, Stream};
 
 /// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for which.
@@ -69,12 +69,12 @@ fn clocked_pair(lanes: usize) -> [(Channel, Arc<AtomicU64>); 2] {
     [(Channel::new(left), a), (Channel::new(right), b)]
 }
 
-/// Notes the clock at the beginning of each phase.
-struct Watch(Arc<AtomicU64>, Arc<Mutex<Vec<u64>>>);
+/// Notes the clock whenever a phase begins or goes on.
+struct Watch(Arc<AtomicU64>, Arc<Mutex<Vec<(&'static str, u64)>>>);
 
 impl Observer for Watch {
-    fn phase(&mut self, _: &'static str) {
-        self.1.lock().unwrap().push(self.0.load(Ordering::Relaxed));
+    fn phase(&mut self, name: &'static str) {
+        self.1.lock().unwrap().push((name, self.0.load(Ordering::Relaxed)));
     }
 
     fn progress(&mut self, _: u64, _: u64) {}
@@ -94,8 +94,10 @@ fn run(program: &Arc<Program>, security: u32, threads: usize, lanes: usize) -> (
         evaluator.phases
     });
     let mut began = began.lock().unwrap().clone();
-    began.push(evaluators.load(Ordering::Relaxed));
-    (phases, began.windows(2).map(|pair| pair[1] - pair[0]).collect())
+    began.push(("end", evaluators.load(Ordering::Relaxed)));
+    let of = |name| began.windows(2).filter(|pair| pair[0].0 == name).map(|pair| pair[1].1 - pair[0].1).sum();
+    let crossings = phases.iter().map(|phase| of(phase.name)).collect();
+    (phases, crossings)
 }
 
 fn check(program: Program, security: u32, threads: usize, lanes: u8) {
@@ -104,7 +106,10 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
     let predicted = plan::predict(&program, &parameters, &Machine::free(), &Link { lanes, ..Link::LOOPBACK });
     let (phases, crossings) = run(&program, security, threads, lanes.into());
     let name = program.name();
+    assert_eq!(phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), PHASES);
     assert_eq!(predicted.phases.len(), phases.len());
+    // The evaluator's last message crosses once more.
+    assert!(predicted.crossings() < 12, "{name}: more than 6 round trips");
     for ((predicted, phase), crossings) in predicted.phases.iter().zip(&phases).zip(crossings) {
         assert_eq!(
             (predicted.name, predicted.garbler_sent_bytes, predicted.evaluator_sent_bytes, predicted.crossings),

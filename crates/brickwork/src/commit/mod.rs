@@ -149,12 +149,13 @@ impl Shares {
     }
 }
 
-/// What a sender keeps of a row of commitments: the values and its shares.
+/// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the receiver: the
+/// values that it was told, and its own shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.
     pub values: Vec<Label>,
-    /// The sender's shares.
+    /// This party's shares.
     pub shares: Shares,
 }
 
@@ -223,6 +224,33 @@ impl Pending {
     }
 }
 
+/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be looked at, to state
+/// the claims, and is had for a proof.
+#[must_use = "what is claimed must be proven"]
+pub struct Claimed<T>(T);
+
+impl<T> Claimed<T> {
+    /// Whatever was told.
+    pub fn new(told: T) -> Self {
+        Claimed(told)
+    }
+
+    /// To state the claims.
+    pub fn told(&self) -> &T {
+        &self.0
+    }
+
+    /// More that rests on claims about the same.
+    pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
+        Claimed(more(self.0))
+    }
+
+    /// What was told, after the proof of the claims about it.
+    pub fn proven(self, _: &Proof) -> T {
+        self.0
+    }
+}
+
 /// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the receiver
 /// what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed value where the
 /// receiver does not know it, anything where it does.
@@ -244,6 +272,14 @@ impl<'a> Claims<'a> {
     /// `count` claims of the kind "this sum of commitments is this value".
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.known.push((count, Box::new(claim)));
+    }
+
+    /// Claims that these commitments are to these values.
+    pub fn opened(&mut self, opened: &'a Committed) {
+        self.known(opened.values.len(), |k, sum| {
+            opened.shares.add(k, sum);
+            opened.values[k]
+        });
     }
 
     /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of G's own outputs
-//!                           (the OTs for the evaluator's input, if there are none in stock)
-//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
+//!
+//! A proof settles what was claimed here, and what was claimed about the parts where they were made for this program alone.
 //!
 //! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire than the
 //! program says.
@@ -14,13 +14,15 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::ots::{self, EvaluatorOts, GarblerOts};
+use super::ots::{EvaluatorOts, GarblerOts};
 use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::preprocess::Shape;
+use super::sessions::EvaluatorCore;
 use super::stock::Parts;
+use super::supply::{EvaluatorOpened, GarblerTold};
 use super::{Error, Evaluator, EvaluatorParts, Garbler, GarblerParts, Point, msg};
 use crate::circuit::{ComponentId, Party, Program, Recipient, Wire};
-use crate::commit::{Claims, Column, Committed, Committer, Holder, Pending, Shares};
+use crate::commit::{Claimed, Claims, Column, Committer, Holder, Shares};
 use crate::label::{Delta, Label};
 use crate::solder::{CommittedWire, Soldering};
 
@@ -205,7 +207,8 @@ pub(super) struct Joints {
     pub outputs: Vec<Soldering>,
 }
 
-fn joint_claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
+/// Claims about the joints of a program.
+fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
     for (b, &(shape, inputs, offsets)) in view.batches.iter().enumerate() {
         let (slots, solderings) = (&view.layout.slots[b], &joints.inputs[b]);
         claims.known(solderings.len(), move |k, sum| {
@@ -240,7 +243,9 @@ pub(super) struct EvaluatorReady {
     pub ots: EvaluatorOts,
 }
 
-pub(super) fn garbler(party: &mut Garbler, program: &Program, mut parts: GarblerParts) -> Result<GarblerReady, Error> {
+/// Joins the parts; the joints are not proven yet.
+pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerParts) -> Result<(GarblerReady, Joints), Error> {
+    party.run.phase("build");
     let Parts { layout, batches, .. } = &parts;
     let delta_ka = party.delta_ka;
     let home = |wire: Wire| parts.home(layout.home(wire), delta_ka);
@@ -265,52 +270,61 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, mut parts: Garbler
     for solderings in joints.inputs.iter().chain([&joints.outputs]) {
         party.run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(solderings))?;
     }
-
-    let stocked = parts.ots.take();
-    let made = match &stocked {
-        Some(_) => None,
-        None => Some(ots::garbler(party, parts.layout.evaluator_inputs.len())?),
-    };
-    let view = parts.view();
-    let mut claims = Claims::new();
-    joint_claims(&mut claims, program, &view, &joints);
-    if let Some(made) = &made {
-        made.claims(&party.ot.shares, &mut claims);
-    }
-    let new: Vec<&Committed> = made.iter().map(|made| &made.committed).collect();
-    party.committer.prove(&mut party.run.channel, &new, &claims)?;
-    drop(claims);
-    drop(view);
-    let ots = made.map(ots::MadeByGarbler::finish).or_else(|| stocked.map(GarblerOts::join)).expect("one of them");
-    Ok(GarblerReady { parts, ots })
+    let (ots, parts) = parts.take_ots();
+    Ok((GarblerReady { parts, ots: GarblerOts::join(ots) }, joints))
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, program: &Program, mut parts: EvaluatorParts) -> Result<EvaluatorReady, Error> {
-    let Parts { layout, batches, .. } = &parts;
+/// Receives the joints of the parts.
+pub(super) fn evaluator(party: &mut Evaluator, parts: Claimed<EvaluatorParts>) -> Result<Claimed<EvaluatorReady>, Error> {
+    party.core.run.phase("build");
+    let Parts { layout, batches, .. } = parts.told();
     let mut receive = |count: usize| -> Result<Vec<Soldering>, Error> {
         let mut solderings = vec![Soldering::default(); count];
-        party.run.channel.receive_into(msg::SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
+        party.core.run.channel.receive_into(msg::SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
         Ok(solderings)
     };
     let of_batch = |(c, slots): (&EvaluatorComponent, &Vec<u32>)| receive(slots.len() * c.batch.shape.inputs);
     let inputs = batches.iter().zip(&layout.slots).map(of_batch).collect::<Result<_, _>>()?;
     let joints = Joints { inputs, outputs: receive(layout.private_outputs.len())? };
+    Ok(parts.map(|parts| {
+        let (ots, parts) = parts.take_ots();
+        EvaluatorReady { parts, joints, ots: EvaluatorOts::join(ots) }
+    }))
+}
 
-    let stocked = parts.ots.take();
-    let made = match &stocked {
-        Some(_) => None,
-        None => Some(ots::evaluator(party, parts.layout.evaluator_inputs.len())?),
-    };
+/// Proves the joints, and what else was told: of parts that were made for this program alone, of their OTs.
+pub(super) fn garbler_proves(
+    party: &mut Garbler,
+    program: &Program,
+    ready: &GarblerReady,
+    joints: &Joints,
+    told: &GarblerTold,
+) -> Result<(), Error> {
+    let Garbler { run, committer, ka, ot, .. } = party;
+    run.phase("build");
+    let view = ready.parts.view();
+    let mut all = Claims::new();
+    told.claims([&ka.shares, &ot.shares], &ready.parts.batches, &ready.parts.pools, &mut all);
+    claims(&mut all, program, &view, joints);
+    committer.prove(&mut run.channel, &[], &all)
+}
+
+/// Checks the joints, and what else was opened.
+pub(super) fn evaluator_verifies(
+    party: &mut Evaluator,
+    program: &Program,
+    ready: Claimed<EvaluatorReady>,
+    opened: EvaluatorOpened,
+) -> Result<EvaluatorReady, Error> {
+    let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = party;
+    run.phase("build");
+    let EvaluatorReady { parts, joints, .. } = ready.told();
     let view = parts.view();
-    let mut claims = Claims::new();
-    joint_claims(&mut claims, program, &view, &joints);
-    if let Some(made) = &made {
-        made.claims(&party.ot, &mut claims);
-    }
-    let new: Vec<&Pending> = made.iter().map(|made| &made.pending).collect();
-    let proof = party.holder.verify(&mut party.run.channel, &new, &claims)?;
-    drop(claims);
+    let mut all = Claims::new();
+    opened.claims([ka, ot], &parts.batches, &parts.pools, &mut all);
+    claims(&mut all, program, &view, joints);
+    let proof = holder.verify(&mut run.channel, &[], &all)?;
+    drop(all);
     drop(view);
-    let ots = made.map(|made| made.finish(&proof)).or_else(|| stocked.map(EvaluatorOts::join)).expect("one of them");
-    Ok(EvaluatorReady { parts, joints, ots })
+    Ok(ready.proven(&proof))
 }

@@ -1,7 +1,11 @@
 //! Batches of items under one cut-and-choose, and the evaluator's choice among them.
 
+use super::hooks::{Hooks, Point};
+use super::msg;
+use crate::Error;
 use crate::cut_and_choose::{self, Cut};
-use crate::random::{Rng, Seed};
+use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::wire::Channel;
 
 /// The sizes of a batch.
 #[derive(Clone, Copy)]
@@ -11,13 +15,11 @@ pub(super) struct Batch {
     pub buckets: usize,
     /// B: items in a bucket.
     pub size: usize,
-    /// c: items that are opened.
-    pub opened: usize,
 }
 
 impl From<Cut> for Batch {
     fn from(cut: Cut) -> Self {
-        Batch { cut, buckets: cut.slots as usize, size: cut.bucket as usize, opened: cut.opened as usize }
+        Batch { cut, buckets: cut.slots as usize, size: cut.bucket as usize }
     }
 }
 
@@ -44,9 +46,14 @@ impl Batch {
 
     /// Head and other item of pair `k`, counted among the chosen ones.
     pub fn pair(&self, k: usize) -> (usize, usize) {
-        let (bucket, other) = (k / (self.size - 1), k % (self.size - 1));
-        (bucket * self.size, bucket * self.size + 1 + other)
+        pair(self.size, k)
     }
+}
+
+/// Head and other item of pair `k` in buckets of this size.
+pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
+    let (bucket, other) = (k / (size - 1), k % (size - 1));
+    (bucket * size, bucket * size + 1 + other)
 }
 
 /// Which items are opened, and which are chosen, bucket after bucket. Both parties derive it from the evaluator's seed;
@@ -62,4 +69,22 @@ impl Challenge {
         let places = |items: &[u32]| items.iter().map(|&i| i as usize).collect();
         Challenge { opened: places(drawn.opened()), chosen: places(drawn.kept()) }
     }
+}
+
+/// The evaluator draws challenges for so many batches, all of which are fixed.
+pub(super) fn draw(channel: &mut Channel, rng: &mut Rng, hooks: &mut Hooks, batches: usize) -> Result<Vec<Seed>, Error> {
+    let mut seeds = vec![0; batches * SEED_BYTES];
+    rng.fill(&mut seeds);
+    hooks.alter(Point::Challenge, &mut seeds);
+    channel.send(msg::CHALLENGE, &seeds)?;
+    Ok(split(&seeds))
+}
+
+/// The garbler receives them.
+pub(super) fn receive(channel: &mut Channel, batches: usize) -> Result<Vec<Seed>, Error> {
+    Ok(split(&channel.receive(msg::CHALLENGE, batches * SEED_BYTES)?))
+}
+
+fn split(seeds: &[u8]) -> Vec<Seed> {
+    seeds.chunks_exact(SEED_BYTES).map(|seed| Seed::from_bytes(seed.try_into().expect("16 bytes"))).collect()
 }

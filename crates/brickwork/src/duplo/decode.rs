@@ -21,6 +21,7 @@ use subtle::ConstantTimeEq;
 use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
 use super::prepare::EvaluatorGadgets;
+use super::sessions::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{OutputPort, Party, Program, Recipient};
@@ -50,6 +51,7 @@ fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
 
 pub(super) fn garbler(party: &mut Garbler, program: &Program, ready: &GarblerReady) -> Result<Vec<bool>, Error> {
     let Garbler { run, delta_ka, session, .. } = party;
+    run.phase("decode");
     let parts = &ready.parts;
     let layout = &parts.layout;
     let private = (0..layout.private_outputs.len()).map(|k| parts.home(layout.private_home(k), *delta_ka));
@@ -75,18 +77,20 @@ pub(super) fn evaluator(
     evaluated: &Evaluated,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
+    let EvaluatorCore { run, rng, hooks, session, .. } = &mut party.core;
+    run.phase("decode");
     let recovered = evaluated.delta_ka.is_some();
-    let delta_ka = evaluated.delta_ka.unwrap_or(party.rng.delta());
+    let delta_ka = evaluated.delta_ka.unwrap_or(rng.delta());
     let honest = honest_labels(ready, evaluated);
     let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input);
     let labels: Vec<Label> = if recovered { restored } else { honest };
 
     let colours = bits::pack(labels.iter().map(|label| label.colour()));
-    let hash = labels_hash(&party.session, labels.iter().copied());
+    let hash = labels_hash(session, labels.iter().copied());
     let mut message = [&colours[..], &hash].concat();
-    party.hooks.alter(Point::OutputLabels, &mut message);
-    party.run.channel.send(msg::OUTPUT_LABELS, &message)?;
-    party.run.channel.flush()?;
+    hooks.alter(Point::OutputLabels, &mut message);
+    run.channel.send(msg::OUTPUT_LABELS, &message)?;
+    run.channel.flush()?;
 
     let decoded = ready.parts.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
-//!   garbler -> evaluator    a label for each of its own input bits; for each of E's an opening; the indicator bits of
-//!                           the outputs that E learns
+//!                           (with it, in a run of one program, the seed of the proof of all that was claimed before)
+//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits; for each of E's an opening; the
+//!                           indicator bits of the outputs that E learns
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
@@ -25,6 +26,7 @@ use super::challenge::Batch;
 use super::ots::EvaluatorOts;
 use super::prepare::EvaluatorComponent;
 use super::preprocess::Shape;
+use super::sessions::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
@@ -48,12 +50,19 @@ pub(super) struct Evaluated {
     pub delta_ka: Option<Delta>,
 }
 
-pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool]) -> Result<(), Error> {
+/// Receives f.
+pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Result<Vec<u8>, Error> {
+    party.run.phase("evaluate");
+    let count = ready.parts.layout.evaluator_inputs.len();
+    Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
+}
+
+pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool], masked: &[u8]) -> Result<(), Error> {
     let Garbler { run, committer, hooks, delta_ka, ot, .. } = party;
+    run.phase("evaluate");
     let GarblerReady { parts, ots } = ready;
     let (layout, ots) = (&parts.layout, &ots.committed);
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
-    let masked = bits::unpack(&run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
     let own = input.iter().enumerate().map(|(w, &bit)| parts.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
@@ -87,18 +96,34 @@ pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool])
     committer.prove(&mut run.channel, &[], &claims)
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, program: &Program, ready: &EvaluatorReady, input: &[bool]) -> Result<Evaluated, Error> {
-    let Evaluator { run, holder, hooks, ot, link_ot, .. } = party;
+/// The evaluator's input, masked with the choice bits of its OTs: f.
+pub(super) struct Masked(Vec<u8>);
+
+/// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random and hidden.
+pub(super) fn evaluator_sends(party: &mut Evaluator, ots: &EvaluatorOts, input: &[bool]) -> Result<Masked, Error> {
+    let EvaluatorCore { run, hooks, .. } = &mut party.core;
+    run.phase("evaluate");
+    let masked: Vec<u8> = input.iter().zip(ots.choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
+    let mut message = bits::pack(masked.iter().copied());
+    hooks.alter(Point::MaskedInput, &mut message);
+    run.channel.send(msg::MASKED_INPUT, &message)?;
+    Ok(Masked(masked))
+}
+
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    program: &Program,
+    ready: &EvaluatorReady,
+    input: &[bool],
+    Masked(masked): Masked,
+) -> Result<Evaluated, Error> {
+    let Evaluator { core: EvaluatorCore { run, holder, .. }, ot, link_ot, .. } = party;
+    run.phase("evaluate");
     let EvaluatorReady { parts, ots, .. } = ready;
     let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels } = ots;
     let layout = &parts.layout;
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let own = program.input_width(Party::Garbler);
-    let masked: Vec<u8> = input.iter().zip(ot_choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
-    let mut message = bits::pack(masked.iter().copied());
-    hooks.alter(Point::MaskedInput, &mut message);
-    run.channel.send(msg::MASKED_INPUT, &message)?;
-
     let outputs = &layout.evaluator_outputs;
     let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
     let (labels, indicators) = message.split_at((own + count) * LABEL_BYTES);

@@ -77,6 +77,8 @@ pub enum Point {
 
 #[cfg(not(any(test, feature = "adversary")))]
 mod honest {
+    use std::borrow::Cow;
+
     use super::Point;
     use crate::circuit::Party;
     use crate::duplo::Parameters;
@@ -104,8 +106,8 @@ mod honest {
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
 
         #[inline(always)]
-        pub fn altered<'a, T>(&mut self, _: Point, data: &'a [T]) -> &'a [T] {
-            data
+        pub fn altered<'a, T: Clone>(&mut self, _: Point, data: &'a [T]) -> Cow<'a, [T]> {
+            Cow::Borrowed(data)
         }
 
         #[inline(always)]

@@ -25,6 +25,7 @@ mod preprocess;
 mod sessions;
 mod setup;
 mod stock;
+mod supply;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +39,10 @@ use hooks::{Hooks, Point};
 pub use parameters::Parameters;
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
 use sessions::{EvaluatorParts, GarblerParts, threads};
+use setup::{Begun, Wanted};
+use stock::Parts;
 pub use stock::Request;
+use supply::{EvaluatorCommitted, GarblerCommitted};
 
 /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
 ///
@@ -57,7 +61,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn
     evaluator_with(channel, job, input, observer, Hooks::none())
 }
 
-/// [`garbler`], with its hands in the machine.
+/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
 pub(crate) fn garbler_with(
     channel: Channel,
     job: &Job,
@@ -66,15 +70,24 @@ pub(crate) fn garbler_with(
     hooks: Hooks,
 ) -> Result<Report, Error> {
     let parameters = agree(job, Party::Garbler, input, &hooks)?;
-    let request = Request::of(&job.program);
-    let session = Garbler::for_job(channel, job, &parameters, observer, hooks)?;
-    let session = session.preprocess(&request, &parameters)?;
-    let evaluated = session.build_agreed(&job.program)?.evaluate(input)?;
-    let (outputs, session) = evaluated.decode()?;
-    Ok(Report { outputs, phases: session.close()?, security: parameters.report(&job.program), recovered: false })
+    let (program, terms) = (&*job.program, job.terms());
+    let wanted = Wanted::job(program, &parameters, &terms);
+    let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
+    let outputs = party.pool.clone().install(|| {
+        let party = &mut party;
+        let committed = GarblerCommitted::to_all(party, &Request::of(program), &parameters, ots)?; // 3
+        committed.prove(party, true)?; // 4, 5
+        let (supply, told) = committed.open(party)?; // 6, 7
+        let (ready, joints) = build::garbler(party, program, Parts::of(program, supply))?; // 7
+        let masked = evaluate::garbler_receives(party, &ready)?; // 8
+        build::garbler_proves(party, program, &ready, &joints, &told)?; // 8, 9
+        evaluate::garbler(party, &ready, input, &masked)?; // 9, 10, 11
+        decode::garbler(party, program, &ready) // 12
+    })?;
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), recovered: false })
 }
 
-/// [`evaluator`], with its hands in the machine.
+/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
 pub(crate) fn evaluator_with(
     channel: Channel,
     job: &Job,
@@ -83,12 +96,21 @@ pub(crate) fn evaluator_with(
     hooks: Hooks,
 ) -> Result<Report, Error> {
     let parameters = agree(job, Party::Evaluator, input, &hooks)?;
-    let request = Request::of(&job.program);
-    let session = Evaluator::for_job(channel, job, &parameters, observer, hooks)?;
-    let session = session.preprocess(&request, &parameters)?;
-    let evaluated = session.build_agreed(&job.program)?.evaluate(input)?;
-    let (outputs, recovered, session) = evaluated.decode()?;
-    Ok(Report { outputs, phases: session.close()?, security: parameters.report(&job.program), recovered })
+    let (program, terms) = (&*job.program, job.terms());
+    let wanted = Wanted::job(program, &parameters, &terms);
+    let Begun { mut core, offsets, ots } = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &wanted, hooks)?; // 1, 2, 3
+    let (party, (outputs, recovered)) = core.pool.clone().install(|| {
+        let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), &parameters, ots)?; // 3
+        let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
+        let (supply, opened) = committed.open(&mut party.core)?; // 6, 7
+        let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
+        let masked = evaluate::evaluator_sends(&mut party, &ready.told().ots, input)?; // 8
+        let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
+        let evaluated = evaluate::evaluator(&mut party, program, &ready, input, masked)?; // 9, 10, 11
+        let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
+        Ok::<_, Error>((party, outputs))
+    })?;
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), recovered })
 }
 
 /// The parameters, which each party computes for itself: a peer that wants weaker ones does not get far.

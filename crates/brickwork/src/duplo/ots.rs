@@ -1,10 +1,9 @@
 //! OTs for the evaluator's inputs, with the garbler's offset Δ_ot bound to its commitment.
 //!
 //! ```text
-//!   both ways               OT extension: one OT for each of E's input wires, and those that bind Δ_ot
-//!   garbler -> evaluator    commitments to its OT labels R
+//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that bind Δ_ot
+//!   garbler -> evaluator    commitments to its OT labels R, proven to be commitments
 //!   evaluator -> garbler    of the binding OTs: its label and choice bit
-//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
 //! PreProcessOTINIT: if the offset in the OTs were not the committed one, E's input labels would be wrong for one of the
@@ -12,17 +11,21 @@
 //! `C_R ⊕ b·D_ot` opens to it. G checks E's labels of all items before it answers for any: an E that claims the other
 //! bit would get Δ_ot from the opening. And G commits before it sees the bits.
 //!
-//! The last message pair settles whatever else its step claims too.
+//! The claims are settled together with whatever else is claimed next.
 
 use std::ops::Range;
 
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
+use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Pieces};
-use super::{Cheat, Error, Evaluator, Garbler, Point, msg};
+use super::{Cheat, Error, Garbler, Point, msg};
 use crate::commit::{Claims, Committed, Committer, Holder, Pending, Proof, Shares};
 use crate::label::{Delta, LABEL_BYTES, Label};
+use crate::ot::extension;
+use crate::random::Rng;
+use crate::session::Run;
 
 /// The garbler's side of OTs: of each its label R for choice 0, committed.
 pub(super) struct GarblerOts {
@@ -91,106 +94,143 @@ impl EvaluatorOts {
     }
 }
 
-/// Claims of PreProcessOTINIT: `C_R ⊕ b·D_ot` opens to what E got. The binding items follow those of E's inputs.
-fn claims<'a>(claims: &mut Claims<'a>, ot: &'a Shares, labels: &'a Shares, first: usize, bits: &'a [u8], got: &'a [Label]) {
+/// Claims of PreProcessOTINIT: `C_R ⊕ b·D_ot` opens to what E got.
+fn claims<'a>(claims: &mut Claims<'a>, ot: &'a Shares, labels: &'a Shares, bits: &'a [u8], got: &'a [Label]) {
     claims.known(bits.len(), move |k, sum| {
-        labels.add(first + k, sum);
+        labels.add(k, sum);
         ot.add_if(bits[k], 0, sum);
         got[k]
     });
 }
 
-/// The garbler's OTs, not proven yet.
-pub(super) struct MadeByGarbler {
+/// The garbler's labels of OTs that nothing has been done with. Those that bind Δ_ot follow the others.
+pub(super) struct GarblerDrawn {
+    labels: Zeroizing<Vec<Label>>,
+    binding: usize,
+}
+
+/// The garbler's OTs, committed to.
+pub(super) struct GarblerCommitted {
     pub committed: Committed,
-    count: usize,
+    drawn: GarblerDrawn,
+}
+
+/// What the garbler was shown of the binding OTs.
+pub(super) struct GarblerShown {
+    committed: Committed,
     bits: Vec<u8>,
     got: Vec<Label>,
 }
 
-impl MadeByGarbler {
-    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
-        claims(all, ot, &self.committed.shares, self.count, &self.bits, &self.got);
-    }
+/// Receives and checks the rows for `count` OTs and `binding` that bind Δ_ot.
+pub(super) fn garbler_draws(run: &mut Run, cot: &mut extension::Sender, count: usize, binding: usize) -> Result<GarblerDrawn, Error> {
+    run.phase("prepare");
+    Ok(GarblerDrawn { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
+}
 
-    /// The OTs without the shown ones, after the proof.
-    pub fn finish(self) -> GarblerOts {
-        GarblerOts { committed: self.committed.slice(0..self.count) }
+impl GarblerDrawn {
+    pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
+        let committed = party.committer.commit(&mut party.run.channel, &party.hooks.altered(Point::OtLabels, &self.labels))?;
+        Ok(GarblerCommitted { committed, drawn: self })
     }
 }
 
-/// The evaluator's OTs, not verified yet; those that it showed follow the others.
-pub(super) struct MadeByEvaluator {
-    pub pending: Pending,
-    count: usize,
+impl GarblerCommitted {
+    /// Receives what E shows and checks all of it: nothing may be opened before.
+    pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, GarblerShown), Error> {
+        let Garbler { run, hooks, ot, .. } = party;
+        let GarblerCommitted { committed, drawn: GarblerDrawn { labels, binding } } = self;
+        let count = labels.len() - binding;
+        let shown = run.channel.receive(msg::OT_BINDING, binding * (LABEL_BYTES + 1))?;
+        let (got, bits) = shown.split_at(binding * LABEL_BYTES);
+        let got: Vec<Label> = got.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
+        if bits.iter().any(|&b| b > 1) {
+            return Err(Cheat::OtBinding.into());
+        }
+        let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
+        let honest = got
+            .iter()
+            .zip(bits)
+            .zip(&labels[count..])
+            .fold(Choice::from(1), |ok, ((got, &bit), &label)| ok & got.ct_eq(&(label ^ delta_ot.times(bit))));
+        if !bool::from(honest) {
+            return Err(Cheat::OtBinding.into());
+        }
+        let shown = GarblerShown { committed: committed.slice(count..labels.len()), bits: bits.to_vec(), got };
+        Ok((GarblerOts { committed: committed.slice(0..count) }, shown))
+    }
+}
+
+impl GarblerShown {
+    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
+        claims(all, ot, &self.committed.shares, &self.bits, &self.got);
+    }
+}
+
+/// The evaluator's choices and labels of OTs that nothing has been done with. Those that bind Δ_ot follow the others.
+pub(super) struct EvaluatorDrawn {
     choices: Zeroizing<Vec<u8>>,
     labels: Zeroizing<Vec<Label>>,
+    binding: usize,
 }
 
-impl MadeByEvaluator {
-    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
-        claims(all, ot, self.pending.shares(), self.count, &self.choices[self.count..], &self.labels[self.count..]);
-    }
-
-    /// The OTs without the shown ones.
-    pub fn finish(self, proof: &Proof) -> EvaluatorOts {
-        let all = EvaluatorOts { committed: self.pending.accept(proof), choices: self.choices, labels: self.labels };
-        all.slice(0..self.count)
-    }
+/// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof, [`Shares`].
+pub(super) struct EvaluatorCommitted<C> {
+    pub committed: C,
+    drawn: EvaluatorDrawn,
 }
 
-pub(super) fn garbler(party: &mut Garbler, count: usize) -> Result<MadeByGarbler, Error> {
-    let Garbler { run, committer, hooks, cot, ot, binding, .. } = party;
-    let binding = *binding;
-    let labels = Zeroizing::new(cot.extend(&mut run.channel, count + binding)?);
-    let committed = committer.commit(&mut run.channel, &hooks.altered(Point::OtLabels, &labels))?;
-    let shown = run.channel.receive(msg::OT_BINDING, binding * (LABEL_BYTES + 1))?;
-    let (got, bits) = shown.split_at(binding * LABEL_BYTES);
-    let got: Vec<Label> = got.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
-    if bits.iter().any(|&b| b > 1) {
-        return Err(Cheat::OtBinding.into());
-    }
-    let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
-    let honest = got
-        .iter()
-        .zip(bits)
-        .zip(&labels[count..])
-        .fold(Choice::from(1), |ok, ((got, &bit), &label)| ok & got.ct_eq(&(label ^ delta_ot.times(bit))));
-    if !bool::from(honest) {
-        return Err(Cheat::OtBinding.into());
-    }
-    Ok(MadeByGarbler { committed, count, bits: bits.to_vec(), got })
+/// What the evaluator showed of the binding OTs.
+pub(super) struct EvaluatorShown {
+    committed: Shares,
+    bits: Vec<u8>,
+    got: Vec<Label>,
 }
 
-/// OTs for the stock, with a proof of their own.
-pub(super) fn garbler_alone(party: &mut Garbler, count: usize) -> Result<GarblerOts, Error> {
-    let made = garbler(party, count)?;
-    let mut claims = Claims::new();
-    made.claims(&party.ot.shares, &mut claims);
-    party.committer.prove(&mut party.run.channel, &[&made.committed], &claims)?;
-    drop(claims);
-    Ok(made.finish())
-}
-
-pub(super) fn evaluator(party: &mut Evaluator, count: usize) -> Result<MadeByEvaluator, Error> {
-    let Evaluator { run, holder, rng, hooks, cot, binding, .. } = party;
-    let mut choices = Zeroizing::new(vec![0u8; count + *binding]);
+/// Sends the rows for `count` OTs of random choices and `binding` that bind Δ_ot.
+pub(super) fn evaluator_draws(
+    run: &mut Run,
+    cot: &mut extension::Receiver,
+    rng: &mut Rng,
+    count: usize,
+    binding: usize,
+) -> Result<EvaluatorDrawn, Error> {
+    run.phase("prepare");
+    let mut choices = Zeroizing::new(vec![0u8; count + binding]);
     rng.fill(&mut choices);
     choices.iter_mut().for_each(|b| *b &= 1);
     let labels = Zeroizing::new(cot.extend(&mut run.channel, &choices)?);
-    let pending = holder.receive(&mut run.channel, choices.len())?;
-    let mut message = [bytemuck::cast_slice(&labels[count..]), &choices[count..]].concat();
-    hooks.alter(Point::OtBinding, &mut message);
-    run.channel.send(msg::OT_BINDING, &message)?;
-    Ok(MadeByEvaluator { pending, count, choices, labels })
+    Ok(EvaluatorDrawn { choices, labels, binding })
 }
 
-/// OTs for the stock, with a proof of their own.
-pub(super) fn evaluator_alone(party: &mut Evaluator, count: usize) -> Result<EvaluatorOts, Error> {
-    let made = evaluator(party, count)?;
-    let mut claims = Claims::new();
-    made.claims(&party.ot, &mut claims);
-    let proof = party.holder.verify(&mut party.run.channel, &[&made.pending], &claims)?;
-    drop(claims);
-    Ok(made.finish(&proof))
+impl EvaluatorDrawn {
+    pub fn receive(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Pending>, Error> {
+        Ok(EvaluatorCommitted { committed: core.holder.receive(&mut core.run.channel, self.choices.len())?, drawn: self })
+    }
+}
+
+impl EvaluatorCommitted<Pending> {
+    pub fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
+        EvaluatorCommitted { committed: self.committed.accept(proof), drawn: self.drawn }
+    }
+}
+
+impl EvaluatorCommitted<Shares> {
+    /// Shows the binding OTs.
+    pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, EvaluatorShown), Error> {
+        let EvaluatorCommitted { committed, drawn: EvaluatorDrawn { choices, labels, binding } } = self;
+        let count = choices.len() - binding;
+        let (bits, got) = (&choices[count..], &labels[count..]);
+        let mut message = [bytemuck::cast_slice(got), bits].concat();
+        core.hooks.alter(Point::OtBinding, &mut message);
+        core.run.channel.send(msg::OT_BINDING, &message)?;
+        let shown = EvaluatorShown { committed: committed.slice(count..choices.len()), bits: bits.to_vec(), got: got.to_vec() };
+        Ok((EvaluatorOts { committed, choices, labels }.slice(0..count), shown))
+    }
+}
+
+impl EvaluatorShown {
+    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
+        claims(all, ot, &self.committed, &self.bits, &self.got);
+    }
 }

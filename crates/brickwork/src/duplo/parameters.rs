@@ -24,8 +24,9 @@ const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
 pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 
-/// Proofs of a session: setup, preprocess, prepare, build, evaluate. What one lets through is bounded in docs/security.md.
-const PROOFS: f64 = 5.0;
+/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one lets through is bounded
+/// in docs/security.md.
+const PROOFS: f64 = 3.0;
 
 /// Proofs of a session with stock, and OT extensions likewise: more than it will ever come to.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;

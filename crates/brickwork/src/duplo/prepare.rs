@@ -8,8 +8,10 @@
 //!   evaluator -> garbler    challenge: a seed
 //!   garbler -> evaluator    checked plain gadgets: the label of a challenged colour; checked input gadgets: the offset;
 //!                           the others: links, solderings in buckets, solderings of the copies' outputs
-//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
+//!
+//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that this step shares
+//! with others.
 //!
 //! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after everything is
 //! fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability 1/2, an input gadget always.
@@ -18,16 +20,18 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::challenge::{Batch, Challenge};
-use super::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
+use super::challenge::{Batch, Challenge, pair};
+use super::preprocess::{EvaluatorBatch, GarblerBatch, GarblerTold, Shape};
+use super::sessions::EvaluatorCore;
 use super::stock::{ComponentPieces, Origin, Pieces};
-use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
+use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
 use crate::circuit::ComponentDigest;
-use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
+use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose;
 use crate::label::{Delta, Label};
-use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::random::{Rng, Seed};
+use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
 
 /// What the garbler keeps of authenticators of one kind, bucket after bucket.
@@ -204,15 +208,6 @@ fn first_buckets(shapes: impl Iterator<Item = Shape>) -> Vec<usize> {
     first
 }
 
-/// What becomes known of the gadgets of one kind.
-struct Revealed {
-    /// Checked gadgets: the half that is opened, or the whole wire where the evaluator can compute it.
-    opened: Vec<Label>,
-    opened_offsets: Vec<Label>,
-    links: Vec<Label>,
-    solderings: Vec<Soldering>,
-}
-
 /// The colours that the challenge asks for, one for each checked plain gadget.
 fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
@@ -221,45 +216,29 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Claims about gadgets of one kind. `ka` is the commitment to Δ_ka; input gadgets have `offsets` of their own.
-fn claims<'a>(
+/// Claims about gadgets in buckets: links, and solderings. Plain ones have neither offsets nor links.
+fn gadget_claims<'a>(
     claims: &mut Claims<'a>,
-    batch: Batch,
-    challenge: &'a Challenge,
-    colours: &'a [u8],
+    size: usize,
     [wires, offsets, ka]: [&'a Shares; 3],
-    revealed: &'a Revealed,
+    links: &'a [Label],
+    solderings: &'a [Soldering],
 ) {
-    let Challenge { opened, chosen } = challenge;
-    let plain = offsets.is_empty();
-    claims.known(opened.len(), move |k, sum| {
-        wires.add(opened[k], sum);
-        if plain {
-            ka.add_if(colours[k], 0, sum);
-        }
-        revealed.opened[k]
+    claims.known(links.len(), move |k, sum| {
+        offsets.add(k, sum);
+        ka.add(0, sum);
+        links[k]
     });
-    if !plain {
-        claims.known(opened.len(), move |k, sum| {
-            offsets.add(opened[k], sum);
-            revealed.opened_offsets[k]
-        });
-        claims.known(chosen.len(), move |k, sum| {
-            offsets.add(chosen[k], sum);
-            ka.add(0, sum);
-            revealed.links[k]
-        });
-    }
-    claims.known(revealed.solderings.len(), move |k, sum| {
-        let (head, other) = batch.pair(k);
-        let soldering = revealed.solderings[k];
-        wires.add(chosen[head], sum);
-        wires.add(chosen[other], sum);
+    let plain = offsets.is_empty();
+    claims.known(solderings.len(), move |k, sum| {
+        let (head, other) = pair(size, k);
+        wires.add(head, sum);
+        wires.add(other, sum);
         match plain {
-            true => ka.add_if(soldering.flip(), 0, sum),
-            false => offsets.add_if(soldering.flip(), chosen[other], sum),
+            true => ka.add_if(solderings[k].flip(), 0, sum),
+            false => offsets.add_if(solderings[k].flip(), other, sum),
         }
-        soldering.opening()
+        solderings[k].opening()
     });
 }
 
@@ -267,18 +246,82 @@ fn claims<'a>(
 fn output_claims<'a>(
     claims: &mut Claims<'a>,
     shape: Shape,
-    first: usize,
-    [outputs, plain, ka]: [&'a Shares; 3],
-    places: &'a [usize],
     size: usize,
+    [outputs, authenticators, ka]: [&'a Shares; 3],
     solderings: &'a [Soldering],
 ) {
     claims.known(solderings.len(), move |k, sum| {
         outputs.add(k, sum);
-        plain.add(places[(first + output_bucket(shape, k)) * size], sum);
+        authenticators.add(output_bucket(shape, k) * size, sum);
         ka.add_if(solderings[k].flip(), 0, sum);
         solderings[k].opening()
     });
+}
+
+/// The checked gadgets of one kind.
+pub(super) struct Opened {
+    /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can compute.
+    wires: Committed,
+    /// Of each wire whether Δ_ka is part of the opening.
+    colours: Vec<u8>,
+    /// None for plain ones.
+    offsets: Committed,
+}
+
+impl Opened {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
+        claims.known(self.colours.len(), move |k, sum| {
+            self.wires.shares.add(k, sum);
+            ka.add_if(self.colours[k], 0, sum);
+            self.wires.values[k]
+        });
+        claims.opened(&self.offsets);
+    }
+}
+
+/// What the garbler tells of gadgets in buckets.
+pub(super) struct GadgetsTold {
+    links: Vec<Label>,
+    solderings: Vec<Soldering>,
+}
+
+impl GarblerGadgets {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a GadgetsTold, claims: &mut Claims<'a>) {
+        gadget_claims(claims, self.size, [&self.wires.shares, &self.offsets.shares, ka], &told.links, &told.solderings);
+    }
+}
+
+impl EvaluatorGadgets {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
+        gadget_claims(claims, self.size, [&self.wires, &self.offsets, ka], &self.links, &self.solderings);
+    }
+}
+
+/// What the garbler tells of a component.
+pub(super) struct ComponentTold {
+    batch: GarblerTold,
+    authenticators: GadgetsTold,
+    output_solderings: Vec<Soldering>,
+}
+
+impl GarblerComponent {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a ComponentTold, claims: &mut Claims<'a>) {
+        let GarblerComponent { batch, authenticators } = self;
+        batch.claims(ka, &told.batch, claims);
+        authenticators.claims(ka, &told.authenticators, claims);
+        let shares = [&batch.outputs.shares, &authenticators.wires.shares, ka];
+        output_claims(claims, batch.shape, authenticators.size, shares, &told.output_solderings);
+    }
+}
+
+impl EvaluatorComponent {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
+        let EvaluatorComponent { batch, authenticators, output_solderings } = self;
+        batch.claims(ka, claims);
+        authenticators.claims(ka, claims);
+        let shares = [&batch.outputs, &authenticators.wires, ka];
+        output_claims(claims, batch.shape, authenticators.size, shares, output_solderings);
+    }
 }
 
 /// Which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
@@ -287,35 +330,54 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     copy / shape.batch.size * shape.outputs + wire
 }
 
-/// The cut-and-choose of both kinds of gadget.
-fn origins(serial: &mut u64, parameters: &Parameters) -> [Origin; 2] {
-    [(cut_and_choose::Kind::KeyAuthenticator, parameters.plain), (cut_and_choose::Kind::InputAuthenticator, parameters.input)].map(
-        |(kind, cut)| {
-            *serial += 1;
-            Origin { serial: *serial, kind, cut }
-        },
-    )
+/// Both kinds of gadget, and the cut-and-choose of each.
+fn kinds(serial: &mut u64, parameters: &Parameters) -> [(Kind, Origin); 2] {
+    let kinds = [
+        (Kind::Plain, cut_and_choose::Kind::KeyAuthenticator, parameters.plain),
+        (Kind::Input, cut_and_choose::Kind::InputAuthenticator, parameters.input),
+    ];
+    kinds.map(|(gadget, kind, cut)| {
+        *serial += 1;
+        (gadget, Origin { serial: *serial, kind, cut })
+    })
 }
 
-/// Adds the garbler's authenticators for its new batches and for the inputs to its stock.
-pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameters: &Parameters) -> Result<(), Error> {
-    let Garbler { run, committer, hooks, delta_ka, ka, session, gadgets: counter, serial, stock, .. } = party;
-    let origins = origins(serial, parameters);
+/// The number by which a session's gadgets are counted on after these.
+fn counted(counter: u64, parameters: &Parameters) -> u64 {
+    counter + parameters.plain.copies().max(parameters.input.copies())
+}
+
+/// All gadgets of one kind, committed to.
+pub(super) struct GarblerMade {
+    kind: Kind,
+    origin: Origin,
+    wires: Committed,
+    offsets: Committed,
+}
+
+impl GarblerMade {
+    pub fn new_commitments(&self) -> [&Committed; 2] {
+        [&self.wires, &self.offsets]
+    }
+}
+
+/// Makes gadgets of both kinds, and commits.
+pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<[GarblerMade; 2], Error> {
+    let Garbler { run, committer, hooks, delta_ka, session, gadgets: counter, serial, .. } = party;
     let delta_ka = *delta_ka;
-    let kinds = [(Kind::Plain, Batch::from(parameters.plain)), (Kind::Input, Batch::from(parameters.input))];
-    let mut made = Vec::new();
-    for (kind, batch) in kinds {
-        let hasher = Hasher::new(session, kind).after(*counter);
+    let [plain, input] = kinds(serial, parameters);
+    let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
+        let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
         let offsets = match kind {
             Kind::Plain => Committed::default(),
-            Kind::Input => committer.commit_random(&mut run.channel, batch.items(), Lsb::One)?,
+            Kind::Input => committer.commit_random(&mut run.channel, count, Lsb::One)?,
         };
         let made_with = hooks.altered(Point::InputOffsets, &offsets.values);
         let wires = match kind {
-            Kind::Plain => committer.commit_random(&mut run.channel, batch.items(), Lsb::Random)?,
+            Kind::Plain => committer.commit_random(&mut run.channel, count, Lsb::Random)?,
             Kind::Input => {
                 let delta = |i: usize| Delta::new(made_with[i].bits());
-                let mut values = hasher.false_labels(batch.items(), |i| (i as u64, delta(i)));
+                let mut values = hasher.false_labels(count, |i| (i as u64, delta(i)));
                 values.par_iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
                 hooks.alter(Point::InputGadgets, &mut values);
                 committer.commit(&mut run.channel, &values)?
@@ -323,208 +385,243 @@ pub(super) fn garbler(party: &mut Garbler, batches: Vec<GarblerBatch>, parameter
         };
         let hashed = hooks.altered(if kind == Kind::Plain { Point::PlainHashed } else { Point::InputHashed }, &wires.values);
         let wire = |i: usize| CommittedWire { value: hashed[i], delta: made_with.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
-        let mut authenticators = hasher.authenticators(batch.items(), |i| (i as u64, wire(i).base(), wire(i).delta));
+        let mut authenticators = hasher.authenticators(count, |i| (i as u64, wire(i).base(), wire(i).delta));
         hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);
         run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&authenticators))?;
-        made.push((batch, wires, offsets));
-    }
-
-    let seeds = run.channel.receive(msg::CHALLENGE, 2 * SEED_BYTES)?;
-    let mut revealed = Vec::new();
-    for ((batch, wires, offsets), seed) in made.iter().zip(seeds.chunks_exact(SEED_BYTES)) {
-        let seed = Seed::from_bytes(seed.try_into().expect("16 bytes"));
-        let challenge = Challenge::expand(&seed, batch);
-        let Challenge { opened, chosen } = &challenge;
-        let colours = colours(&seed, opened.len());
-        let wire =
-            |i: usize| CommittedWire { value: wires.values[i], delta: offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
-        let plain = offsets.values.is_empty();
-        let solderings: Vec<Soldering> = (0..batch.pairs())
-            .into_par_iter()
-            .map(|k| {
-                let (head, other) = batch.pair(k);
-                Soldering::new(wire(chosen[head]), wire(chosen[other]))
-            })
-            .collect();
-        let mut r = match plain {
-            true => Revealed {
-                opened: opened.iter().zip(&colours).map(|(&i, &b)| wires.values[i] ^ delta_ka.times(b)).collect(),
-                opened_offsets: Vec::new(),
-                links: Vec::new(),
-                solderings,
-            },
-            false => Revealed {
-                opened: vec![Label::ZERO; opened.len()],
-                opened_offsets: opened.iter().map(|&i| offsets.values[i]).collect(),
-                links: chosen.iter().map(|&i| offsets.values[i] ^ delta_ka).collect(),
-                solderings,
-            },
-        };
-        hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut r.solderings);
-        hooks.alter(Point::InputLinks, &mut r.links);
-        match plain {
-            true => hooks.alter(Point::OpenedPlain, &mut r.opened),
-            false => hooks.alter(Point::OpenedInput, &mut r.opened_offsets),
-        }
-        run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(if plain { &r.opened } else { &r.opened_offsets }))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&r.links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&r.solderings))?;
-        revealed.push((challenge, colours, r));
-    }
-    let size = parameters.plain.bucket as usize;
-    let first = first_buckets(batches.iter().map(|b| b.shape));
-    let places = &revealed[0].0.chosen;
-    let mut output_solderings: Vec<Vec<Soldering>> = batches
-        .iter()
-        .zip(&first)
-        .map(|(b, &first)| {
-            let soldering = |k: usize| {
-                let delta = Delta::new(b.offsets.values[k / b.shape.outputs].bits());
-                let head = places[(first + output_bucket(b.shape, k)) * size];
-                Soldering::new(
-                    CommittedWire { value: b.outputs.values[k], delta },
-                    CommittedWire { value: made[0].1.values[head], delta: delta_ka },
-                )
-            };
-            (0..b.outputs.values.len()).into_par_iter().map(soldering).collect()
-        })
-        .collect();
-    for (b, solderings) in output_solderings.iter_mut().enumerate() {
-        hooks.alter(Point::OutputSolderings(b), solderings);
-        run.channel.send(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice(solderings))?;
-    }
-
-    let mut all = Claims::new();
-    for ((batch, wires, offsets), (challenge, colours, r)) in made.iter().zip(&revealed) {
-        claims(&mut all, *batch, challenge, colours, [&wires.shares, &offsets.shares, &ka.shares], r);
-    }
-    for ((b, &first), solderings) in batches.iter().zip(&first).zip(&output_solderings) {
-        output_claims(&mut all, b.shape, first, [&b.outputs.shares, &made[0].1.shares, &ka.shares], places, size, solderings);
-    }
-    let new: Vec<&Committed> = made.iter().flat_map(|(_, wires, offsets)| [wires, offsets]).collect();
-    committer.prove(&mut run.channel, &new, &all)?;
-    drop(all);
-    *counter += kinds.map(|(_, batch)| batch.items() as u64).into_iter().max().unwrap_or(0);
-    let gadgets = |kind: usize, buckets: Range<usize>| {
-        let ((batch, wires, offsets), (challenge, _, _)) = (&made[kind], &revealed[kind]);
-        let chosen = challenge.chosen[buckets.start * batch.size..buckets.end * batch.size].iter().copied();
-        GarblerGadgets {
-            origin: origins[kind],
-            size: batch.size,
-            wires: wires.select(chosen.clone()),
-            offsets: if offsets.values.is_empty() { Committed::default() } else { offsets.select(chosen) },
-        }
+        Ok(GarblerMade { kind, origin, wires, offsets })
     };
-    let (plain, input) = (made[0].0.buckets, made[1].0.buckets);
-    stock.put_gadgets(gadgets(0, first[batches.len()]..plain), gadgets(1, 0..input));
-    for (batch, buckets) in batches.into_iter().zip(first.windows(2)) {
-        stock.put_component(GarblerComponent { batch, authenticators: gadgets(0, buckets[0]..buckets[1]) });
-    }
-    Ok(())
+    let made = [make(plain)?, make(input)?];
+    *counter = counted(*counter, parameters);
+    Ok(made)
 }
 
-/// Adds the evaluator's authenticators for its new batches and for the inputs to its stock.
-pub(super) fn evaluator(party: &mut Evaluator, batches: Vec<EvaluatorBatch>, parameters: &Parameters) -> Result<(), Error> {
-    let Evaluator { run, holder, rng, hooks, ka, session, gadgets: counter, serial, stock, .. } = party;
-    let origins = origins(serial, parameters);
-    let kinds = [(Kind::Plain, Batch::from(parameters.plain)), (Kind::Input, Batch::from(parameters.input))];
-    let (mut received, mut pending) = (Vec::new(), Vec::new());
-    for (kind, batch) in kinds {
-        let (offsets, wires) = match kind {
-            Kind::Plain => (holder.no_commitments(), holder.receive_random(&mut run.channel, batch.items(), Lsb::Random)?),
-            Kind::Input => {
-                (holder.receive_random(&mut run.channel, batch.items(), Lsb::One)?, holder.receive(&mut run.channel, batch.items())?)
-            }
+/// Gadgets in buckets, and what is told of them, all of a kind or some.
+struct GarblerBuckets {
+    gadgets: GarblerGadgets,
+    told: GadgetsTold,
+}
+
+impl GarblerBuckets {
+    fn part(&self, buckets: Range<usize>) -> (GarblerGadgets, GadgetsTold) {
+        let size = self.gadgets.size;
+        let links = if self.told.links.is_empty() { &[][..] } else { &self.told.links[buckets.start * size..buckets.end * size] };
+        let solderings = &self.told.solderings[buckets.start * (size - 1)..buckets.end * (size - 1)];
+        (self.gadgets.slice(buckets), GadgetsTold { links: links.to_vec(), solderings: solderings.to_vec() })
+    }
+}
+
+impl GarblerMade {
+    /// Opens the gadgets that the challenge asks for and joins the others into buckets.
+    fn open(self, party: &mut Garbler, seed: &Seed) -> Result<(GarblerBuckets, Opened), Error> {
+        let Garbler { run, hooks, delta_ka, .. } = party;
+        let GarblerMade { kind, origin, wires, offsets } = self;
+        let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
+        let Challenge { opened, chosen } = Challenge::expand(seed, &batch);
+        let of = |committed: &Committed, items: &[usize]| match committed.values.is_empty() {
+            true => Committed::default(),
+            false => committed.select(items.iter().copied()),
         };
-        pending.push([wires, offsets]);
-        let mut authenticators = vec![Authenticator::default(); batch.items()];
+        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
+        let mut open = Opened { wires: of(&wires, &opened), colours, offsets: of(&offsets, &opened) };
+        let gadgets = GarblerGadgets { origin, size: batch.size, wires: of(&wires, &chosen), offsets: of(&offsets, &chosen) };
+        let wire = |i: usize| CommittedWire {
+            value: gadgets.wires.values[i],
+            delta: gadgets.offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())),
+        };
+        let soldering = |k: usize| {
+            let (head, other) = pair(batch.size, k);
+            Soldering::new(wire(head), wire(other))
+        };
+        let mut told = GadgetsTold {
+            links: gadgets.offsets.values.iter().map(|&offset| offset ^ delta_ka).collect(),
+            solderings: (0..batch.pairs()).into_par_iter().map(soldering).collect(),
+        };
+        hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut told.solderings);
+        hooks.alter(Point::InputLinks, &mut told.links);
+        let opening = match plain {
+            true => {
+                open.wires.values.iter_mut().zip(&open.colours).for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
+                hooks.altered(Point::OpenedPlain, &open.wires.values)
+            }
+            false => hooks.altered(Point::OpenedInput, &open.offsets.values),
+        };
+        run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opening))?;
+        run.channel.send(msg::LINKS, bytemuck::cast_slice(&told.links))?;
+        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
+        Ok((GarblerBuckets { gadgets, told }, open))
+    }
+}
+
+/// What the garbler has after the opening: components with their authenticators, the pools for the evaluator's inputs and for
+/// the garbler's wires, what it told of both, and what it opened.
+pub(super) struct GarblerOpened {
+    pub components: Vec<(GarblerComponent, ComponentTold)>,
+    pub pools: [(GarblerGadgets, GadgetsTold); 2],
+    pub opened: [Opened; 2],
+}
+
+/// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
+pub(super) fn garbler_opens(
+    party: &mut Garbler,
+    made: [GarblerMade; 2],
+    batches: Vec<(GarblerBatch, GarblerTold)>,
+    seeds: &[Seed],
+) -> Result<GarblerOpened, Error> {
+    let [plain, input] = made;
+    let (plain, opened_plain) = plain.open(party, &seeds[0])?;
+    let (input, opened_input) = input.open(party, &seeds[1])?;
+    let delta_ka = party.delta_ka;
+    let first = first_buckets(batches.iter().map(|(b, _)| b.shape));
+    let mut components = Vec::new();
+    for (id, ((batch, told), buckets)) in batches.into_iter().zip(first.windows(2)).enumerate() {
+        let (authenticators, authenticators_told) = plain.part(buckets[0]..buckets[1]);
+        let soldering = |k: usize| {
+            let delta = Delta::new(batch.offsets.values[k / batch.shape.outputs].bits());
+            let head = output_bucket(batch.shape, k) * authenticators.size;
+            Soldering::new(
+                CommittedWire { value: batch.outputs.values[k], delta },
+                CommittedWire { value: authenticators.wires.values[head], delta: delta_ka },
+            )
+        };
+        let mut output_solderings: Vec<Soldering> = (0..batch.outputs.values.len()).into_par_iter().map(soldering).collect();
+        party.hooks.alter(Point::OutputSolderings(id), &mut output_solderings);
+        party.run.channel.send(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice(&output_solderings))?;
+        let told = ComponentTold { batch: told, authenticators: authenticators_told, output_solderings };
+        components.push((GarblerComponent { batch, authenticators }, told));
+    }
+    let pools = [plain.part(first[first.len() - 1]..plain.gadgets.len()), input.part(0..input.gadgets.len())];
+    Ok(GarblerOpened { components, pools, opened: [opened_plain, opened_input] })
+}
+
+/// All gadgets of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
+pub(super) struct EvaluatorReceived<C> {
+    kind: Kind,
+    origin: Origin,
+    hasher: Hasher,
+    authenticators: Vec<Authenticator>,
+    wires: C,
+    offsets: C,
+}
+
+/// Receives commitments and hashes of both kinds.
+pub(super) fn evaluator_receives(core: &mut EvaluatorCore, parameters: &Parameters) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
+    let EvaluatorCore { run, holder, session, gadgets: counter, serial, .. } = core;
+    let [plain, input] = kinds(serial, parameters);
+    let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
+        let count = origin.cut.copies() as usize;
+        let (offsets, wires) = match kind {
+            Kind::Plain => (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?),
+            Kind::Input => (holder.receive_random(&mut run.channel, count, Lsb::One)?, holder.receive(&mut run.channel, count)?),
+        };
+        let mut authenticators = vec![Authenticator::default(); count];
         run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut authenticators))?;
-        received.push((batch, Hasher::new(session, kind).after(*counter), authenticators));
+        Ok(EvaluatorReceived { kind, origin, hasher: Hasher::new(session, kind).after(*counter), authenticators, wires, offsets })
+    };
+    let received = [receive(plain)?, receive(input)?];
+    *counter = counted(*counter, parameters);
+    Ok(received)
+}
+
+impl EvaluatorReceived<Pending> {
+    pub fn pending(&self) -> [&Pending; 2] {
+        [&self.wires, &self.offsets]
     }
 
-    let mut seeds = [0; 2 * SEED_BYTES];
-    rng.fill(&mut seeds);
-    hooks.alter(Point::Challenge, &mut seeds);
-    run.channel.send(msg::CHALLENGE, &seeds)?;
-    let mut revealed = Vec::new();
-    for ((kind, batch), ((_, hasher, authenticators), seed)) in kinds.into_iter().zip(received.iter().zip(seeds.chunks_exact(SEED_BYTES))) {
-        let seed = Seed::from_bytes(seed.try_into().expect("16 bytes"));
-        let challenge = Challenge::expand(&seed, &batch);
-        let opened = &challenge.opened;
-        let colours = colours(&seed, opened.len());
+    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
+        let EvaluatorReceived { kind, origin, hasher, authenticators, wires, offsets } = self;
+        EvaluatorReceived { kind, origin, hasher, authenticators, wires: wires.accept(proof), offsets: offsets.accept(proof) }
+    }
+}
+
+impl EvaluatorReceived<Shares> {
+    /// Receives what the challenge asks for and checks what was opened.
+    fn open(self, run: &mut Run, seed: &Seed) -> Result<(EvaluatorGadgets, Opened), Error> {
+        let batch = Batch::from(self.origin.cut);
+        let Challenge { opened, chosen } = Challenge::expand(seed, &batch);
+        let plain = self.kind == Kind::Plain;
         let told = run.labels(msg::OPENED_AUTHENTICATORS, opened.len())?;
-        let links = run.labels(msg::LINKS, if kind == Kind::Input { batch.chosen() } else { 0 })?;
+        let links = run.labels(msg::LINKS, if plain { 0 } else { batch.chosen() })?;
         let mut solderings = vec![Soldering::default(); batch.pairs()];
         run.channel.receive_into(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
         if links.iter().any(|link| link.colour() != 0) {
             return Err(Cheat::LinkColour.into());
         }
-        let r = match kind {
-            // VerKeyAuth, one half: the label of colour b must hash to what stands at b.
-            Kind::Plain => {
-                let half = |k: usize| (authenticators[opened[k]], opened[k] as u64, told[k].with_colour(colours[k]));
-                if hasher.accepts(opened.len(), half).contains(&false) {
-                    return Err(Cheat::KeyAuthenticator.into());
-                }
-                Revealed { opened: told, opened_offsets: Vec::new(), links, solderings }
-            }
-            // VerInKeyAuth: everything follows from the offset.
-            Kind::Input => {
-                let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
-                let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
-                let false_labels = hasher.false_labels(opened.len(), |k| (opened[k] as u64, deltas[k]));
-                let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
-                let honest = hasher.authenticators(opened.len(), |k| (opened[k] as u64, wire(k).base(), deltas[k]));
-                if opened.iter().zip(&honest).any(|(&i, honest)| authenticators[i] != *honest) {
-                    return Err(Cheat::InputAuthenticator.into());
-                }
-                let values = (0..opened.len()).map(|k| wire(k).value).collect();
-                Revealed { opened: values, opened_offsets: told, links, solderings }
-            }
+        let of = |shares: &Shares, items: &[usize]| match shares.is_empty() {
+            true => Shares::default(),
+            false => shares.select(items.iter().copied()),
         };
-        revealed.push((challenge, colours, r));
-    }
-    let mut output_solderings = Vec::new();
-    for b in &batches {
-        let mut solderings = vec![Soldering::default(); b.shape.batch.buckets * b.shape.batch.size * b.shape.outputs];
-        run.channel.receive_into(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
-        output_solderings.push(solderings);
+        let (wires, offsets) = (of(&self.wires, &opened), of(&self.offsets, &opened));
+        let open = match plain {
+            true => {
+                let colours = colours(seed, opened.len());
+                self.check_halves(&opened, &colours, &told)?;
+                Opened { wires: Committed { values: told, shares: wires }, colours, offsets: Committed::default() }
+            }
+            false => Opened {
+                wires: Committed { values: self.check_offsets(&opened, &told)?, shares: wires },
+                colours: vec![0; opened.len()],
+                offsets: Committed { values: told, shares: offsets },
+            },
+        };
+        let gadgets = EvaluatorGadgets {
+            origin: self.origin,
+            size: batch.size,
+            hasher: self.hasher,
+            authenticators: chosen.iter().map(|&i| self.authenticators[i]).collect(),
+            wires: of(&self.wires, &chosen),
+            offsets: of(&self.offsets, &chosen),
+            indices: chosen,
+            links,
+            solderings,
+        };
+        Ok((gadgets, open))
     }
 
-    let size = parameters.plain.bucket as usize;
-    let first = first_buckets(batches.iter().map(|b| b.shape));
-    let places = &revealed[0].0.chosen;
-    let mut all = Claims::new();
-    for ((batch, p), (challenge, colours, r)) in received.iter().map(|r| r.0).zip(&pending).zip(&revealed) {
-        claims(&mut all, batch, challenge, colours, [p[0].shares(), p[1].shares(), ka], r);
+    /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
+    fn check_halves(&self, opened: &[usize], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
+        let half = |k: usize| (self.authenticators[opened[k]], opened[k] as u64, told[k].with_colour(colours[k]));
+        if self.hasher.accepts(opened.len(), half).contains(&false) { Err(Cheat::KeyAuthenticator) } else { Ok(()) }
     }
-    for ((b, &first), solderings) in batches.iter().zip(&first).zip(&output_solderings) {
-        output_claims(&mut all, b.shape, first, [&b.outputs, pending[0][0].shares(), ka], places, size, solderings);
-    }
-    let proof = holder.verify(&mut run.channel, &pending.iter().flatten().collect::<Vec<_>>(), &all)?;
-    drop(all);
-    *counter += kinds.map(|(_, batch)| batch.items() as u64).into_iter().max().unwrap_or(0);
-    let shares: Vec<[Shares; 2]> = pending.into_iter().map(|p| p.map(|p| p.accept(&proof))).collect();
-    let gadgets = |kind: usize, buckets: Range<usize>| {
-        let ((batch, hasher, authenticators), [wires, offsets], (challenge, _, r)) = (&received[kind], &shares[kind], &revealed[kind]);
-        let places = buckets.start * batch.size..buckets.end * batch.size;
-        let chosen = &challenge.chosen[places.clone()];
-        EvaluatorGadgets {
-            origin: origins[kind],
-            size: batch.size,
-            hasher: hasher.clone(),
-            indices: chosen.to_vec(),
-            authenticators: chosen.iter().map(|&i| authenticators[i]).collect(),
-            wires: wires.select(chosen.iter().copied()),
-            offsets: if offsets.is_empty() { Shares::default() } else { offsets.select(chosen.iter().copied()) },
-            links: if r.links.is_empty() { Vec::new() } else { r.links[places].to_vec() },
-            solderings: r.solderings[buckets.start * (batch.size - 1)..buckets.end * (batch.size - 1)].to_vec(),
+
+    /// VerInKeyAuth: everything follows from the offset. Returns the committed wires.
+    fn check_offsets(&self, opened: &[usize], told: &[Label]) -> Result<Vec<Label>, Cheat> {
+        let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
+        let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
+        let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k] as u64, deltas[k]));
+        let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
+        let honest = self.hasher.authenticators(opened.len(), |k| (opened[k] as u64, wire(k).base(), deltas[k]));
+        if opened.iter().zip(&honest).any(|(&i, honest)| self.authenticators[i] != *honest) {
+            return Err(Cheat::InputAuthenticator);
         }
-    };
-    let (plain, input) = (received[0].0.buckets, received[1].0.buckets);
-    stock.put_gadgets(gadgets(0, first[batches.len()]..plain), gadgets(1, 0..input));
-    for ((batch, output_solderings), buckets) in batches.into_iter().zip(output_solderings).zip(first.windows(2)) {
-        stock.put_component(EvaluatorComponent { batch, authenticators: gadgets(0, buckets[0]..buckets[1]), output_solderings });
+        Ok((0..opened.len()).map(|k| wire(k).value).collect())
     }
-    Ok(())
+}
+
+/// What the evaluator has after the opening: components with their authenticators, the pools for its own inputs and for the
+/// garbler's wires, and what was opened.
+pub(super) struct EvaluatorOpened {
+    pub components: Vec<EvaluatorComponent>,
+    pub pools: [EvaluatorGadgets; 2],
+    pub opened: [Opened; 2],
+}
+
+/// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
+pub(super) fn evaluator_opens(
+    core: &mut EvaluatorCore,
+    received: [EvaluatorReceived<Shares>; 2],
+    batches: Vec<EvaluatorBatch>,
+    seeds: &[Seed],
+) -> Result<EvaluatorOpened, Error> {
+    let [plain, input] = received;
+    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0])?;
+    let (input, opened_input) = input.open(&mut core.run, &seeds[1])?;
+    let first = first_buckets(batches.iter().map(|b| b.shape));
+    let mut components = Vec::new();
+    for (batch, buckets) in batches.into_iter().zip(first.windows(2)) {
+        let mut output_solderings = vec![Soldering::default(); batch.shape.batch.chosen() * batch.shape.outputs];
+        core.run.channel.receive_into(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut output_solderings))?;
+        components.push(EvaluatorComponent { batch, authenticators: plain.slice(buckets[0]..buckets[1]), output_solderings });
+    }
+    let pools = [plain.slice(first[first.len() - 1]..plain.len()), input];
+    Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input] })
 }

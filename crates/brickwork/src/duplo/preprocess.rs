@@ -6,8 +6,10 @@
 //!   evaluator -> garbler    challenge: a seed; which copies are opened and which share a bucket follows from it
 //!   garbler -> evaluator    opened copies: offset and input wires; the others: links, solderings from the head of the
 //!                           bucket to the other copies' inputs, tables
-//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
+//!
+//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that this step shares
+//! with others.
 //!
 //! The evaluator garbles the opened copies itself. It compares the hash over every byte of their tables at once, and
 //! claims every one of their wires, the last output included, so that the batched check compares those. If the challenge
@@ -15,18 +17,21 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
 use super::challenge::{Batch, Challenge};
+use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Request};
-use super::{Cheat, Error, Evaluator, Garbler, Parameters, Point, msg};
+use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentDigest};
-use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Shares};
+use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TableSink, garble};
 use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::random::{SEED_BYTES, Seed};
+use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
 
 /// Copies that one task garbles side by side.
@@ -137,47 +142,58 @@ impl EvaluatorBatch {
     }
 }
 
-/// The values that become known of a batch: what is opened, and what joins the others.
-struct Revealed {
-    opened_offsets: Vec<Label>,
-    opened_inputs: Vec<Label>,
-    opened_outputs: Vec<Label>,
+/// Claims about the chosen copies of a batch: links, and solderings in buckets.
+fn chosen_claims<'a>(
+    claims: &mut Claims<'a>,
+    shape: Shape,
+    [inputs, offsets, ka]: [&'a Shares; 3],
+    links: &'a [Label],
+    solderings: &'a [Soldering],
+) {
+    claims.known(links.len(), move |k, sum| {
+        offsets.add(k, sum);
+        ka.add(0, sum);
+        links[k]
+    });
+    claims.known(shape.bucket_solderings(), move |k, sum| {
+        let (head, copy, wire) = shape.bucket_soldering(k);
+        let soldering = solderings[k];
+        inputs.add(head * shape.inputs + wire, sum);
+        inputs.add(copy * shape.inputs + wire, sum);
+        offsets.add_if(soldering.flip(), copy, sum);
+        soldering.opening()
+    });
+}
+
+/// The opened copies of a batch, every wire of them.
+pub(super) struct Opened {
+    offsets: Committed,
+    inputs: Committed,
+    outputs: Committed,
+}
+
+impl Opened {
+    pub fn claims<'a>(&'a self, claims: &mut Claims<'a>) {
+        [&self.offsets, &self.inputs, &self.outputs].into_iter().for_each(|opened| claims.opened(opened));
+    }
+}
+
+/// What the garbler tells of a batch's chosen copies.
+pub(super) struct GarblerTold {
     links: Vec<Label>,
     solderings: Vec<Soldering>,
 }
 
-/// The claims about one batch: every wire of the opened copies, links and solderings of the chosen ones.
-fn claims<'a>(
-    claims: &mut Claims<'a>,
-    shape: Shape,
-    challenge: &'a Challenge,
-    [inputs, outputs, offsets, ka]: [&'a Shares; 4],
-    revealed: &'a Revealed,
-) {
-    let Challenge { opened, chosen } = challenge;
-    claims.known(opened.len(), move |k, sum| {
-        offsets.add(opened[k], sum);
-        revealed.opened_offsets[k]
-    });
-    for (wires, shares, values) in [(shape.inputs, inputs, &revealed.opened_inputs), (shape.outputs, outputs, &revealed.opened_outputs)] {
-        claims.known(opened.len() * wires, move |k, sum| {
-            shares.add(opened[k / wires] * wires + k % wires, sum);
-            values[k]
-        });
+impl GarblerBatch {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a GarblerTold, claims: &mut Claims<'a>) {
+        chosen_claims(claims, self.shape, [&self.inputs.shares, &self.offsets.shares, ka], &told.links, &told.solderings);
     }
-    claims.known(chosen.len(), move |k, sum| {
-        offsets.add(chosen[k], sum);
-        ka.add(0, sum);
-        revealed.links[k]
-    });
-    claims.known(shape.bucket_solderings(), move |k, sum| {
-        let (head, copy, wire) = shape.bucket_soldering(k);
-        let soldering = revealed.solderings[k];
-        inputs.add(chosen[head] * shape.inputs + wire, sum);
-        inputs.add(chosen[copy] * shape.inputs + wire, sum);
-        offsets.add_if(soldering.flip(), chosen[copy], sum);
-        soldering.opening()
-    });
+}
+
+impl EvaluatorBatch {
+    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
+        chosen_claims(claims, self.shape, [&self.inputs, &self.offsets, ka], &self.links, &self.solderings);
+    }
 }
 
 /// Garbles the copies `indices` of a batch, in parallel. `input` gives a copy's committed wire values, by position in
@@ -235,14 +251,23 @@ impl TableSink for Tables {
     }
 }
 
-pub(super) fn garbler(party: &mut Garbler, request: &Request, parameters: &Parameters) -> Result<Vec<GarblerBatch>, Error> {
-    struct Made {
-        id: usize,
-        batch: GarblerBatch,
-        plan: Plan,
-        keys: GarblingKeys,
-        deltas: Vec<Delta>,
+/// All copies of a component, committed to.
+pub(super) struct GarblerMade {
+    id: usize,
+    batch: GarblerBatch,
+    plan: Plan,
+    keys: GarblingKeys,
+    deltas: Vec<Delta>,
+}
+
+impl GarblerMade {
+    pub fn new_commitments(&self) -> [&Committed; 3] {
+        [&self.batch.inputs, &self.batch.offsets, &self.batch.outputs]
     }
+}
+
+/// Garbles and commits.
+pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters: &Parameters) -> Result<Vec<GarblerMade>, Error> {
     let Garbler { run, committer, rng, hooks, serial, .. } = party;
     let mut made = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
@@ -268,45 +293,44 @@ pub(super) fn garbler(party: &mut Garbler, request: &Request, parameters: &Param
         *serial += 1;
         let origin = Origin { serial: *serial, kind: Kind::Component, cut };
         let batch = GarblerBatch { origin, component: component.digest(), shape, inputs, outputs, offsets };
-        made.push(Made { id, batch, plan, keys, deltas });
+        made.push(GarblerMade { id, batch, plan, keys, deltas });
     }
+    Ok(made)
+}
 
-    let seeds = run.channel.receive(msg::CHALLENGE, made.len() * SEED_BYTES)?;
-    let mut revealed = Vec::new();
-    for (m, seed) in made.iter().zip(seeds.chunks_exact(SEED_BYTES)) {
-        let (b, shape, id) = (&m.batch, m.batch.shape, m.id);
-        let challenge = Challenge::expand(&Seed::from_bytes(seed.try_into().expect("16 bytes")), &shape.batch);
-        let of = |values: &[Label], wires: usize| -> Vec<Label> {
-            challenge.opened.iter().flat_map(|&copy| &values[copy * wires..(copy + 1) * wires]).copied().collect()
+impl GarblerMade {
+    /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
+    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<(GarblerBatch, GarblerTold, Opened), Error> {
+        let Garbler { run, hooks, delta_ka, .. } = party;
+        let GarblerMade { id, batch, plan, keys, deltas } = self;
+        let (shape, Challenge { opened, chosen }) = (batch.shape, Challenge::expand(seed, &batch.shape.batch));
+        // By value: of large batches there is no room for all commitments and the parts side by side.
+        let split = |all: Committed, wires: usize| [&opened, &chosen].map(|copies| all.select(rows(copies, wires)));
+        let [opened_offsets, offsets] = split(batch.offsets, 1);
+        let [opened_inputs, inputs] = split(batch.inputs, shape.inputs);
+        let [opened_outputs, outputs] = split(batch.outputs, shape.outputs);
+        let open = Opened { offsets: opened_offsets, inputs: opened_inputs, outputs: opened_outputs };
+        let batch = GarblerBatch { origin: batch.origin, component: batch.component, shape, inputs, outputs, offsets };
+        let deltas: Vec<Delta> = chosen.iter().map(|&copy| deltas[copy]).collect();
+        let wire = |copy: usize, w: usize| CommittedWire { value: batch.inputs.values[copy * shape.inputs + w], delta: deltas[copy] };
+        let soldering = |k: usize| {
+            let (head, copy, w) = shape.bucket_soldering(k);
+            Soldering::new(wire(head, w), wire(copy, w))
         };
-        let chosen = &challenge.chosen;
-        let wire = |copy: usize, w: usize| CommittedWire {
-            value: b.inputs.values[chosen[copy] * shape.inputs + w],
-            delta: m.deltas[chosen[copy]],
+        let mut told = GarblerTold {
+            links: deltas.iter().map(|delta| delta.label() ^ *delta_ka).collect(),
+            solderings: (0..shape.bucket_solderings()).into_par_iter().map(soldering).collect(),
         };
-        let mut r = Revealed {
-            opened_offsets: of(&b.offsets.values, 1),
-            opened_inputs: of(&b.inputs.values, shape.inputs),
-            opened_outputs: Vec::new(),
-            links: chosen.iter().map(|&copy| m.deltas[copy].label() ^ party.delta_ka).collect(),
-            solderings: (0..shape.bucket_solderings())
-                .into_par_iter()
-                .map(|k| {
-                    let (head, copy, w) = shape.bucket_soldering(k);
-                    Soldering::new(wire(head, w), wire(copy, w))
-                })
-                .collect(),
-        };
-        let mut opened_values = [&r.opened_offsets[..], &r.opened_inputs[..]].concat();
+        let mut opened_values = [&open.offsets.values[..], &open.inputs.values].concat();
         hooks.alter(Point::Opened(id), &mut opened_values);
-        hooks.alter(Point::Links(id), &mut r.links);
-        hooks.alter(Point::BucketSolderings(id), &mut r.solderings);
+        hooks.alter(Point::Links(id), &mut told.links);
+        hooks.alter(Point::BucketSolderings(id), &mut told.solderings);
         run.channel.send(msg::OPENED, bytemuck::cast_slice(&opened_values))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&r.links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&r.solderings))?;
-        let deltas: Vec<Delta> = chosen.iter().map(|&copy| m.deltas[copy]).collect();
-        let tables = |range: std::ops::Range<usize>| {
-            let input = |k: usize| &b.inputs.values[chosen[range.start + k] * shape.inputs..][..shape.inputs];
+        run.channel.send(msg::LINKS, bytemuck::cast_slice(&told.links))?;
+        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
+
+        let tables = |range: Range<usize>| {
+            let input = |k: usize| &batch.inputs.values[(range.start + k) * shape.inputs..][..shape.inputs];
             let sink = |here: usize, copies: &[u32]| {
                 hooks.tables(
                     id,
@@ -314,7 +338,7 @@ pub(super) fn garbler(party: &mut Garbler, request: &Request, parameters: &Param
                     Tables { bytes: vec![0; here * shape.table_bytes], table_bytes: shape.table_bytes, filled: vec![0; here] },
                 )
             };
-            garble_copies(&m.plan, &m.keys, &chosen[range.clone()], &deltas[range.clone()], shape, input, sink).map(|(_, tables)| tables)
+            garble_copies(&plan, &keys, &chosen[range.clone()], &deltas[range.clone()], shape, input, sink).map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
         let mut ready = tables(0..step.min(chosen.len()))?;
@@ -329,28 +353,8 @@ pub(super) fn garbler(party: &mut Garbler, request: &Request, parameters: &Param
             (ready, done) = (made?, next);
             run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
         }
-        // The claims name every opened output; what they are the evaluator computes itself, so the values do not matter here.
-        revealed.push((challenge, Revealed { opened_outputs: vec![Label::ZERO; shape.batch.opened * shape.outputs], ..r }));
+        Ok((batch, told, open))
     }
-
-    let mut all = Claims::new();
-    for (m, (challenge, r)) in made.iter().zip(&revealed) {
-        let b = &m.batch;
-        claims(&mut all, b.shape, challenge, [&b.inputs.shares, &b.outputs.shares, &b.offsets.shares, &party.ka.shares], r);
-    }
-    let new: Vec<&Committed> = made.iter().flat_map(|m| [&m.batch.inputs, &m.batch.offsets, &m.batch.outputs]).collect();
-    committer.prove(&mut run.channel, &new, &all)?;
-    drop(all);
-    let keep = made.into_iter().zip(&revealed).map(|(m, (challenge, _))| {
-        let b = m.batch;
-        GarblerBatch {
-            inputs: b.inputs.select(rows(&challenge.chosen, b.shape.inputs)),
-            outputs: b.outputs.select(rows(&challenge.chosen, b.shape.outputs)),
-            offsets: b.offsets.select(rows(&challenge.chosen, 1)),
-            ..b
-        }
-    });
-    Ok(keep.collect())
 }
 
 /// The places of all wires of these copies.
@@ -358,125 +362,153 @@ fn rows(copies: &[usize], wires: usize) -> impl Iterator<Item = usize> + Clone +
     copies.iter().flat_map(move |&copy| copy * wires..(copy + 1) * wires)
 }
 
-pub(super) fn evaluator(party: &mut Evaluator, request: &Request, parameters: &Parameters) -> Result<Vec<EvaluatorBatch>, Error> {
-    struct Received {
-        origin: Origin,
-        component: ComponentDigest,
-        shape: Shape,
-        plan: Plan,
-        keys: GarblingKeys,
-        hashes: Vec<u8>,
-    }
-    let Evaluator { run, holder, rng, hooks, ka, serial, .. } = party;
-    let (mut received, mut pending) = (Vec::new(), Vec::new());
+/// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
+pub(super) struct EvaluatorReceived<C> {
+    hashed: Hashed,
+    inputs: C,
+    offsets: C,
+    outputs: C,
+}
+
+/// All copies of a component, of whose tables the evaluator has hashes.
+struct Hashed {
+    origin: Origin,
+    component: ComponentDigest,
+    shape: Shape,
+    plan: Plan,
+    keys: GarblingKeys,
+    hashes: Vec<u8>,
+}
+
+/// Receives commitments and hashes.
+pub(super) fn evaluator_receives(
+    core: &mut EvaluatorCore,
+    request: &Request,
+    parameters: &Parameters,
+) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
+    let EvaluatorCore { run, holder, serial, .. } = core;
+    let mut received = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
         let (component, _) = &request.components[id];
         let circuit = &component.circuit;
         let shape = Shape::new(circuit, cut.into());
         let copies = shape.batch.items();
-        pending.push(holder.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?);
-        pending.push(holder.receive_random(&mut run.channel, copies, Lsb::One)?);
-        pending.push(holder.receive(&mut run.channel, copies * shape.outputs)?);
+        let inputs = holder.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let offsets = holder.receive_random(&mut run.channel, copies, Lsb::One)?;
+        let outputs = holder.receive(&mut run.channel, copies * shape.outputs)?;
         let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
         *serial += 1;
-        received.push(Received {
+        let hashed = Hashed {
             origin: Origin { serial: *serial, kind: Kind::Component, cut },
             component: component.digest(),
             shape,
             plan: Plan::new(circuit),
             keys: GarblingKeys::new(start, copies, circuit.and_gates()),
             hashes,
-        });
+        };
+        received.push(EvaluatorReceived { hashed, inputs, offsets, outputs });
+    }
+    Ok(received)
+}
+
+impl EvaluatorReceived<Pending> {
+    pub fn pending(&self) -> [&Pending; 3] {
+        [&self.inputs, &self.offsets, &self.outputs]
     }
 
-    let mut seeds = vec![0; received.len() * SEED_BYTES];
-    rng.fill(&mut seeds);
-    hooks.alter(Point::Challenge, &mut seeds);
-    run.channel.send(msg::CHALLENGE, &seeds)?;
-    let mut revealed = Vec::new();
-    for (b, seed) in received.iter().zip(seeds.chunks_exact(SEED_BYTES)) {
-        let shape = b.shape;
-        let challenge = Challenge::expand(&Seed::from_bytes(seed.try_into().expect("16 bytes")), &shape.batch);
-        let Challenge { opened, chosen } = &challenge;
-        let opened_offsets = run.labels(msg::OPENED, opened.len() * (1 + shape.inputs))?;
-        let (opened_offsets, opened_inputs) = opened_offsets.split_at(opened.len());
+    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
+        let [inputs, offsets, outputs] = [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
+        EvaluatorReceived { hashed: self.hashed, inputs, offsets, outputs }
+    }
+}
+
+impl EvaluatorReceived<Shares> {
+    /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
+    pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, Opened), Error> {
+        let EvaluatorCore { run, .. } = core;
+        let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
+        let shape = hashed.shape;
+        let Challenge { opened, chosen } = Challenge::expand(seed, &shape.batch);
+        // By value: of large batches there is no room for all commitments, the parts and the tables.
+        let split = |all: Shares, wires: usize| [&opened, &chosen].map(|copies| all.select(rows(copies, wires)));
+        let [opened_offsets, offsets] = split(offsets, 1);
+        let [opened_inputs, inputs] = split(inputs, shape.inputs);
+        let [opened_outputs, outputs] = split(outputs, shape.outputs);
+
+        let mut told_offsets = run.labels(msg::OPENED, opened.len() * (1 + shape.inputs))?;
+        let told_inputs = told_offsets.split_off(opened.len());
         let links = run.labels(msg::LINKS, chosen.len())?;
         let mut solderings = vec![Soldering::default(); shape.bucket_solderings()];
         run.channel.receive_into(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
         if links.iter().any(|link| link.colour() != 0) {
             return Err(Cheat::LinkColour.into());
         }
-        let deltas = offsets_of(opened_offsets).ok_or(Cheat::OffsetColour)?;
-        let hash_of = |copy: usize| &b.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES];
-
-        // Opened copies: VerSub, on every table byte here and on every wire by the claims below.
-        let input = |k: usize| &opened_inputs[k * shape.inputs..(k + 1) * shape.inputs];
-        let check_opened = || {
-            let (outputs, sinks) = garble_copies(&b.plan, &b.keys, opened, &deltas, shape, input, |here, _| HashTables::new(here))?;
-            let hashes = sinks.iter().flat_map(HashTables::finish);
-            let honest = opened.iter().zip(hashes).all(|(&copy, hash)| hash_of(copy) == hash);
-            if honest { Ok(outputs) } else { Err(Error::Peer(Cheat::OpenedCopy)) }
+        let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
+        let (tables, garbled) =
+            rayon::join(|| hashed.receive_chosen(run, &chosen), || hashed.garble_opened(&opened, &deltas, &told_inputs));
+        let (garbled, tables) = (garbled?, tables?);
+        let open = Opened {
+            offsets: Committed { values: told_offsets, shares: opened_offsets },
+            inputs: Committed { values: told_inputs, shares: opened_inputs },
+            outputs: Committed { values: garbled, shares: opened_outputs },
         };
-        // Chosen copies: the tables must be the hashed ones.
-        let receive_chosen = || -> Result<Vec<u8>, Error> {
-            let mut tables = vec![0u8; chosen.len() * shape.table_bytes];
-            if shape.table_bytes == 0 {
-                // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
-                let empty = blake3::hash(&[]);
-                let honest = chosen.iter().all(|&copy| hash_of(copy) == empty.as_bytes());
-                for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
-                    run.channel.receive(msg::TABLES, 0)?;
-                }
-                return if honest { Ok(tables) } else { Err(Cheat::ChosenTables.into()) };
+        let Hashed { origin, component, plan, keys, .. } = hashed;
+        let plan = Arc::new(plan);
+        let batch =
+            EvaluatorBatch { origin, component, shape, plan, keys, copies: chosen, inputs, outputs, offsets, links, solderings, tables };
+        Ok((batch, open))
+    }
+}
+
+impl Hashed {
+    fn hash_of(&self, copy: usize) -> &[u8] {
+        &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
+    }
+
+    /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the committed values that their
+    /// output wires should have.
+    fn garble_opened(&self, opened: &[usize], deltas: &[Delta], inputs: &[Label]) -> Result<Vec<Label>, Error> {
+        let shape = self.shape;
+        let input = |k: usize| &inputs[k * shape.inputs..(k + 1) * shape.inputs];
+        let (outputs, sinks) = garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here))?;
+        let hashes = sinks.iter().flat_map(HashTables::finish);
+        let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
+        if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
+    }
+
+    /// The tables of the chosen copies, which must be the hashed ones.
+    fn receive_chosen(&self, run: &mut Run, chosen: &[usize]) -> Result<Vec<u8>, Error> {
+        let table_bytes = self.shape.table_bytes;
+        let mut tables = vec![0u8; chosen.len() * table_bytes];
+        if table_bytes == 0 {
+            // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
+            let empty = blake3::hash(&[]);
+            let honest = chosen.iter().all(|&copy| self.hash_of(copy) == empty.as_bytes());
+            for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
+                run.channel.receive(msg::TABLES, 0)?;
             }
-            let (mut done, total) = (0, tables.len() as u64);
-            let bad = std::sync::atomic::AtomicBool::new(false);
-            rayon::scope(|scope| -> Result<(), Error> {
-                for (task, tables) in tables.chunks_mut(COPIES_A_TASK * shape.table_bytes).enumerate() {
-                    run.channel.receive_bulk_into(msg::TABLES, tables)?;
-                    done += tables.len() as u64;
-                    run.progress(done, total);
-                    let (tables, bad) = (&*tables, &bad);
-                    scope.spawn(move |_| {
-                        for (k, table) in tables.chunks(shape.table_bytes).enumerate() {
-                            if blake3::hash(table).as_bytes() != hash_of(chosen[task * COPIES_A_TASK + k]) {
-                                bad.store(true, std::sync::atomic::Ordering::Relaxed);
-                            }
+            return if honest { Ok(tables) } else { Err(Cheat::ChosenTables.into()) };
+        }
+        let (mut done, total) = (0, tables.len() as u64);
+        let bad = AtomicBool::new(false);
+        rayon::scope(|scope| -> Result<(), Error> {
+            for (task, tables) in tables.chunks_mut(COPIES_A_TASK * table_bytes).enumerate() {
+                run.channel.receive_bulk_into(msg::TABLES, tables)?;
+                done += tables.len() as u64;
+                run.progress(done, total);
+                let (tables, bad) = (&*tables, &bad);
+                scope.spawn(move |_| {
+                    for (k, table) in tables.chunks(table_bytes).enumerate() {
+                        if blake3::hash(table).as_bytes() != self.hash_of(chosen[task * COPIES_A_TASK + k]) {
+                            bad.store(true, Ordering::Relaxed);
                         }
-                    });
-                }
-                Ok(())
-            })?;
-            if bad.into_inner() { Err(Cheat::ChosenTables.into()) } else { Ok(tables) }
-        };
-        let (tables, opened_outputs) = rayon::join(receive_chosen, check_opened);
-        let (opened_offsets, opened_inputs) = (opened_offsets.to_vec(), opened_inputs.to_vec());
-        revealed.push((Revealed { opened_offsets, opened_inputs, opened_outputs: opened_outputs?, links, solderings }, tables?, challenge));
+                    }
+                });
+            }
+            Ok(())
+        })?;
+        if bad.into_inner() { Err(Cheat::ChosenTables.into()) } else { Ok(tables) }
     }
-
-    let mut all = Claims::new();
-    let shares: Vec<&Shares> = pending.iter().map(|p| p.shares()).collect();
-    for ((b, (r, _, challenge)), s) in received.iter().zip(&revealed).zip(shares.chunks(3)) {
-        claims(&mut all, b.shape, challenge, [s[0], s[2], s[1], ka], r);
-    }
-    let proof = holder.verify(&mut run.channel, &pending.iter().collect::<Vec<_>>(), &all)?;
-    drop(all);
-    let kept = pending.into_iter().map(|p| p.accept(&proof)).collect::<Vec<_>>();
-    let keep = received.into_iter().zip(revealed).zip(kept.chunks(3)).map(|((b, (r, tables, challenge)), s)| EvaluatorBatch {
-        origin: b.origin,
-        component: b.component,
-        shape: b.shape,
-        plan: Arc::new(b.plan),
-        keys: b.keys,
-        copies: challenge.chosen.clone(),
-        inputs: s[0].select(rows(&challenge.chosen, b.shape.inputs)),
-        outputs: s[2].select(rows(&challenge.chosen, b.shape.outputs)),
-        offsets: s[1].select(rows(&challenge.chosen, 1)),
-        links: r.links,
-        solderings: r.solderings,
-        tables,
-    });
-    Ok(keep.collect())
 }

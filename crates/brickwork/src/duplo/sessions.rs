@@ -7,17 +7,20 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
+use super::build::{self, EvaluatorReady, GarblerReady};
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
-use super::prepare::{self, EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::setup::Wanted;
 use super::stock::{Parts, Request, Stock};
-use super::{Error, Parameters, build, decode, evaluate, preprocess, setup};
+use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
+use super::{Error, Parameters, decode, evaluate, setup};
 use crate::circuit::{Party, Program};
-use crate::commit::{Committed, Shares, split};
+use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Shares, split};
 use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::{Digests, Job, Observer, PhaseReport, Run, SecurityReport, SessionId, Terms, agree};
+use crate::session::{Observer, PhaseReport, Run, SecurityReport, SessionId, Terms, agree};
 use crate::wire::Channel;
 
 /// What a program of the garbler's took from the stock.
@@ -54,22 +57,9 @@ impl<'o> Garbler<'o> {
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let digests = Digests { program: [0; 32], parameters: [0; 32] };
-        setup::garbler(Run::new(channel, Party::Garbler, observer), terms, &digests, Hooks::none())
-    }
-
-    /// Setup for one program alone: what is compared includes it.
-    pub(super) fn for_job(
-        channel: Channel,
-        job: &Job,
-        parameters: &Parameters,
-        observer: &'o mut dyn Observer,
-        hooks: Hooks,
-    ) -> Result<Self, Error> {
-        let digests = Digests { program: job.program.digest(), parameters: parameters.digest() };
-        let mut session = setup::garbler(Run::new(channel, Party::Garbler, observer), &job.terms(), &digests, hooks)?;
-        session.binding = parameters.ot_binding;
-        Ok(session)
+        let (mut party, _) = setup::garbler(Run::new(channel, Party::Garbler, observer), &Wanted::stock(terms), Hooks::none())?;
+        GarblerCommitted::default().prove(&mut party, true)?;
+        Ok(party)
     }
 
     /// What the stock lacks for a program.
@@ -90,20 +80,17 @@ impl<'o> Garbler<'o> {
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
         agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
-        self.preprocess(request, &parameters)
-    }
-
-    /// [`Garbler::fill`] with what both parties have agreed on.
-    pub(super) fn preprocess(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
         in_pool(self, |mut party| {
-            party.run.phase("preprocess")?;
-            let batches = preprocess::garbler(&mut party, request, parameters)?;
-            party.run.phase("prepare")?;
-            prepare::garbler(&mut party, batches, parameters)?;
-            if let Some(count) = request.ots {
-                let ots = ots::garbler_alone(&mut party, count)?;
-                party.stock.put_ots(ots);
-            }
+            let ots = request.ots.map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding)).transpose()?;
+            let committed = GarblerCommitted::to_all(&mut party, request, &parameters, ots)?;
+            committed.prove(&mut party, false)?;
+            let (supply, told) = committed.open(&mut party)?;
+            let Garbler { run, committer, ka, ot, .. } = &mut party;
+            let mut claims = Claims::new();
+            told.claims([&ka.shares, &ot.shares], &supply.components, &supply.pools, &mut claims);
+            committer.prove(&mut run.channel, &[], &claims)?;
+            drop(claims);
+            party.stock.put(supply);
             Ok(party)
         })
     }
@@ -116,21 +103,25 @@ impl<'o> Garbler<'o> {
         agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
         let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
         let (security, parts) = report?;
-        self.build_parts(program, parts, Some(security))
-    }
-
-    /// [`Garbler::build`] for the program that both parties have agreed on.
-    pub(super) fn build_agreed(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
-        let parts = self.stock.take(program)?;
-        self.build_parts(program, parts, None)
-    }
-
-    fn build_parts(self, program: &Arc<Program>, parts: GarblerParts, security: Option<SecurityReport>) -> Result<GarblerBuilt<'o>, Error> {
         in_pool(self, |mut party| {
-            party.run.phase("build")?;
-            let ready = build::garbler(&mut party, program, parts)?;
+            let (parts, told) = party.with_ots(parts)?;
+            let (ready, joints) = build::garbler(&mut party, program, parts)?;
+            build::garbler_proves(&mut party, program, &ready, &joints, &told)?;
             Ok(GarblerBuilt { party, program: program.clone(), ready, security })
         })
+    }
+
+    /// Makes the OTs that parts lack, and tells what is still to be proven of them.
+    fn with_ots(&mut self, mut parts: GarblerParts) -> Result<(GarblerParts, GarblerTold), Error> {
+        if parts.ots.is_some() {
+            return Ok((parts, GarblerTold::default()));
+        }
+        let drawn = ots::garbler_draws(&mut self.run, &mut self.cot, parts.layout.evaluator_inputs.len(), self.binding)?;
+        let committed = GarblerCommitted::to_ots(self, drawn)?;
+        committed.prove(self, false)?;
+        let (supply, told) = committed.open(self)?;
+        parts.ots = Some(supply.ots.into_iter().collect());
+        Ok((parts, told))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -146,14 +137,14 @@ impl<'o> Garbler<'o> {
 pub struct GarblerBuilt<'o> {
     party: Garbler<'o>,
     program: Arc<Program>,
-    ready: build::GarblerReady,
-    security: Option<SecurityReport>,
+    ready: GarblerReady,
+    security: SecurityReport,
 }
 
 impl<'o> GarblerBuilt<'o> {
-    /// What is promised, where the program was built from stock.
-    pub fn security(&self) -> Option<&SecurityReport> {
-        self.security.as_ref()
+    /// What is promised.
+    pub fn security(&self) -> &SecurityReport {
+        &self.security
     }
 
     /// Gives this party's input and serves the evaluator's.
@@ -164,8 +155,8 @@ impl<'o> GarblerBuilt<'o> {
         check_input(&self.program, Party::Garbler, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
-            built.party.run.phase("evaluate")?;
-            evaluate::garbler(&mut built.party, &built.ready, input)?;
+            let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
+            evaluate::garbler(&mut built.party, &built.ready, input, &masked)?;
             Ok(GarblerEvaluated(built))
         })
     }
@@ -181,7 +172,6 @@ impl<'o> GarblerEvaluated<'o> {
     /// As [`Garbler::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o>), Error> {
         in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
-            party.run.phase("decode")?;
             let outputs = decode::garbler(&mut party, &program, &ready)?;
             Ok((outputs, party))
         })
@@ -191,27 +181,32 @@ impl<'o> GarblerEvaluated<'o> {
 /// What a program of the evaluator's took from the stock.
 pub(super) type EvaluatorParts = Parts<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>;
 
+/// What an evaluator has of a session before anything is proven.
+pub(super) struct EvaluatorCore<'o> {
+    pub run: Run<'o>,
+    pub pool: Arc<ThreadPool>,
+    pub session: SessionId,
+    pub security: u32,
+    pub holder: split::Receiver,
+    pub cot: extension::Receiver,
+    pub rng: Rng,
+    pub hooks: Hooks,
+    /// Items that bind Δ_ot in each batch of OTs.
+    pub binding: usize,
+    /// Authenticators made so far, of each kind at most.
+    pub gadgets: u64,
+    /// Cut-and-chooses so far.
+    pub serial: u64,
+}
+
 /// The evaluator of a session, between two programs.
 pub struct Evaluator<'o> {
-    pub(super) run: Run<'o>,
-    pub(super) pool: Arc<ThreadPool>,
-    pub(super) session: SessionId,
-    pub(super) security: u32,
-    pub(super) holder: split::Receiver,
-    pub(super) cot: extension::Receiver,
+    pub(super) core: EvaluatorCore<'o>,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Shares,
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
     pub(super) link_ot: Label,
-    pub(super) rng: Rng,
-    pub(super) hooks: Hooks,
-    /// Items that bind Δ_ot in each batch of OTs.
-    pub(super) binding: usize,
-    /// Authenticators made so far, of each kind at most.
-    pub(super) gadgets: u64,
-    /// Cut-and-chooses so far.
-    pub(super) serial: u64,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>,
@@ -223,22 +218,8 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let digests = Digests { program: [0; 32], parameters: [0; 32] };
-        setup::evaluator(Run::new(channel, Party::Evaluator, observer), terms, &digests, Hooks::none())
-    }
-
-    /// Setup for one program alone: what is compared includes it.
-    pub(super) fn for_job(
-        channel: Channel,
-        job: &Job,
-        parameters: &Parameters,
-        observer: &'o mut dyn Observer,
-        hooks: Hooks,
-    ) -> Result<Self, Error> {
-        let digests = Digests { program: job.program.digest(), parameters: parameters.digest() };
-        let mut session = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &job.terms(), &digests, hooks)?;
-        session.binding = parameters.ot_binding;
-        Ok(session)
+        let begun = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &Wanted::stock(terms), Hooks::none())?;
+        Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
 
     /// What the stock lacks for a program.
@@ -255,24 +236,21 @@ impl<'o> Evaluator<'o> {
         if self.used {
             return Err(Error::Usage("a session makes nothing new after its first input; begin another one".into()));
         }
-        let parameters = Parameters::for_stock(request, self.security)?;
+        let parameters = Parameters::for_stock(request, self.core.security)?;
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
-        agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
-        self.preprocess(request, &parameters)
-    }
-
-    /// [`Evaluator::fill`] with what both parties have agreed on.
-    pub(super) fn preprocess(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+        agree(&mut self.core.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
         in_pool(self, |mut party| {
-            party.run.phase("preprocess")?;
-            let batches = preprocess::evaluator(&mut party, request, parameters)?;
-            party.run.phase("prepare")?;
-            prepare::evaluator(&mut party, batches, parameters)?;
-            if let Some(count) = request.ots {
-                let ots = ots::evaluator_alone(&mut party, count)?;
-                party.stock.put_ots(ots);
-            }
+            let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
+            let ots = request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
+            let committed = EvaluatorCommitted::to_all(&mut party.core, request, &parameters, ots)?.verify(&mut party.core)?;
+            let (supply, opened) = committed.open(&mut party.core)?;
+            let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut party;
+            let mut claims = Claims::new();
+            opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
+            let proof = holder.verify(&mut run.channel, &[], &claims)?;
+            drop(claims);
+            party.stock.put(supply.proven(&proof));
             Ok(party)
         })
     }
@@ -282,29 +260,27 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells beforehand.
     pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
-        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
-        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
+        agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
+        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.core.security)?, parts)));
         let (security, parts) = report?;
-        self.build_parts(program, parts, Some(security))
-    }
-
-    /// [`Evaluator::build`] for the program that both parties have agreed on.
-    pub(super) fn build_agreed(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
-        let parts = self.stock.take(program)?;
-        self.build_parts(program, parts, None)
-    }
-
-    fn build_parts(
-        self,
-        program: &Arc<Program>,
-        parts: EvaluatorParts,
-        security: Option<SecurityReport>,
-    ) -> Result<EvaluatorBuilt<'o>, Error> {
         in_pool(self, |mut party| {
-            party.run.phase("build")?;
-            let ready = build::evaluator(&mut party, program, parts)?;
+            let (parts, opened) = party.with_ots(parts)?;
+            let ready = build::evaluator(&mut party, parts)?;
+            let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
             Ok(EvaluatorBuilt { party, program: program.clone(), ready, security })
         })
+    }
+
+    /// Makes the OTs that parts lack, and what was opened of them.
+    fn with_ots(&mut self, parts: EvaluatorParts) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
+        if parts.ots.is_some() {
+            return Ok((Claimed::new(parts), EvaluatorOpened::default()));
+        }
+        let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
+        let drawn = ots::evaluator_draws(run, cot, rng, parts.layout.evaluator_inputs.len(), *binding)?;
+        let committed = EvaluatorCommitted::to_ots(&mut self.core, drawn)?.verify(&mut self.core)?;
+        let (supply, opened) = committed.open(&mut self.core)?;
+        Ok((supply.map(|supply| Parts { ots: Some(supply.ots.into_iter().collect()), ..parts }), opened))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -312,7 +288,7 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// [`Error::Io`] if the peer went away.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        self.run.finish()
+        self.core.run.finish()
     }
 }
 
@@ -320,14 +296,14 @@ impl<'o> Evaluator<'o> {
 pub struct EvaluatorBuilt<'o> {
     party: Evaluator<'o>,
     program: Arc<Program>,
-    ready: build::EvaluatorReady,
-    security: Option<SecurityReport>,
+    ready: EvaluatorReady,
+    security: SecurityReport,
 }
 
 impl<'o> EvaluatorBuilt<'o> {
-    /// What is promised, where the program was built from stock.
-    pub fn security(&self) -> Option<&SecurityReport> {
-        self.security.as_ref()
+    /// What is promised.
+    pub fn security(&self) -> &SecurityReport {
+        &self.security
     }
 
     /// Gives this party's input and evaluates every slot.
@@ -338,8 +314,8 @@ impl<'o> EvaluatorBuilt<'o> {
         check_input(&self.program, Party::Evaluator, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
-            built.party.run.phase("evaluate")?;
-            let evaluated = evaluate::evaluator(&mut built.party, &built.program, &built.ready, input)?;
+            let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
+            let evaluated = evaluate::evaluator(&mut built.party, &built.program, &built.ready, input, masked)?;
             Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
         })
     }
@@ -360,7 +336,6 @@ impl<'o> EvaluatorEvaluated<'o> {
     /// As [`Evaluator::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o>), Error> {
         in_pool(self, |EvaluatorEvaluated { built: EvaluatorBuilt { mut party, program, ready, .. }, evaluated, input }| {
-            party.run.phase("decode")?;
             let (outputs, recovered) = decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
             Ok((outputs, recovered, party))
         })
@@ -392,19 +367,19 @@ impl Pooled for GarblerEvaluated<'_> {
 
 impl Pooled for Evaluator<'_> {
     fn pool(&self) -> &Arc<ThreadPool> {
-        &self.pool
+        &self.core.pool
     }
 }
 
 impl Pooled for EvaluatorBuilt<'_> {
     fn pool(&self) -> &Arc<ThreadPool> {
-        &self.party.pool
+        &self.party.core.pool
     }
 }
 
 impl Pooled for EvaluatorEvaluated<'_> {
     fn pool(&self) -> &Arc<ThreadPool> {
-        &self.built.party.pool
+        &self.built.party.core.pool
     }
 }
 

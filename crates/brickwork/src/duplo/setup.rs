@@ -1,11 +1,13 @@
 //! Setup: base OTs, the commitments' seeds, and commitments to the two offsets that last for the session.
 //!
 //! ```text
-//!   both ways               128 base OTs: the extension's seeds by the bits of G's Δ_ot
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits;  the check both ways
+//!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
-//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
+//!
+//! The proof that both are commitments, and of S_ot, is the session's first one: a whole run has its other commitments proven
+//! with it, a session that fills a stock makes it at once.
 //!
 //! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the extension that
 //! is needed anyway they cost next to nothing, and setup a third (measured: docs/benchmarks.md).
@@ -13,22 +15,49 @@
 //! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
 //! `lsb(Δ_ot)` would not be bound.
 
+use zeroize::Zeroizing;
+
+use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
 use super::parameters::{code, ot_binding};
+use super::sessions::EvaluatorCore;
 use super::stock::Stock;
-use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Terms, msg, threads};
-use crate::circuit::Party;
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Parameters, Point, Terms, msg, threads};
+use crate::circuit::{Party, Program};
 use crate::commit::split::{Receiver, Sender};
-use crate::commit::{Claims, Committer, Holder, Lsb, Shares};
+use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::{Delta, Label};
-use crate::ot::{base, extension};
+use crate::ot::base::{self, Direction};
+use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::{Digests, Run, handshake};
+use crate::session::{Digests, Greeting, Run, SessionId};
+
+/// What a session is set up for.
+pub(super) struct Wanted<'a> {
+    pub digests: Digests,
+    pub terms: &'a Terms,
+    /// OTs that are made at once, next to those that bind Δ_ot.
+    pub ots: Option<usize>,
+    /// OTs that bind Δ_ot in each batch of OTs.
+    pub binding: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// One run of a program, whose OTs are made at once.
+    pub fn job(program: &Program, parameters: &Parameters, terms: &'a Terms) -> Self {
+        let digests = Digests { program: program.digest(), parameters: parameters.digest() };
+        Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding: parameters.ot_binding }
+    }
+
+    /// A session between two parties that do not know their programs yet.
+    pub fn stock(terms: &'a Terms) -> Self {
+        Wanted { digests: Digests { program: [0; 32], parameters: [0; 32] }, terms, ots: None, binding: ot_binding(terms.security) }
+    }
+}
 
 /// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is only built into
 /// the one coordinate of the lowest bit, and one guessed watch bit gets around that.) `delta_ka` is what each party may
 /// say of it: the garbler the value, the evaluator the bit.
-fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) -> Claims<'a> {
-    let mut claims = Claims::new();
+fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) {
     claims.known(1, move |_, sum| {
         ka.add(0, sum);
         ot.add(0, sum);
@@ -38,33 +67,52 @@ fn claims<'a>(ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) -> C
         ka.add(0, sum);
         delta_ka
     });
-    claims
 }
 
-pub(super) fn garbler<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, mut hooks: Hooks) -> Result<Garbler<'o>, Error> {
-    let pool = threads(terms)?;
-    let code = code(terms.security)?;
-    let session = handshake(&mut run.channel, Party::Garbler, terms, digests)?;
-    run.phase("setup")?;
+/// Greetings and base OTs: the session's name, and the keys of both series.
+fn greet(
+    run: &mut Run,
+    wanted: &Wanted,
+    hooks: &Hooks,
+    sends: Direction,
+    send: usize,
+    choices: &[u8],
+) -> Result<(SessionId, base::Keys), Error> {
+    let Wanted { digests, terms, .. } = wanted;
+    let greeting = Greeting::send(&mut run.channel, run.role, terms, digests)?;
+    if let Some(dealt) = hooks.dealt(run.role, send, choices) {
+        return Ok((greeting.answered(&mut run.channel)?.1, dealt));
+    }
+    let begun = base::Begun::send(&mut run.channel, sends, &greeting.digest(), choices, terms.threads)?;
+    let (theirs, session) = greeting.answered(&mut run.channel)?;
+    Ok((session, begun.receive(&mut run.channel, &theirs, &session, send)?))
+}
+
+/// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
+pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -> Result<(Garbler<'o>, Option<GarblerDrawn>), Error> {
+    let pool = threads(wanted.terms)?;
+    let code = code(wanted.terms.security)?;
+    run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
-    let choices: Vec<u8> = (0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect();
-    let keys = match hooks.dealt(Party::Garbler, 0, &choices) {
-        Some(dealt) => dealt,
-        None => base::garbler(&mut run.channel, &session, 0, &choices, terms.threads)?,
-    };
-    let mut cot = extension::Sender::new(&session, in_ots, &keys.received)?;
-    let mut committer = Sender::new(code, &cot.keys(&mut run.channel, code.length())?);
+    let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
+    let (session, keys) = greet(&mut run, wanted, &hooks, Direction::GarblerSends, 0, &choices)?;
+    let mut cot = extension::Sender::new(&session, in_ots, &keys.received);
+    // All rows are checked before anything is committed to.
+    let watched = Zeroizing::new(cot.extend(&mut run.channel, code.length())?);
+    let binding = wanted.binding;
+    let drawn = wanted.ots.map(|count| ots::garbler_draws(&mut run, &mut cot, count, binding)).transpose()?;
+
+    run.phase("setup");
+    let mut committer = Sender::new(code, &cot.keys(&watched));
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
-    let link = ka.values[0] ^ ot.values[0];
-    run.channel.send(msg::LINK_OT, &link.to_bytes())?;
-    committer.prove(&mut run.channel, &[&ka, &ot], &claims(&ka.shares, &ot.shares, link, ka.values[0]))?;
+    run.channel.send(msg::LINK_OT, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
     let delta_ka = Delta::new(ka.values[0].bits());
-    let (stock, security, binding) = (Stock::new(), terms.security, ot_binding(terms.security));
-    Ok(Garbler {
+    let (stock, security) = (Stock::new(), wanted.terms.security);
+    let garbler = Garbler {
         run,
         pool,
         session,
@@ -81,49 +129,69 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, mu
         serial: 0,
         used: false,
         stock,
-    })
+    };
+    Ok((garbler, drawn))
 }
 
-pub(super) fn evaluator<'o>(mut run: Run<'o>, terms: &Terms, digests: &Digests, hooks: Hooks) -> Result<Evaluator<'o>, Error> {
-    let pool = threads(terms)?;
-    let code = code(terms.security)?;
-    let session = handshake(&mut run.channel, Party::Evaluator, terms, digests)?;
-    run.phase("setup")?;
+/// What the session's first proof says of the garbler's offsets.
+pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut Claims<'a>) {
+    claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], ka.values[0]);
+}
+
+/// The offsets as the evaluator was told of them.
+pub(super) struct PendingOffsets {
+    ka: Pending,
+    ot: Pending,
+    link_ot: Label,
+}
+
+impl PendingOffsets {
+    pub fn pending(&self) -> [&Pending; 2] {
+        [&self.ka, &self.ot]
+    }
+
+    /// What the session's first proof says of them.
+    pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
+        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, Label::from_bits(1));
+    }
+
+    /// The evaluator's session, after its first proof.
+    pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
+        let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
+        Evaluator { core, ka, ot, link_ot: self.link_ot, used: false, stock: Stock::new() }
+    }
+}
+
+/// What the evaluator has of a session whose first proof is still to come.
+pub(super) struct Begun<'o> {
+    pub core: EvaluatorCore<'o>,
+    pub offsets: PendingOffsets,
+    pub ots: Option<EvaluatorDrawn>,
+}
+
+pub(super) fn evaluator<'o>(mut run: Run<'o>, wanted: &Wanted, hooks: Hooks) -> Result<Begun<'o>, Error> {
+    let pool = threads(wanted.terms)?;
+    let code = code(wanted.terms.security)?;
+    run.phase("setup");
     let mut rng = Rng::new("brickwork evaluator")?;
-    let mut watch_bits = zeroize::Zeroizing::new(vec![0u8; code.length()]);
+    let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let keys = match hooks.dealt(Party::Evaluator, 128, &[]) {
-        Some(dealt) => dealt,
-        None => base::evaluator(&mut run.channel, &session, 128, &[], terms.threads)?,
-    };
+    let (session, keys) = greet(&mut run, wanted, &hooks, Direction::EvaluatorSends, 128, &[])?;
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
-    let mut holder = Receiver::new(code, &cot.keys(&mut run.channel, &watch_bits)?, &watch_bits)?;
+    let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
+    let binding = wanted.binding;
+    let ots = wanted.ots.map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding)).transpose()?;
+
+    run.phase("setup");
+    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits)?;
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = run.label(msg::LINK_OT)?;
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
-    let proof = holder.verify(&mut run.channel, &[&ka, &ot], &claims(ka.shares(), ot.shares(), link_ot, Label::from_bits(1)))?;
-    let (ka, ot) = (ka.accept(&proof), ot.accept(&proof));
-    let (stock, security, binding) = (Stock::new(), terms.security, ot_binding(terms.security));
-    Ok(Evaluator {
-        run,
-        pool,
-        session,
-        security,
-        holder,
-        rng,
-        hooks,
-        cot,
-        ka,
-        ot,
-        link_ot,
-        binding,
-        gadgets: 0,
-        serial: 0,
-        used: false,
-        stock,
-    })
+    let security = wanted.terms.security;
+    let core = EvaluatorCore { run, pool, session, security, holder, rng, hooks, cot, binding, gadgets: 0, serial: 0 };
+    Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots })
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::Error;
 use super::build::{Layout, Owner};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
+use super::supply::Supply;
 use crate::circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use crate::cut_and_choose::{Cut, Kind};
 use crate::session::SecurityReport;
@@ -172,6 +173,26 @@ impl<T: Pieces> Pool<T> {
 }
 
 impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
+    /// All that was made for this program alone.
+    pub fn of(program: &Program, supply: Supply<B, G, O>) -> Self {
+        let Supply { components, pools, ots } = supply;
+        let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
+        let owner =
+            |((id, slots), batch): ((usize, usize), &B)| Owner { component: ComponentId(id as u32), slots, outputs: batch.outputs() };
+        let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
+        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
+        let layout = Layout::new(program, &owners, &sizes[..1], &sizes[1..]);
+        Parts { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
+    }
+
+    /// The OTs apart from the rest.
+    ///
+    /// # Panics
+    /// If there are none: they are made before a program is joined.
+    pub fn take_ots(mut self) -> (Vec<O>, Self) {
+        (self.ots.take().expect("OTs are made before a program is joined"), self)
+    }
+
     /// What a run with these parts promises.
     pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
         let name = |digest: &ComponentDigest| program.components().iter().find(|c| c.digest() == *digest).map_or("", |c| &c.name);
@@ -212,7 +233,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         Stock { components: Vec::new(), input: Pool::new(), plain: Pool::new(), ots: None }
     }
 
-    pub fn put_component(&mut self, batch: B) {
+    fn put_component(&mut self, batch: B) {
         let digest = *batch.digest();
         match self.components.iter_mut().find(|(d, _)| *d == digest) {
             Some((_, pool)) => pool.put(batch),
@@ -224,13 +245,13 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         }
     }
 
-    pub fn put_gadgets(&mut self, plain: G, input: G) {
-        self.plain.put(plain);
-        self.input.put(input);
-    }
-
-    pub fn put_ots(&mut self, ots: O) {
-        self.ots.get_or_insert_with(Pool::new).put(ots);
+    /// Adds what was made, checked and proven.
+    pub fn put(&mut self, supply: Supply<B, G, O>) {
+        supply.components.into_iter().for_each(|batch| self.put_component(batch));
+        let mut pools = supply.pools.into_iter();
+        pools.next().into_iter().for_each(|plain| self.plain.put(plain));
+        pools.for_each(|input| self.input.put(input));
+        supply.ots.into_iter().for_each(|ots| self.ots.get_or_insert_with(Pool::new).put(ots));
     }
 
     /// What a program lacks here.

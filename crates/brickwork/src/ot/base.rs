@@ -16,9 +16,17 @@
 //! Diffie–Hellman assumption, with `H` and `KDF` random oracles. "Endemic" means that a cheater may have a say in its own
 //! keys; an honest party's keys stay hidden, and nothing here needs more.
 //!
-//! **Replay.** Session, direction, index and every point sent enter the hashes. Messages of another session, reflected ones or
-//! ones in another order are valid points, so nothing can be seen here: the peers end up with unrelated keys. What is built on
-//! the keys sees it: the consistency check of the OT extension for the evaluator's, that of the commitments for the garbler's.
+//! **Before the session has a name.** Both messages leave together with the greetings, so the receiver's `H` can only be bound to
+//! what the receiver knows then: its own greeting, with a nonce of its own. The session's identifier, a hash over both greetings,
+//! enters `KDF`. That is enough. Privacy of the choice needs nothing of `H`. The sender's keys are safe whatever receivers asked
+//! `H` before, in this or any other session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws anew, and of
+//! a point that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting and points, brings
+//! points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a fresh `A`.
+//!
+//! **Replay.** Greeting, session, direction, index and every point sent enter the hashes. Messages of another session, reflected
+//! ones or ones in another order are valid points, so nothing can be seen here: the peers end up with unrelated keys. What is
+//! built on the keys sees it: the consistency check of the OT extension for the evaluator's, that of the commitments for the
+//! garbler's.
 
 use std::convert::Infallible;
 
@@ -51,15 +59,24 @@ pub enum Direction {
     EvaluatorSends,
 }
 
+impl Direction {
+    fn other(self) -> Self {
+        match self {
+            Direction::GarblerSends => Direction::EvaluatorSends,
+            Direction::EvaluatorSends => Direction::GarblerSends,
+        }
+    }
+}
+
 /// The oracles of one series: everything hashed begins with its 32 bytes.
 #[derive(Clone)]
 pub struct Instance([u8; 32]);
 
 impl Instance {
-    /// The series of this direction within the session of this identifier, which both parties must have in common.
-    pub fn new(session: &[u8; 32], direction: Direction) -> Self {
+    /// The series of this direction to the receiver that greets so: the digest of its greeting.
+    pub fn new(receivers_greeting: &[u8; 32], direction: Direction) -> Self {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT instance");
-        hasher.update(session).update(&[direction as u8]);
+        hasher.update(receivers_greeting).update(&[direction as u8]);
         Instance(*hasher.finalize().as_bytes())
     }
 
@@ -74,14 +91,14 @@ impl Instance {
         RistrettoPoint::from_uniform_bytes(&uniform)
     }
 
-    fn transcript(&self, point: &[u8; msg::POINT], pairs: &[u8]) -> Transcript {
+    fn transcript(&self, session: &[u8; 32], point: &[u8; msg::POINT], pairs: &[u8]) -> Transcript {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT transcript");
-        hasher.update(&self.0).update(point).update(pairs);
+        hasher.update(session).update(&self.0).update(point).update(pairs);
         Transcript(*hasher.finalize().as_bytes())
     }
 }
 
-/// A hash of the instance and of all points sent in it.
+/// A hash of the session, of the instance and of all points sent in it.
 struct Transcript([u8; 32]);
 
 impl Transcript {
@@ -129,11 +146,11 @@ impl Sender {
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if `pairs` is no whole number of pairs, [`Cheat::BaseOtPoint`] and
     /// [`Cheat::BaseOtIdentity`] if a point is none or the identity.
-    pub fn finish(self, instance: &Instance, pairs: &[u8], threads: usize) -> Result<Vec<[Seed; 2]>, Cheat> {
+    pub fn finish(self, instance: &Instance, session: &[u8; 32], pairs: &[u8], threads: usize) -> Result<Vec<[Seed; 2]>, Cheat> {
         if !pairs.len().is_multiple_of(msg::PAIR) {
             return Err(Cheat::UnexpectedMessage);
         }
-        let transcript = instance.transcript(&self.message, pairs);
+        let transcript = instance.transcript(session, &self.message, pairs);
         let mut keys = vec![[const { Seed::from_bytes([0; SEED_BYTES]) }; 2]; pairs.len() / msg::PAIR];
         in_parallel(&mut keys, threads, |index, keys| {
             let (r0, r1) = pairs[index * msg::PAIR..][..msg::PAIR].split_at(msg::POINT);
@@ -202,8 +219,8 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's point is none or the identity.
-    pub fn finish(self, instance: &Instance, point: &[u8; msg::POINT], threads: usize) -> Result<Vec<Seed>, Cheat> {
-        let transcript = instance.transcript(point, &self.message);
+    pub fn finish(self, instance: &Instance, session: &[u8; 32], point: &[u8; msg::POINT], threads: usize) -> Result<Vec<Seed>, Cheat> {
+        let transcript = instance.transcript(session, point, &self.message);
         let table = RistrettoBasepointTable::create(&decode(point)?);
         let mut keys = vec![Seed::from_bytes([0; SEED_BYTES]); self.secrets.len()];
         in_parallel(&mut keys, threads, |index, key| {
@@ -248,39 +265,41 @@ pub struct Keys {
     pub received: Vec<Seed>,
 }
 
-/// The garbler's part of both series at once, one flight each way: it sends `send` OTs and receives one for each of `choices`.
-///
-/// # Errors
-/// [`Error::Peer`] if a message has another length or holds what is no point or the identity, [`Error::Resource`] without
-/// randomness, [`Error::Io`] if the connection fails.
-pub fn garbler(channel: &mut Channel, session: &[u8; 32], send: usize, choices: &[u8], threads: usize) -> Result<Keys, Error> {
-    let series = |direction| Instance::new(session, direction);
-    both_ways(channel, (series(Direction::GarblerSends), send), (series(Direction::EvaluatorSends), choices), threads)
-}
-
-/// The evaluator's part, as [`garbler`].
-///
-/// # Errors
-/// As [`garbler`].
-pub fn evaluator(channel: &mut Channel, session: &[u8; 32], send: usize, choices: &[u8], threads: usize) -> Result<Keys, Error> {
-    let series = |direction| Instance::new(session, direction);
-    both_ways(channel, (series(Direction::EvaluatorSends), send), (series(Direction::GarblerSends), choices), threads)
-}
-
-fn both_ways(
-    channel: &mut Channel,
-    (sends, send): (Instance, usize),
-    (receives, choices): (Instance, &[u8]),
+/// Both series at once, between the two messages.
+pub struct Begun {
+    sends: Direction,
+    sender: Sender,
+    receives: Instance,
+    receiver: Receiver,
     threads: usize,
-) -> Result<Keys, Error> {
-    let sender = Sender::new(&mut Rng::new("base OT sender")?);
-    let receiver = Receiver::new(&receives, choices, &mut Rng::new("base OT receiver")?, threads);
-    channel.send(BASE_OT, &[sender.message(), receiver.message()].concat())?;
+}
 
-    let theirs = channel.receive(BASE_OT, msg::POINT + send * msg::PAIR)?;
-    let (point, pairs) = theirs.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
-    let sent = sender.finish(&sends, pairs, threads)?;
-    Ok(Keys { sent, received: receiver.finish(&receives, point, threads)? })
+impl Begun {
+    /// Sends this party's message of both series: of the one that it sends in, and of the other, one OT for each of `choices`.
+    /// `greeting` is the digest of this party's own greeting.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    pub fn send(channel: &mut Channel, sends: Direction, greeting: &[u8; 32], choices: &[u8], threads: usize) -> Result<Self, Error> {
+        let receives = Instance::new(greeting, sends.other());
+        let sender = Sender::new(&mut Rng::new("base OT sender")?);
+        let receiver = Receiver::new(&receives, choices, &mut Rng::new("base OT receiver")?, threads);
+        channel.send(BASE_OT, &[sender.message(), receiver.message()].concat())?;
+        Ok(Begun { sends, sender, receives, receiver, threads })
+    }
+
+    /// Receives the peer's message, in which it chooses in `send` OTs. `theirs` is the digest of its greeting, `session` the
+    /// identifier of the session.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the message has another length or holds what is no point or the identity, [`Error::Io`] if the
+    /// connection fails.
+    pub fn receive(self, channel: &mut Channel, theirs: &[u8; 32], session: &[u8; 32], send: usize) -> Result<Keys, Error> {
+        let message = channel.receive(BASE_OT, msg::POINT + send * msg::PAIR)?;
+        let (point, pairs) = message.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
+        let sent = self.sender.finish(&Instance::new(theirs, self.sends), session, pairs, self.threads)?;
+        Ok(Keys { sent, received: self.receiver.finish(&self.receives, session, point, self.threads)? })
+    }
 }
 
 #[cfg(test)]
@@ -289,6 +308,18 @@ mod tests {
     use crate::wire::memory_pair;
 
     const SESSION: [u8; 32] = [3; 32];
+    /// Of the garbler and of the evaluator.
+    const GREETINGS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
+    fn garbler(channel: &mut Channel, send: usize, choices: &[u8], threads: usize) -> Result<Keys, Error> {
+        let begun = Begun::send(channel, Direction::GarblerSends, &GREETINGS[0], choices, threads)?;
+        begun.receive(channel, &GREETINGS[1], &SESSION, send)
+    }
+
+    fn evaluator(channel: &mut Channel, send: usize, choices: &[u8], threads: usize) -> Result<Keys, Error> {
+        let begun = Begun::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, threads)?;
+        begun.receive(channel, &GREETINGS[0], &SESSION, send)
+    }
 
     fn choices(n: usize) -> Vec<u8> {
         let mut rng = Rng::new("test").unwrap();
@@ -297,13 +328,13 @@ mod tests {
 
     /// One series by hand, with what the receiver's message becomes on its way.
     fn run(choices: &[u8], alter: impl Fn(&mut [u8; 32], &mut Vec<u8>)) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
-        let instance = Instance::new(&SESSION, Direction::GarblerSends);
+        let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let mut rng = Rng::new("test").unwrap();
         let sender = Sender::new(&mut rng);
         let receiver = Receiver::new(&instance, choices, &mut rng, 2);
         let (mut point, mut pairs) = (*sender.message(), receiver.message().to_vec());
         alter(&mut point, &mut pairs);
-        Ok((sender.finish(&instance, &pairs, 2)?, receiver.finish(&instance, &point, 2)?))
+        Ok((sender.finish(&instance, &SESSION, &pairs, 2)?, receiver.finish(&instance, &SESSION, &point, 2)?))
     }
 
     fn agreements(sent: &[[Seed; 2]], received: &[Seed], choices: &[u8]) -> usize {
@@ -331,8 +362,8 @@ mod tests {
         let (mut a, mut b) = memory_pair();
         let (watch, delta) = (choices(275), choices(128));
         let (garbled, evaluated) = std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| garbler(&mut a, &SESSION, 275, &delta, 1).unwrap());
-            let evaluated = evaluator(&mut b, &SESSION, 128, &watch, 1).unwrap();
+            let garbler = scope.spawn(|| garbler(&mut a, 275, &delta, 1).unwrap());
+            let evaluated = evaluator(&mut b, 128, &watch, 1).unwrap();
             (garbler.join().unwrap(), evaluated)
         });
         assert_eq!(agreements(&garbled.sent, &evaluated.received, &watch), 275);
@@ -374,15 +405,15 @@ mod tests {
                 message.resize(message.len().saturating_add_signed(change), 1);
             }));
             let result = std::thread::scope(|scope| {
-                let garbler = scope.spawn(move || garbler(&mut a, &SESSION, 4, &[0, 1], 2));
-                let _ = evaluator(&mut b, &SESSION, 2, &[1, 0, 1, 0], 2);
+                let garbler = scope.spawn(move || garbler(&mut a, 4, &[0, 1], 2));
+                let _ = evaluator(&mut b, 2, &[1, 0, 1, 0], 2);
                 garbler.join().unwrap()
             });
             assert!(matches!(result, Err(Error::Peer(Cheat::UnexpectedMessage))), "{change}: {result:?}");
         }
-        let instance = Instance::new(&SESSION, Direction::GarblerSends);
+        let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let sender = Sender::new(&mut Rng::new("test").unwrap());
-        assert_eq!(sender.finish(&instance, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
+        assert_eq!(sender.finish(&instance, &SESSION, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
     }
 
     /// Valid points in the wrong place cannot be told from others, but nobody gets a key of the honest sender's out of them.
@@ -398,20 +429,26 @@ mod tests {
         let (sent, received) = run(&choices, |_, pairs| pairs[..64].rotate_left(32)).unwrap();
         assert!(unrelated(&sent, &received));
 
-        // A recorded message of the same receiver, sent to a sender in another session or direction.
+        // A recorded message of the same receiver, sent to a sender that was greeted otherwise, in the other direction, or in
+        // another session with the same greeting of the receiver: that of a receiver which repeats itself.
         let mut rng = Rng::new("test").unwrap();
-        let instance = Instance::new(&SESSION, Direction::GarblerSends);
-        for other in [Instance::new(&[4; 32], Direction::GarblerSends), Instance::new(&SESSION, Direction::EvaluatorSends)] {
+        let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
+        let others = [
+            (Instance::new(&[4; 32], Direction::GarblerSends), SESSION),
+            (Instance::new(&GREETINGS[1], Direction::EvaluatorSends), SESSION),
+            (instance.clone(), [4; 32]),
+        ];
+        for (other, session) in others {
             let (sender, receiver) = (Sender::new(&mut rng), Receiver::new(&instance, &choices, &mut rng, 1));
             let point = *sender.message();
-            let sent = sender.finish(&other, receiver.message(), 1).unwrap();
-            assert!(unrelated(&sent, &receiver.finish(&instance, &point, 1).unwrap()));
+            let sent = sender.finish(&other, &session, receiver.message(), 1).unwrap();
+            assert!(unrelated(&sent, &receiver.finish(&instance, &SESSION, &point, 1).unwrap()));
         }
         // The sender's point of another run.
         let (sender, stale) = (Sender::new(&mut rng), Sender::new(&mut rng));
         let receiver = Receiver::new(&instance, &choices, &mut rng, 1);
-        let sent = sender.finish(&instance, receiver.message(), 1).unwrap();
-        assert!(unrelated(&sent, &receiver.finish(&instance, stale.message(), 1).unwrap()));
+        let sent = sender.finish(&instance, &SESSION, receiver.message(), 1).unwrap();
+        assert!(unrelated(&sent, &receiver.finish(&instance, &SESSION, stale.message(), 1).unwrap()));
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //!
 //! ```text
 //!   receiver -> sender     for each of the 128 base OTs a row  u_i = PRG(k0_i) ⊕ PRG(k1_i) ⊕ x
-//!   sender -> receiver     seed of the check
-//!   receiver -> sender     x~ and t~_0 … t~_127
+//!                          x~ and t~_0 … t~_127, for a check whose seed is a hash of the rows
 //! ```
 //!
 //! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base OT i, has
@@ -15,16 +14,19 @@
 //! # The check
 //!
 //! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash every row with
-//! `h`, a sum over its blocks: each times a random element of GF(2^128) that the sender's seed gives, and the last, random
+//! `h`, a sum over its blocks: each times a random element of GF(2^128) that a seed gives, and the last, random
 //! one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and in constant time. The seed is
-//! drawn when all rows are in.
+//! a hash of the session, of the number of the call's first block and of all rows, a random oracle's answer (Fiat–Shamir), so
+//! that everything is one message.
 //!
 //! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕ h(t_i)`. Row i
 //! passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with `d_i ≠ 0` the receiver has named
 //! the bit Δ_i. So it survives with probability 2^-g, and then knows these g bits: nothing that 2^-g guesses would not give
 //! (the lowest bit is 1 and known anyway). All other rows have `h(x_i) = x~`. Two different ones of them hash alike with
 //! probability 2^-128, as `h` is linear and was drawn later; no pair of the 128 rows does so but with probability
-//! 2^[`CHECK_LOG2`]. Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
+//! 2^[`CHECK_LOG2`], for each set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
+//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: nothing that it has seen depends on Δ, and it sends one
+//! answer.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
 //! g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves sufficient: correlated OT
 //! whose receiver may guess bits of Δ and is caught if it is wrong.
 //!
@@ -43,7 +45,7 @@ use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::label::{Delta, Label};
-use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::random::{Rng, Seed};
 use crate::wire::Channel;
 use crate::{Cheat, Error};
 
@@ -53,8 +55,6 @@ pub mod msg {
 
     /// Receiver: 128 rows of one block for each 128 OTs, and one more; in chunks.
     pub const ROWS: Tag = Tag(24);
-    /// Sender: seed of the check.
-    pub const SEED: Tag = Tag(25);
     /// Receiver: x~, then t~ of each row.
     pub const CHECK: Tag = Tag(26);
 }
@@ -66,8 +66,9 @@ const BLOCK: usize = 128;
 /// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
 const CHUNK: usize = 64;
 
-/// Base-2 logarithm of the probability that, in one call, the check lets rows differ whose bits of the offset the receiver has
-/// not guessed: 2^-128 for each of less than 2^13 pairs of rows.
+/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of the offset the receiver
+/// has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may try more sets than one before it sends any,
+/// at the price of hashing each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
 /// The party that chooses the offset.
@@ -76,7 +77,7 @@ pub struct Sender {
     keys: Vec<Aes128>,
     next_block: u128,
     hash: KeyHash,
-    challenge: Rng,
+    oracle: Oracle,
     /// False from the beginning of a call until its check has passed.
     sound: bool,
 }
@@ -86,6 +87,7 @@ pub struct Receiver {
     keys: [Vec<Aes128>; 2],
     next_block: u128,
     hash: KeyHash,
+    oracle: Oracle,
     rng: Rng,
 }
 
@@ -117,6 +119,32 @@ impl KeyHash {
             seed
         };
         (0..).zip(labels).map(hash).collect()
+    }
+}
+
+/// Gives the check's seed for a call's rows.
+struct Oracle(blake3::Hasher);
+
+impl Oracle {
+    fn new(session: &[u8; 32]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
+        hasher.update(session);
+        Oracle(hasher)
+    }
+
+    /// For a call that begins at this block.
+    fn call(&self, next_block: u128) -> Self {
+        let mut hasher = self.0.clone();
+        hasher.update(&next_block.to_le_bytes());
+        Oracle(hasher)
+    }
+
+    fn absorb(&mut self, rows: &[u128]) {
+        self.0.update(bytemuck::cast_slice(rows));
+    }
+
+    fn seed(&self) -> Seed {
+        Seed::from_bytes(*self.0.finalize().as_bytes().first_chunk().expect("32 bytes"))
     }
 }
 
@@ -186,19 +214,16 @@ impl Sender {
     /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of this
     /// identifier.
     ///
-    /// # Errors
-    /// [`Error::Resource`] if the operating system has no randomness for the challenges.
-    ///
     /// # Panics
     /// If there are not 128 seeds.
-    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Self {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        let challenge = Rng::new("brickwork OT extension challenge")?;
-        Ok(Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), challenge, sound: true })
+        Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), oracle: Oracle::new(session), sound: true }
     }
 
-    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: 1.
+    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: half of one. Nothing
+    /// that depends on the labels or the offset may be sent before this is done.
     ///
     /// # Errors
     /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and [`Error::Io`] if they do
@@ -211,10 +236,12 @@ impl Sender {
         let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
         let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
         let mut q = Zeroizing::new(u.clone());
+        let mut oracle = self.oracle.call(self.next_block);
         for chunk in labels.chunks_mut(BLOCK * CHUNK) {
             let blocks = chunk.len() / BLOCK;
             let (u, q) = (&mut u[..chunk.len()], &mut q[..chunk.len()]);
             channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(u))?;
+            oracle.absorb(u);
             ctr_rows(&self.keys, self.next_block, q, blocks);
             self.next_block += blocks as u128;
             for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
@@ -223,8 +250,7 @@ impl Sender {
             to_labels(q, chunk);
         }
 
-        let seed = self.challenge.seed();
-        channel.send(msg::SEED, seed.as_bytes())?;
+        let seed = oracle.seed();
         let mut check = [0u128; 1 + ROWS];
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
@@ -237,16 +263,13 @@ impl Sender {
         Ok(first(labels, count))
     }
 
-    /// `count` OTs of independent random keys, both of each.
-    ///
-    /// # Errors
-    /// As [`Sender::extend`].
-    pub fn keys(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<[Seed; 2]>, Error> {
-        let labels = Zeroizing::new(self.extend(channel, count)?);
+    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes its keys of the
+    /// labels of the same OTs, in the same order.
+    pub fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
         let zero = self.hash.keys(labels.iter().copied());
         let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
-        self.hash.next += count as u64;
-        Ok(zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect())
+        self.hash.next += labels.len() as u64;
+        zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect()
     }
 }
 
@@ -261,14 +284,21 @@ impl Receiver {
     pub fn new(session: &[u8; 32], seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        Ok(Receiver { keys, next_block: 0, hash: KeyHash::new(session), rng: Rng::new("brickwork OT extension receiver")? })
+        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        Ok(Receiver { keys, next_block: 0, hash, oracle, rng: Rng::new("brickwork OT extension receiver")? })
     }
 
     /// More OTs: the label of each choice (0 or 1).
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Cheat::UnexpectedMessage`] if something else comes than the seed.
+    /// [`Error::Io`] if the connection fails.
     pub fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+        self.extend_altered(channel, choices, |_| {})
+    }
+
+    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed: honest parties leave
+    /// them alone.
+    fn extend_altered(&mut self, channel: &mut Channel, choices: &[u8], mut alter: impl FnMut(&mut [u128])) -> Result<Vec<Label>, Error> {
         let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
         for (j, &choice) in choices.iter().enumerate() {
             x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
@@ -280,6 +310,7 @@ impl Receiver {
         let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * x.len()]);
         let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
         let mut t = Zeroizing::new(u.clone());
+        let mut oracle = self.oracle.call(self.next_block);
         for (x, chunk) in x.chunks(CHUNK).zip(labels.chunks_mut(BLOCK * CHUNK)) {
             let (u, t) = (&mut u[..chunk.len()], &mut t[..chunk.len()]);
             ctr_rows(&self.keys[0], self.next_block, t, x.len());
@@ -288,28 +319,24 @@ impl Receiver {
             for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
                 u.iter_mut().zip(t).zip(x).for_each(|((u, t), x)| *u ^= t ^ x);
             }
+            alter(u);
+            oracle.absorb(u);
             channel.send(msg::ROWS, bytemuck::cast_slice(u))?;
             to_labels(t, chunk);
         }
 
-        let mut seed = [0; SEED_BYTES];
-        channel.receive_into(msg::SEED, &mut seed)?;
-        let seed = Seed::from_bytes(seed);
+        let seed = oracle.seed();
         let check = [RowHash::of_choices(&seed, &x), RowHash::of_labels(&seed, &labels)].concat();
         channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
         channel.flush()?;
         Ok(first(labels, choices.len()))
     }
 
-    /// OTs of independent random keys: the one of each choice.
-    ///
-    /// # Errors
-    /// As [`Receiver::extend`].
-    pub fn keys(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Seed>, Error> {
-        let labels = Zeroizing::new(self.extend(channel, choices)?);
+    /// OTs of independent random keys made of those of these labels: the key of each choice.
+    pub fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
         let keys = self.hash.keys(labels.iter().copied());
-        self.hash.next += choices.len() as u64;
-        Ok(keys)
+        self.hash.next += labels.len() as u64;
+        keys
     }
 }
 
@@ -323,18 +350,29 @@ mod tests {
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> = pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
-        (Sender::new(&[3; 32], delta, &chosen).unwrap(), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
+        (Sender::new(&[3; 32], delta, &chosen), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
     }
 
     type Labels = Result<Vec<Label>, Error>;
 
     fn run(sender: &mut Sender, receiver: &mut Receiver, choices: &[u8], tamper: Option<Tamper>) -> (Labels, Labels) {
+        run_altered(sender, receiver, choices, |_| {}, tamper)
+    }
+
+    /// A receiver that alters its rows and knows the check's seed for what it sends, and then alters its messages, too.
+    fn run_altered(
+        sender: &mut Sender,
+        receiver: &mut Receiver,
+        choices: &[u8],
+        alter: impl FnMut(&mut [u128]) + Send,
+        tamper: Option<Tamper>,
+    ) -> (Labels, Labels) {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = tamper {
             right.set_tamper(tamper);
         }
         std::thread::scope(|scope| {
-            let receiver = scope.spawn(move || receiver.extend(&mut right, choices));
+            let receiver = scope.spawn(move || receiver.extend_altered(&mut right, choices, alter));
             let sent = sender.extend(&mut left, choices.len());
             drop(left);
             (sent, receiver.join().unwrap())
@@ -391,17 +429,18 @@ mod tests {
                 for trial in 0..trials {
                     let (mut sender, mut receiver, delta) = deal();
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
-                    let cheat = rows.clone();
+                    let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
+                    let alter = |u: &mut [u128]| {
+                        // In the last block, whose hash is itself, so that the other bit can be named in the answer.
+                        let row = u.len() / ROWS;
+                        rows.iter().for_each(|i| u[row * (i + 1) - 1] ^= lie);
+                    };
                     let tamper: Tamper = Box::new(move |tag, bytes| {
-                        if tag == msg::ROWS {
-                            // In the last block, whose hash is itself, so that the other bit can be named in the answer.
-                            let row = bytes.len() / ROWS;
-                            cheat.iter().for_each(|i| bytes[row * (i + 1) - 16 + trial % 16] ^= 4);
-                        } else if named == 1 {
+                        if tag == msg::CHECK && named == 1 {
                             cheat.iter().for_each(|i| bytes[16 * (i + 1) + trial % 16] ^= 4);
                         }
                     });
-                    let (sent, _) = run(&mut sender, &mut receiver, &[1; 200], Some(tamper));
+                    let (sent, _) = run_altered(&mut sender, &mut receiver, &[1; 200], alter, Some(tamper));
                     let passed = !refused(sent);
                     assert_eq!(passed, rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named), "nothing but the guesses counts");
                     survived += usize::from(passed);
@@ -422,9 +461,11 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         for _ in 0..2 {
             let (pairs, chosen) = std::thread::scope(|scope| {
-                let chosen = scope.spawn(|| receiver.keys(&mut right, &choices));
-                (sender.keys(&mut left, choices.len()).unwrap(), chosen.join().unwrap().unwrap())
+                let chosen = scope.spawn(|| receiver.extend(&mut right, &choices).unwrap());
+                let labels = sender.extend(&mut left, choices.len()).unwrap();
+                (labels, chosen.join().unwrap())
             });
+            let (pairs, chosen) = (sender.keys(&pairs), receiver.keys(&chosen));
             for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(&choices) {
                 assert_eq!(pair[choice as usize], *key);
                 assert!(pair.iter().all(|key| seen.insert(*key.as_bytes())));
@@ -439,17 +480,29 @@ mod tests {
         for position in (0..blocks_for(count)).step_by(17) {
             let (mut sender, mut receiver, _) = deal();
             let mut first_block = 0;
+            let alter = |u: &mut [u128]| {
+                // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
+                let blocks = u.len() / ROWS;
+                if (first_block..first_block + blocks).contains(&position) {
+                    u[position - first_block] ^= 1;
+                }
+                first_block += blocks;
+            };
+            assert!(refused(run_altered(&mut sender, &mut receiver, &vec![0; count], alter, None).0), "block {position}");
+        }
+    }
+
+    /// Rows changed after they were hashed: the sender asks about what it got.
+    #[test]
+    fn row_02_the_question_follows_from_the_rows_that_arrived() {
+        for byte in [0, 16 * 64 + 3, 16 * 2 * ROWS - 1] {
+            let (mut sender, mut receiver, _) = deal();
             let tamper: Tamper = Box::new(move |tag, bytes| {
                 if tag == msg::ROWS {
-                    // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
-                    let blocks = bytes.len() / (16 * ROWS);
-                    if (first_block..first_block + blocks).contains(&position) {
-                        bytes[16 * (position - first_block)] ^= 1;
-                    }
-                    first_block += blocks;
+                    bytes[byte] ^= 1;
                 }
             });
-            assert!(refused(run(&mut sender, &mut receiver, &vec![0; count], Some(tamper)).0), "block {position}");
+            assert!(refused(run(&mut sender, &mut receiver, &[0; 100], Some(tamper)).0), "byte {byte}");
         }
     }
 
@@ -497,23 +550,33 @@ mod tests {
         assert!(refused(run(&mut sender, &mut receiver, &[1; 200], Some(replay)).0));
     }
 
-    /// A sender that asks the same question twice about the same choices learns nothing from the difference.
+    /// A sender learns nothing from what two answers about the same choices have in common.
     #[test]
     fn row_27_answers_are_masked_afresh() {
-        let (mut sender, mut receiver, _) = deal();
-        let mut answers = std::collections::HashSet::new();
+        let (mut sender, mut receiver, delta) = deal();
+        let answers = std::sync::Arc::new(std::sync::Mutex::new(std::collections::HashSet::new()));
         for _ in 0..3 {
-            let (mut left, mut right) = memory_pair();
-            let answer = std::thread::scope(|scope| {
-                scope.spawn(|| receiver.extend(&mut right, &[1; 128]));
-                left.receive(msg::ROWS, 16 * ROWS * 2).unwrap();
-                left.send(msg::SEED, &[7; SEED_BYTES]).unwrap();
-                left.receive(msg::CHECK, 16 * (1 + ROWS)).unwrap()
+            let seen = answers.clone();
+            let keep: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::CHECK {
+                    assert!(seen.lock().unwrap().insert(bytes[..16].to_vec()));
+                }
             });
-            assert!(answers.insert(answer[..16].to_vec()));
+            let (labels, got) = run(&mut sender, &mut receiver, &[1; 128], Some(keep));
+            assert!(labels.unwrap().iter().zip(got.unwrap()).all(|(r, t)| t == *r ^ delta));
         }
-        // The honest sender never asks twice.
-        assert_ne!(sender.challenge.seed(), sender.challenge.seed());
+        assert_eq!(answers.lock().unwrap().len(), 3);
+    }
+
+    /// The same rows are asked about differently in another session and in another place of the session.
+    #[test]
+    fn row_16_the_question_depends_on_session_and_place() {
+        let seeds = [([3; 32], 0), ([4; 32], 0), ([3; 32], 2)].map(|(session, block)| {
+            let mut oracle = Oracle::new(&session).call(block);
+            oracle.absorb(&[1, 2, 3]);
+            *oracle.seed().as_bytes()
+        });
+        assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
     }
 
     #[test]

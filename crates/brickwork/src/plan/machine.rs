@@ -118,10 +118,10 @@ impl Machine {
             let sender = base::Sender::new(&mut rng);
             let point = *sender.message();
             let start = Instant::now();
-            black_box(sender.finish(&instance, receiver.message(), 1)?);
+            black_box(sender.finish(&instance, &[0; 32], receiver.message(), 1)?);
             offer = offer.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            black_box(receiver.finish(&instance, &point, 1)?);
+            black_box(receiver.finish(&instance, &[0; 32], &point, 1)?);
             chosen = chosen.min(start.elapsed().as_secs_f64());
         }
         for (work, seconds) in [(Work::Choose, choose), (Work::Offer, offer), (Work::Chosen, chosen)] {

@@ -1,5 +1,5 @@
-//! Peak memory, from what a party holds at its fullest moments: the end of preprocess, where all copies and the chosen ones
-//! stand side by side, and the end of prepare.
+//! Peak memory, from what a party holds at its fullest moments: when everything is committed to and the tables are sent, and
+//! when the gadgets are opened, where all of them and their parts stand side by side.
 
 use crate::circuit::{Party, Program};
 use crate::commit::code::Code;
@@ -20,13 +20,12 @@ const COPIES_IN_HAND: u64 = 2 * 16 * 2;
 pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let share = Code::for_security(parameters.security).map_or(0, |code| 8 * code.words() as u64);
     let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    let (mut all, mut kept, mut joints, mut tables, mut in_hand, mut hashes, mut opened) = (0, 0, 0, 0, 0, 0, 0);
+    let (mut all, mut joints, mut tables, mut in_hand, mut hashes, mut opened) = (0, 0, 0, 0, 0, 0);
     for (component, cut) in used() {
         let circuit = &component.circuit;
         let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
         let table = 32 * circuit.and_gates() as u64;
         all += cut.copies() * (inputs + outputs + 1);
-        kept += cut.kept() * (inputs + outputs + 1);
         joints += LABEL * (cut.kept() * (inputs + 1) + u64::from(cut.slots) * inputs);
         tables += cut.kept() * table;
         in_hand = in_hand.max(cut.kept().min(COPIES_IN_HAND) * table);
@@ -35,16 +34,15 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     }
     let output_joints: u64 = used().map(|(component, cut)| LABEL * cut.kept() * component.circuit.outputs().len() as u64).sum();
     let (plain, input) = (parameters.plain, parameters.input);
-    let gadgets = |shares: u64, values: u64| {
-        let wires = plain.copies() + plain.kept() + 2 * (input.copies() + input.kept());
-        wires * (shares + values) + (plain.copies() + input.copies()) * (AUTHENTICATOR + LABEL) + output_joints
-    };
+    let gadgets = |bytes: u64| (plain.copies() + 2 * input.copies()) * bytes;
+    let authenticators = (plain.copies() + input.copies()) * AUTHENTICATOR;
     let program_bytes = program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
         + 4 * (program.wires() as u64 + used().map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>())
         + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
-    let garbler = (all + kept) * (share + LABEL) + in_hand + joints;
-    let garbler_later = kept * (share + LABEL) + gadgets(share, LABEL);
-    let evaluator = (all + kept) * share + tables + hashes + opened + joints;
-    let evaluator_later = kept * share + tables + joints + gadgets(share, 0) + LABEL * program.wires() as u64;
+    let committed = (all * (share + LABEL) + gadgets(share + LABEL), all * share + gadgets(share) + hashes + authenticators);
+    let garbler = committed.0 + in_hand + joints;
+    let garbler_later = committed.0 + gadgets(share + LABEL) + joints + output_joints;
+    let evaluator = committed.1 + tables + opened + joints;
+    let evaluator_later = evaluator + gadgets(share) + authenticators + output_joints + LABEL * program.wires() as u64;
     [garbler.max(garbler_later), evaluator.max(evaluator_later)].map(|bytes| PROCESS + program_bytes + bytes)
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::circuit::{Party, Program};
 use crate::cut_and_choose::{Cut, Rule, alternatives as alternative_cuts};
 use crate::duplo::Parameters;
+use crate::session::phase_order;
 use crate::{Error, wire};
 
 pub use machine::Machine;
@@ -88,33 +89,30 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     let mut phases: Vec<PhaseCost> = Vec::new();
     let mut clock = Clock::new(machine, link);
     let mut hops = Hops::default();
-    let mut begun = (0.0, 0);
-    // The greeting comes before the first phase and its bytes are counted there.
-    let mut greeting = [0, 0];
+    let (mut running, mut since) = (0, (0.0, 0));
     for step in &steps {
+        if let Step::Phase(name) = step {
+            running = phases.iter().position(|phase| phase.name == *name).unwrap_or_else(|| {
+                phases.push(PhaseCost { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0, crossings: 0 });
+                phases.len() - 1
+            });
+        }
         clock.step(step);
         hops.step(step);
-        if let Step::Phase(name) = step {
-            begun = (clock.time(Party::Evaluator), hops.evaluator);
-            let [garbler_sent_bytes, evaluator_sent_bytes] = std::mem::take(&mut greeting);
-            phases.push(PhaseCost { name, seconds: 0.0, garbler_sent_bytes, evaluator_sent_bytes, crossings: 0 });
-        }
-        let bytes = match *step {
-            Step::Message { from, payload, times, bulk, .. } => {
-                let bytes = times * message_bytes(payload, if bulk { link.lanes } else { 1 });
-                if from == Party::Garbler { [bytes, 0] } else { [0, bytes] }
+        let phase = &mut phases[running];
+        let now = (clock.time(Party::Evaluator), hops.evaluator);
+        phase.seconds += now.0 - since.0;
+        phase.crossings += now.1 - since.1;
+        since = now;
+        if let Step::Message { from, payload, times, bulk, .. } = *step {
+            let bytes = times * message_bytes(payload, if bulk { link.lanes } else { 1 });
+            match from {
+                Party::Garbler => phase.garbler_sent_bytes += bytes,
+                Party::Evaluator => phase.evaluator_sent_bytes += bytes,
             }
-            _ => [0, 0],
-        };
-        let Some(phase) = phases.last_mut() else {
-            greeting = [greeting[0] + bytes[0], greeting[1] + bytes[1]];
-            continue;
-        };
-        phase.seconds = clock.time(Party::Evaluator) - begun.0;
-        phase.crossings = hops.evaluator - begun.1;
-        phase.garbler_sent_bytes += bytes[0];
-        phase.evaluator_sent_bytes += bytes[1];
+        }
     }
+    phases.sort_by_key(|phase| phase_order(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
     Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: 0 }
 }
@@ -158,17 +156,33 @@ fn message_bytes(payload: u64, lanes: u8) -> u64 {
 struct Hops {
     garbler: u64,
     evaluator: u64,
-    /// Where both were before the last message arrived.
-    before: [u64; 2],
+    turn: Turn<u64>,
+}
+
+/// Where both parties were before the last messages of one of them began.
+#[derive(Default)]
+struct Turn<T> {
+    of: Option<Party>,
+    before: [T; 2],
+}
+
+impl<T: Copy> Turn<T> {
+    /// Where both are when a message leaves: now, or for a crossing one before what the other party sent last.
+    fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
+        if crossing {
+            return self.before;
+        }
+        if self.of != Some(from) {
+            (self.of, self.before) = (Some(from), now);
+        }
+        now
+    }
 }
 
 impl Hops {
     fn step(&mut self, step: &Step) {
         let Step::Message { from, crossing, .. } = *step else { return };
-        let now = [self.garbler, self.evaluator];
-        // A crossing message was sent before the one before it arrived.
-        let at = if crossing { self.before } else { now };
-        self.before = now;
+        let at = self.turn.departure(from, crossing, [self.garbler, self.evaluator]);
         match from {
             Party::Garbler => self.evaluator = self.evaluator.max(at[0] + 1),
             Party::Evaluator => self.garbler = self.garbler.max(at[1] + 1),
@@ -181,7 +195,7 @@ struct Clock<'m> {
     machine: &'m Machine,
     link: &'m Link,
     parties: [f64; 2],
-    before: [f64; 2],
+    turn: Turn<f64>,
     /// When each party was at work, and with which part of the cores; without what the other can no longer meet.
     busy: [VecDeque<Busy>; 2],
     /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
@@ -198,7 +212,7 @@ struct Busy {
 
 impl<'m> Clock<'m> {
     fn new(machine: &'m Machine, link: &'m Link) -> Self {
-        Clock { machine, link, parties: [0.0; 2], before: [0.0; 2], busy: Default::default(), line: [0.0; 2] }
+        Clock { machine, link, parties: [0.0; 2], turn: Turn::default(), busy: Default::default(), line: [0.0; 2] }
     }
 
     fn time(&self, party: Party) -> f64 {
@@ -210,10 +224,8 @@ impl<'m> Clock<'m> {
             Step::Phase(_) => {}
             Step::Work { by, work, units, tasks } => self.work(index(by), self.machine.seconds(work, units), tasks),
             Step::Message { from, payload, times, crossing, .. } => {
+                let departs = self.turn.departure(from, crossing, self.parties)[index(from)];
                 let (from, to) = (index(from), 1 - index(from));
-                let now = self.parties;
-                let departs = if crossing { self.before[from] } else { now[from] };
-                self.before = now;
                 let bytes = (payload * times) as f64;
                 let seconds = self.link.bits_per_second.map_or(0.0, |rate| 8.0 * bytes / rate);
                 self.line[from] = self.line[from].max(departs) + seconds;

@@ -54,11 +54,12 @@ pub(super) enum Work {
 /// One step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// A phase begins.
+    /// A phase begins, or goes on.
     Phase(&'static str),
     /// So many units of work, which at most `tasks` threads can share.
     Work { by: Party, work: Work, units: f64, tasks: u64 },
-    /// `times` messages of `payload` bytes. Bulk messages use all lanes. A crossing one does not wait for the message before it.
+    /// `times` messages of `payload` bytes. Bulk messages use all lanes. A crossing one does not wait for the
+    /// messages that the peer sent last.
     Message { from: Party, payload: u64, times: u64, bulk: bool, crossing: bool },
 }
 
@@ -90,17 +91,36 @@ struct Script {
 pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let n = Code::for_security(parameters.security).map_or(0, |code| code.length() as u64);
     let mut script = Script { steps: Vec::new(), n };
-    script.setup();
-    script.preprocess(program, parameters);
-    script.prepare(program, parameters);
-    script.build(program, parameters);
-    script.evaluate(program, parameters);
-    script.decode(program, parameters);
+    let private = wires(program, |to| to == Recipient::Garbler);
+    let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
+    let ots = own + binding;
+
+    script.setup(ots); // 1, 2, 3
+    let copies = script.commit_copies(program, parameters); // 3
+    let gadgets = script.commit_gadgets(parameters);
+    script.commit(ots, true);
+    script.prove(Some(2 + copies + gadgets + ots), Some(1), Some(1)); // 4, 5
+    script.challenge(program, parameters, binding); // 6
+    let of_copies = script.open_copies(program, parameters); // 7
+    let of_gadgets = script.open_gadgets(program, parameters);
+    let joints = script.join(program, parameters, private);
+    script.phase("evaluate");
+    script.message(Evaluator, own.div_ceil(8)); // 8
+    script.phase("build");
+    script.prove(None, None, Some(of_copies + of_gadgets + binding + joints)); // 8, 9
+    script.evaluate(program, parameters); // 9, 10, 11
+    script.decode(program, parameters); // 12
     script.steps
 }
 
 fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
     program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
+}
+
+/// The components that are used, and the cut of each.
+fn used<'a>(program: &'a Program, parameters: &'a Parameters) -> impl Iterator<Item = (&'a Circuit, Cut)> {
+    let components = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
+    components.map(|(component, cut)| (&*component.circuit, *cut))
 }
 
 fn width(program: &Program, party: Party) -> u64 {
@@ -122,10 +142,11 @@ impl Script {
         self.steps.push(Step::Message { from, payload, times: 1, bulk: false, crossing: false });
     }
 
-    /// Both send at once: the lengths of the garbler's and the evaluator's message.
-    fn exchange(&mut self, garbler: u64, evaluator: u64) {
-        self.message(Garbler, garbler);
-        self.steps.push(Step::Message { from: Evaluator, payload: evaluator, times: 1, bulk: false, crossing: true });
+    /// Both send at once: the lengths of the garbler's and the evaluator's messages.
+    fn exchange(&mut self, garbler: [u64; 2], evaluator: [u64; 2]) {
+        garbler.into_iter().for_each(|payload| self.message(Garbler, payload));
+        let crossing = |payload| Step::Message { from: Evaluator, payload, times: 1, bulk: false, crossing: true };
+        self.steps.extend(evaluator.map(crossing));
     }
 
     /// Commitments to `count` random or chosen values.
@@ -173,22 +194,22 @@ impl Script {
                 self.steps.push(Step::Message { from: Evaluator, payload, times, bulk: false, crossing: false });
             }
         }
-        self.message(Garbler, LABEL);
         self.message(Evaluator, LABEL * (1 + DIMENSION));
     }
 
-    fn setup(&mut self) {
-        self.exchange(HELLO, HELLO);
+    fn setup(&mut self, ots: u64) {
         self.phase("setup");
         self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
-        self.exchange(32 + 64 * DIMENSION, 32);
+        self.exchange([HELLO, 32 + 64 * DIMENSION], [HELLO, 32]);
         self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
         self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
         self.extend(self.n);
+        self.phase("prepare");
+        self.extend(ots);
+        self.phase("setup");
         self.commit(1, false);
         self.commit(1, true);
         self.message(Garbler, LABEL);
-        self.prove(Some(2), Some(1), Some(1));
     }
 
     fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
@@ -197,19 +218,13 @@ impl Script {
         self.work(by, Work::GarbleXor, (circuit.gate_count() as u64 - ands) * copies, tasks);
     }
 
-    fn preprocess(&mut self, program: &Program, parameters: &Parameters) {
+    /// Returns the number of commitments.
+    fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.phase("preprocess");
-        let used: Vec<(&Circuit, Cut)> = program
-            .components()
-            .iter()
-            .zip(&parameters.components)
-            .filter(|(_, cut)| cut.slots > 0)
-            .map(|(component, cut)| (&*component.circuit, *cut))
-            .collect();
-        let (mut new, mut known, mut kept_wires) = (0, 0, 0);
-        for &(circuit, cut) in &used {
+        let mut new = 0;
+        for (circuit, cut) in used(program, parameters) {
             let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
-            let (copies, kept, opened) = (cut.copies(), cut.kept(), u64::from(cut.opened));
+            let copies = cut.copies();
             self.commit(copies * inputs, false);
             self.commit(copies, false);
             self.garble(Garbler, circuit, copies);
@@ -217,16 +232,46 @@ impl Script {
             self.commit(copies * outputs, true);
             self.message(Garbler, 16 + 32 * copies);
             new += copies * (inputs + outputs + 1);
-            known += opened * (1 + inputs + outputs) + kept + (kept - u64::from(cut.slots)) * inputs;
-            kept_wires += kept * (inputs + outputs + 1);
         }
-        self.message(Evaluator, 16 * used.len() as u64);
-        for &(circuit, cut) in &used {
-            let (inputs, ands) = (circuit.inputs() as u64, circuit.and_gates() as u64);
+        new
+    }
+
+    /// Returns the number of commitments.
+    fn commit_gadgets(&mut self, parameters: &Parameters) -> u64 {
+        self.phase("prepare");
+        let (plain, input) = (parameters.plain, parameters.input);
+        self.commit(plain.copies(), false);
+        self.work(Garbler, Work::HashLabel, 2 * plain.copies(), MANY);
+        self.message(Garbler, 32 * plain.copies());
+        self.commit(input.copies(), false);
+        self.work(Garbler, Work::HashLabel, input.copies(), MANY);
+        self.commit(input.copies(), true);
+        self.work(Garbler, Work::HashLabel, 2 * input.copies(), MANY);
+        self.message(Garbler, 32 * input.copies());
+        plain.copies() + 2 * input.copies()
+    }
+
+    /// Of all batches, and what is shown of the binding OTs.
+    fn challenge(&mut self, program: &Program, parameters: &Parameters, binding: u64) {
+        self.phase("preprocess");
+        self.message(Evaluator, 16 * used(program, parameters).count() as u64);
+        self.phase("prepare");
+        self.message(Evaluator, 2 * LABEL);
+        self.message(Evaluator, binding * (LABEL + 1));
+    }
+
+    /// Returns the number of claims.
+    fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+        self.phase("preprocess");
+        let mut known = 0;
+        for (circuit, cut) in used(program, parameters) {
+            let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
             let (kept, opened) = (cut.kept(), u64::from(cut.opened));
             let solderings = (kept - u64::from(cut.slots)) * inputs;
+            known += opened * (1 + inputs + outputs) + kept + solderings;
             for by in [Garbler, Evaluator] {
                 self.work(by, Work::Draw, cut.copies(), 1);
+                self.work(by, Work::Keep, cut.copies() * (inputs + outputs + 1), 1);
             }
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * opened * (1 + inputs));
@@ -252,30 +297,19 @@ impl Script {
                 self.work(Evaluator, Work::HashTable, ands * checked, checked.div_ceil(16));
             }
         }
-        let any = !used.is_empty();
-        self.prove(any.then_some(new), None, any.then_some(known));
-        for by in [Garbler, Evaluator] {
-            self.work(by, Work::Keep, kept_wires, 1);
-        }
+        known
     }
 
-    fn prepare(&mut self, program: &Program, parameters: &Parameters) {
+    /// Returns the number of claims.
+    fn open_gadgets(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
-        self.commit(plain.copies(), false);
-        self.work(Garbler, Work::HashLabel, 2 * plain.copies(), MANY);
-        self.message(Garbler, 32 * plain.copies());
-        self.commit(input.copies(), false);
-        self.work(Garbler, Work::HashLabel, input.copies(), MANY);
-        self.commit(input.copies(), true);
-        self.work(Garbler, Work::HashLabel, 2 * input.copies(), MANY);
-        self.message(Garbler, 32 * input.copies());
-        self.message(Evaluator, 2 * LABEL);
         let mut known = 0;
         for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
             let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
             for by in [Garbler, Evaluator] {
                 self.work(by, Work::Draw, cut.copies(), 1);
+                self.work(by, Work::Keep, cut.copies() * if links > 0 { 2 } else { 1 }, 1);
             }
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * opened);
@@ -284,48 +318,39 @@ impl Script {
             self.work(Evaluator, Work::HashLabel, hashes * opened, MANY);
             known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
         }
-        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
-            let solderings = cut.kept() * component.circuit.outputs().len() as u64;
+        for (circuit, cut) in used(program, parameters) {
+            let solderings = cut.kept() * circuit.outputs().len() as u64;
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * solderings);
             known += solderings;
         }
-        self.prove(Some(plain.copies() + 2 * input.copies()), None, Some(known));
-        for by in [Garbler, Evaluator] {
-            self.work(by, Work::Keep, plain.kept() + 2 * input.kept(), 1);
-        }
+        known
     }
 
-    fn build(&mut self, program: &Program, parameters: &Parameters) {
+    /// Returns the number of claims.
+    fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.phase("build");
-        let private = wires(program, |to| to == Recipient::Garbler);
         let mut joints = private;
-        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
-            let solderings = u64::from(cut.slots) * component.circuit.inputs() as u64;
+        for (circuit, cut) in used(program, parameters) {
+            let solderings = u64::from(cut.slots) * circuit.inputs() as u64;
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * solderings);
             joints += solderings;
         }
         self.message(Garbler, LABEL * private);
-        let binding = parameters.ot_binding as u64;
-        let ots = width(program, Evaluator) + binding;
-        self.extend(ots);
-        self.commit(ots, true);
-        self.message(Evaluator, binding * (LABEL + 1));
-        self.prove(Some(ots), None, Some(joints + binding));
+        joints
     }
 
     fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
         self.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
         let bits = wires(program, |to| to.includes(Evaluator));
-        self.message(Evaluator, y.div_ceil(8));
         self.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
         self.prove(None, Some(bits + y), Some(y));
         let votes = |cut: Cut| u64::from(cut.bucket);
         self.work(Evaluator, Work::HashLabel, x * votes(parameters.input) + y * votes(parameters.plain), 1);
-        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
-            let (circuit, kept) = (&component.circuit, cut.kept());
+        for (circuit, cut) in used(program, parameters) {
+            let kept = cut.kept();
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.work(Evaluator, Work::Solder, kept * (circuit.inputs() as u64 + outputs), tasks);

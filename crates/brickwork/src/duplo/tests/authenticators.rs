@@ -32,7 +32,7 @@ fn refuse(gadgets: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static 
 fn row_08_checked_authenticator_refuses_its_label() {
     for gadget in opened(PLAIN) {
         let outcome = Case::toy().lie(Point::PlainAuthenticators, refuse(vec![gadget])).run();
-        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
 
@@ -40,7 +40,7 @@ fn row_08_checked_authenticator_refuses_its_label() {
 fn row_08_checked_authenticator_accepts_rubbish() {
     for bit in [1, 127] {
         let outcome = Case::toy().lie(Point::PlainHashed, flip(opened(PLAIN)[2], bit)).run();
-        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
 
@@ -48,10 +48,10 @@ fn row_08_checked_authenticator_accepts_rubbish() {
 fn row_08_wrong_label_of_a_checked_authenticator() {
     for k in 0..6 {
         let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 100)).run();
-        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
         // Its lowest bit tells the indicator bit, which no hash sees.
         let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 0)).run();
-        outcome.evaluator_caught(Cheat::Opening, "prepare", PROOF);
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
@@ -102,10 +102,10 @@ fn row_08_threshold_of_rubbish() {
 fn row_09_checked_input_authenticator_is_wrong() {
     for gadget in opened(INPUT) {
         let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![gadget])).run();
-        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
         // One hash is enough.
         let outcome = Case::toy().lie(Point::InputAuthenticators, move |hashes| hashes[32 * gadget + 31] ^= 1).run();
-        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
 
@@ -114,20 +114,20 @@ fn row_09_checked_label_is_not_self_authenticating() {
     let gadget = opened(INPUT)[1];
     // The gadget accepts the labels that were committed to, but they do not follow from the offset.
     let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).run();
-    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     // Labels and hashes are right, the indicator bit is not.
     let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 0)).run();
-    outcome.evaluator_caught(Cheat::Opening, "prepare", PROOF);
+    outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     // The hashes are right, the committed labels are not.
     let case = Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).lie(Point::InputHashed, flip(gadget, 40));
-    case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
 #[test]
 fn row_09_wrong_offset_of_a_checked_input_authenticator() {
     for k in 0..4 {
         let outcome = Case::toy().lie(Point::OpenedInput, flip(k, 3)).run();
-        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
 
@@ -141,7 +141,7 @@ fn row_09_opened_offset_is_not_the_committed_one() {
             }
         };
         let outcome = Case::toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
-        outcome.evaluator_caught(Cheat::Opening, "prepare", PROOF);
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
@@ -190,9 +190,9 @@ fn row_29_hashes_of_another_gadget() {
         others.chunks_mut(32).for_each(|other| other.copy_from_slice(first));
     };
     let outcome = Case::toy().lie(Point::PlainAuthenticators, everywhere).run();
-    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     let outcome = Case::toy().lie(Point::InputAuthenticators, everywhere).run();
-    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
 /// The hash of a label stands at its colour and nowhere else.
@@ -200,9 +200,9 @@ fn row_29_hashes_of_another_gadget() {
 fn row_29_hashes_in_the_other_order() {
     let swapped = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
     let outcome = Case::toy().lie(Point::PlainAuthenticators, swapped).run();
-    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     let outcome = Case::toy().lie(Point::InputAuthenticators, swapped).run();
-    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
 /// Labels of one wire that the authenticators of a bucket accept. A third one takes a collision of the hash, so here

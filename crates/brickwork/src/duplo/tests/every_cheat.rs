@@ -60,7 +60,7 @@ provoked! {
     BaseOtPoint by Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff)),
     BaseOtIdentity by Case::toy().sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
     OtExtension by Case::toy().sends(Party::Evaluator, CHECK, 0, |answer| answer[16] ^= 1),
-    Commitment by Case::toy().sends(Party::Garbler, CORRECTIONS, 4, |rows| rows.chunks_mut(16).for_each(|row| row[0] ^= 1)),
+    Commitment by Case::toy().sends(Party::Garbler, CORRECTIONS, 2, |rows| rows.chunks_mut(16).for_each(|row| row[0] ^= 1)),
     Opening by Case::toy().lie(Point::Joints(0), flip(0, 20)),
     Indicator by Case::toy().lie(Point::Indicators, flip(0, 0)),
     OffsetColour by Case::toy().lie(Point::Opened(0), flip(0, 0)),

@@ -31,7 +31,7 @@ fn row_07_indicator_bit_altered_on_its_way() {
     }
     // The toy has five such bits in a byte; the others are 0.
     let outcome = Case::toy().sends(Party::Garbler, msg::INPUT_LABELS, 0, |m| *m.last_mut().unwrap() ^= 1 << 5).run();
-    outcome.evaluator_caught(Cheat::UnexpectedMessage, "evaluate", msg::MASKED_INPUT);
+    outcome.evaluator_caught(Cheat::UnexpectedMessage, "evaluate", PROOF);
 }
 
 /// A mask `R‖1` instead of `R‖0` would hide a wrong bit. The scheme fixes the bit, and an answer that pretends otherwise,
@@ -40,9 +40,9 @@ fn row_07_indicator_bit_altered_on_its_way() {
 fn row_07_masks_that_end_in_1() {
     for mask in [0, 5, 127] {
         let pretend = move |answer: &mut Vec<u8>| answer[mask / 8] ^= 1 << (mask % 8);
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, 4, pretend).run();
+        let outcome = Case::toy().sends(Party::Garbler, ANSWER, 2, pretend).run();
         outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
-        let case = Case::toy().lie(Point::Indicators, flip(2, 0)).sends(Party::Garbler, ANSWER, 4, pretend);
+        let case = Case::toy().lie(Point::Indicators, flip(2, 0)).sends(Party::Garbler, ANSWER, 2, pretend);
         case.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
     }
 }
@@ -166,6 +166,28 @@ fn row_13_other_valid_label() {
     assert_eq!(outcome.garbler.unwrap().outputs, program.output_bits(Party::Garbler, &expected));
 }
 
+/// The garbler commits to nothing, under no key that it got from the extension, before it has checked all rows.
+#[test]
+fn row_02_nothing_leaves_before_all_rows_are_checked() {
+    use crate::ot::{BASE_OT, extension::msg::CHECK};
+    for (nth, phase) in [(0, "setup"), (1, "prepare")] {
+        let outcome = Case::toy().sends(Party::Evaluator, CHECK, nth, |answer| answer[17] ^= 1).run();
+        outcome.caught(Party::Garbler, Cheat::OtExtension, phase, BASE_OT);
+    }
+}
+
+/// The evaluator's masked input leaves when it has checked what was opened, and nothing else of its own does before all proofs.
+#[test]
+fn row_17_masked_input_comes_after_the_openings() {
+    let sent = |outcome: &Outcome, tag| outcome.events[1].iter().any(|e| matches!(e, Event::Sent(t, _) if *t == tag));
+    let outcome = Case::toy().lie(Point::OpenedPlain, flip(0, 100)).run();
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    assert!(!sent(&outcome, msg::MASKED_INPUT));
+    let outcome = Case::toy().lie(Point::Joints(0), flip(0, 20)).run();
+    outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
+}
+
 /// OTINIT: an evaluator that claims the other bit would get Δ_ot from the opening. The garbler checks all items before it
 /// opens any, so it has not even answered for those that were right.
 #[test]
@@ -173,9 +195,9 @@ fn row_27_the_other_bit_of_a_binding_ot() {
     let bits = 48 * LABEL_BYTES;
     for item in [0, 20, 47] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
-        outcome.caught(Party::Garbler, Cheat::OtBinding, "build", CORRECTIONS);
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
         let answers = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
-        assert_eq!(answers, 3, "of setup, preprocess and prepare");
+        assert_eq!(answers, 1, "that these are commitments");
     }
 }
 
@@ -183,17 +205,17 @@ fn row_27_the_other_bit_of_a_binding_ot() {
 fn row_27_wrong_label_of_a_binding_ot() {
     for (item, bit) in [(0, 0), (47, 127)] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
-        outcome.caught(Party::Garbler, Cheat::OtBinding, "build", CORRECTIONS);
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
     }
     let outcome = Case::toy().evaluator_lies(Point::OtBinding, swap(16, 3, 4)).run();
-    outcome.caught(Party::Garbler, Cheat::OtBinding, "build", CORRECTIONS);
+    outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
 }
 
 #[test]
 fn row_27_a_binding_bit_that_is_none() {
     for value in [2, 0xfe, 0xff] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, move |shown| *shown.last_mut().unwrap() = value).run();
-        outcome.caught(Party::Garbler, Cheat::OtBinding, "build", CORRECTIONS);
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
     }
 }
 
@@ -205,13 +227,14 @@ fn row_27_every_proof_has_fresh_masks() {
     outcome.survived();
     let (parity, n) = (275 - 128, 275);
     let answers: Vec<usize> = (0..outcome.events[0].len()).filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _))).collect();
-    assert_eq!(answers.len(), 5);
-    for (phase, at) in answers.into_iter().enumerate() {
-        // Hidden parts, values and shares: new commitments, indicator bits, in setup both; and what the evaluator knows.
-        let hidden = if phase == 0 { 2 } else { 1 };
+    // Hidden parts, values and shares: new commitments and the colour of Δ_ka; nothing; indicator bits.
+    let parts = [2, 0, 1];
+    assert_eq!(answers.len(), parts.len());
+    for (at, hidden) in answers.into_iter().zip(parts) {
         let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
+        // What the evaluator knows has no mask.
         assert!(masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)), "one block of 128 masks for each");
-        assert_eq!(answer[0], Event::Sent(ANSWER, 16 * (hidden * (128 + n) + n)), "phase {phase}");
+        assert_eq!(answer[0], Event::Sent(ANSWER, 16 * (hidden * (128 + n) + n)));
     }
 }
 

@@ -12,23 +12,23 @@ use crate::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use crate::duplo::hooks::Point;
 use std::collections::HashSet;
 
-/// All solderings that the garbler sends, and the phase whose proof is about them.
-const SOLDERINGS: [(Point, &str); 9] = [
-    (Point::BucketSolderings(0), "preprocess"),
-    (Point::BucketSolderings(1), "preprocess"),
-    (Point::PlainSolderings, "prepare"),
-    (Point::InputSolderings, "prepare"),
-    (Point::OutputSolderings(0), "prepare"),
-    (Point::OutputSolderings(1), "prepare"),
-    (Point::Joints(0), "build"),
-    (Point::Joints(1), "build"),
-    (Point::PrivateJoints, "build"),
+/// All solderings that the garbler sends. One proof is about all of them.
+const SOLDERINGS: [Point; 9] = [
+    Point::BucketSolderings(0),
+    Point::BucketSolderings(1),
+    Point::PlainSolderings,
+    Point::InputSolderings,
+    Point::OutputSolderings(0),
+    Point::OutputSolderings(1),
+    Point::Joints(0),
+    Point::Joints(1),
+    Point::PrivateJoints,
 ];
 
-/// A lie about solderings of every kind is caught by the proof of its phase. Which labels there are differs, so the lie
+/// A lie about solderings of every kind is caught by the proof. Which labels there are differs, so the lie
 /// is told where there are any.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
-    for (point, phase) in SOLDERINGS {
+    for point in SOLDERINGS {
         let outcome = Case::toy()
             .lie(point, move |labels| {
                 if !labels.is_empty() {
@@ -36,7 +36,7 @@ fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
                 }
             })
             .run();
-        outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
@@ -74,11 +74,11 @@ fn row_10_no_soldering() {
 fn row_10_number_of_solderings() {
     let changes: [fn(&mut Vec<u8>); 3] = [|s| s.extend([0; 16]), |s| s.truncate(s.len() - 16), |s| s.extend_from_within(..)];
     let messages = [
-        (msg::BUCKET_SOLDERINGS, 0, "preprocess", msg::CHALLENGE),
-        (msg::BUCKET_SOLDERINGS, 3, "prepare", msg::CHALLENGE),
-        (msg::OUTPUT_SOLDERINGS, 1, "prepare", msg::CHALLENGE),
-        (msg::SOLDERINGS, 0, "build", PROOF),
-        (msg::SOLDERINGS, 2, "build", PROOF),
+        (msg::BUCKET_SOLDERINGS, 0, "preprocess", msg::OT_BINDING),
+        (msg::BUCKET_SOLDERINGS, 3, "prepare", msg::OT_BINDING),
+        (msg::OUTPUT_SOLDERINGS, 1, "prepare", msg::OT_BINDING),
+        (msg::SOLDERINGS, 0, "build", msg::OT_BINDING),
+        (msg::SOLDERINGS, 2, "build", msg::OT_BINDING),
     ];
     for change in changes {
         for (tag, nth, phase, last) in messages {
@@ -99,15 +99,15 @@ fn row_10_cycles_and_inputs_soldered_twice() {
     assert!(program.slot(pair, &[0, 0]).is_ok());
 }
 
-/// In the order of the transcript: setup, preprocess, prepare, build, evaluate.
-const ANSWERS: [&str; 5] = ["setup", "preprocess", "prepare", "build", "evaluate"];
+/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. Of each its phase, and
+/// the cheat that a lie about hidden values looks like; the second one has none.
+const ANSWERS: [(&str, Cheat); 3] = [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
 
 #[test]
 fn row_11_wrong_decommitment() {
-    for (nth, phase) in ANSWERS.into_iter().enumerate() {
+    for (nth, (phase, hidden)) in ANSWERS.into_iter().enumerate() {
         let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
         outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
-        let hidden = if phase == "evaluate" { Cheat::Indicator } else { Cheat::Commitment };
         let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer[2000] ^= 2).run();
         outcome.evaluator_caught(hidden, phase, PROOF);
     }
@@ -115,7 +115,7 @@ fn row_11_wrong_decommitment() {
 
 #[test]
 fn row_11_swapped_decommitments() {
-    for (nth, phase) in ANSWERS.into_iter().enumerate() {
+    for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
         // The last part, about what the evaluator knows: each coordinate gets the shares of the next.
         let swapped = |answer: &mut Vec<u8>| {
             let start = answer.len() - 275 * 16;
@@ -131,13 +131,13 @@ fn row_11_swapped_decommitments() {
 fn row_11_two_lies_that_cancel() {
     caught_everywhere(|labels| flips(vec![0, 1], 33)(labels));
     let case = Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
-    case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy().lie(Point::Joints(0), flip(1, 60)).lie(Point::Joints(1), flip(1, 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy().lie(Point::Links(0), flips(vec![2, 4], 60));
-    case.run().evaluator_caught(Cheat::Opening, "preprocess", PROOF);
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy().lie(Point::CommittedOutputs(1), flips(opened(toy_cut()).iter().map(|copy| 2 * copy).collect(), 60));
-    case.run().evaluator_caught(Cheat::Opening, "preprocess", PROOF);
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
 fn toy_cut() -> crate::cut_and_choose::Cut {
@@ -149,23 +149,30 @@ fn toy_cut() -> crate::cut_and_choose::Cut {
 fn row_11_wrong_opening_of_a_copy() {
     for label in [0, 3, 4, 7] {
         let outcome = Case::toy().lie(Point::Opened(0), flip(label, 44)).run();
-        outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::CHALLENGE);
+        outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
     }
     let outcome = Case::toy().lie(Point::Opened(1), swap(16, 0, 1)).run();
-    outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::CHALLENGE);
+    outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
 /// Corrections in every message of commitments. The first two commitments get the same error in many coordinates, so
 /// the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    let phases = [("setup", 4), ("preprocess", 7), ("prepare", 4), ("build", 2), ("evaluate", 1)];
-    let messages = phases.into_iter().flat_map(|(phase, count)| std::iter::repeat_n(phase, count));
-    for (nth, phase) in messages.enumerate() {
+    // Two of the offsets, three of each component, three of gadgets, one of OTs, two of masks: all in the first proof. Masks of the
+    // last one. The masks of bits come last in the first and alone in the last.
+    for nth in 0..15 {
         let errors = |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
-        // The masks of indicator bits come last in setup and alone in evaluate.
-        let cheat = if phase == "evaluate" || nth == 3 { Cheat::Indicator } else { Cheat::Commitment };
-        Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run().evaluator_caught(cheat, phase, PROOF);
+        let (cheat, phase) = match nth {
+            13 => (Cheat::Indicator, "prepare"),
+            14 => (Cheat::Indicator, "evaluate"),
+            _ => (Cheat::Commitment, "prepare"),
+        };
+        let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
+        outcome.evaluator_caught(cheat, phase, PROOF);
+        // What is no commitment is found before anything is challenged or shown.
+        let asked = outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
+        assert_eq!(asked, phase == "evaluate");
     }
 }
 
@@ -243,13 +250,14 @@ fn row_30_no_pair_is_soldered_twice() {
 /// What a proof opened once is opened in no other way: a second answer is a message out of place.
 #[test]
 fn row_30_one_answer_to_one_challenge() {
-    for (nth, phase) in ANSWERS.into_iter().enumerate() {
+    for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
         let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
         let garbler_last = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
         assert_eq!(garbler_last, nth + 1);
         // And the garbler takes one seed of combinations a proof.
         let outcome = Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
-        outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, CORRECTIONS);
+        let last = if phase == "build" { msg::SOLDERINGS } else { CORRECTIONS };
+        outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, last);
     }
 }

@@ -1,0 +1,263 @@
+//! From commitments to checked pieces: components, gadgets and OTs that are made together go through the same flights.
+//!
+//! ```text
+//!   garbler -> evaluator    commitments to everything, hashes of tables and gadgets
+//!   evaluator -> garbler    seed;   garbler -> evaluator    answer: all of these are commitments
+//!   evaluator -> garbler    challenges of all batches; labels and bits of the binding OTs
+//!   garbler -> evaluator    after a look at all of these: openings, links, solderings, tables
+//! ```
+//!
+//! What the last message claims is settled by a proof that its receiver may put other claims into: of a program's solderings,
+//! where it is used at once. The pieces are [`Claimed`] until then.
+//!
+//! The first proof comes before the challenges: items whose words are no commitments could be read in two ways after them.
+
+use super::ots::{self, EvaluatorDrawn, EvaluatorOts, EvaluatorShown, GarblerDrawn, GarblerOts, GarblerShown};
+use super::prepare::{self, ComponentTold, EvaluatorComponent, EvaluatorGadgets, GadgetsTold, GarblerComponent, GarblerGadgets};
+use super::preprocess;
+use super::sessions::EvaluatorCore;
+use super::setup::{self, PendingOffsets};
+use super::stock::Request;
+use super::{Error, Evaluator, Garbler, Parameters, challenge};
+use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Pending, Proof, Shares};
+
+/// Pieces that were made together: components, the pools for the evaluator's inputs and for the garbler's wires, OTs.
+pub(super) struct Supply<B, G, O> {
+    pub components: Vec<B>,
+    pub pools: Vec<G>,
+    pub ots: Option<O>,
+}
+
+/// The garbler's pieces.
+pub(super) type GarblerSupply = Supply<GarblerComponent, GarblerGadgets, GarblerOts>;
+
+/// The evaluator's pieces.
+pub(super) type EvaluatorSupply = Supply<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>;
+
+/// What the garbler has committed to.
+#[derive(Default)]
+pub(super) struct GarblerCommitted {
+    components: Vec<preprocess::GarblerMade>,
+    gadgets: Option<[prepare::GarblerMade; 2]>,
+    ots: Option<ots::GarblerCommitted>,
+}
+
+impl GarblerCommitted {
+    /// Makes and commits to everything that is asked for.
+    pub fn to_all(party: &mut Garbler, request: &Request, parameters: &Parameters, ots: Option<GarblerDrawn>) -> Result<Self, Error> {
+        party.run.phase("preprocess");
+        let components = preprocess::garbler_commits(party, request, parameters)?;
+        party.run.phase("prepare");
+        let gadgets = Some(prepare::garbler_commits(party, parameters)?);
+        let ots = ots.map(|drawn| drawn.commit(party)).transpose()?;
+        Ok(GarblerCommitted { components, gadgets, ots })
+    }
+
+    /// Commits to OTs alone.
+    pub fn to_ots(party: &mut Garbler, ots: GarblerDrawn) -> Result<Self, Error> {
+        Ok(GarblerCommitted { ots: Some(ots.commit(party)?), ..Self::default() })
+    }
+
+    /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
+    pub fn prove(&self, party: &mut Garbler, first: bool) -> Result<(), Error> {
+        let Garbler { run, committer, ka, ot, .. } = party;
+        let mut new: Vec<&Committed> = Vec::new();
+        let mut claims = Claims::new();
+        if first {
+            new.extend([&*ka, &*ot]);
+            setup::offset_claims(ka, ot, &mut claims);
+        }
+        new.extend(self.components.iter().flat_map(|made| made.new_commitments()));
+        new.extend(self.gadgets.iter().flatten().flat_map(|made| made.new_commitments()));
+        new.extend(self.ots.iter().map(|ots| &ots.committed));
+        committer.prove(&mut run.channel, &new, &claims)
+    }
+
+    /// Opens what E asks for, when it has shown what it must.
+    pub fn open(self, party: &mut Garbler) -> Result<(GarblerSupply, GarblerTold), Error> {
+        let GarblerCommitted { components, gadgets, ots } = self;
+        let mut seeds = Vec::new();
+        if gadgets.is_some() {
+            for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
+                party.run.phase(phase);
+                seeds.extend(challenge::receive(&mut party.run.channel, batches)?);
+            }
+        }
+        let (ots, shown) = ots.map(|ots| ots.shown(party)).transpose()?.unzip();
+
+        let (of_components, of_gadgets) = seeds.split_at(components.len());
+        let (mut supply, mut told) =
+            (Supply { components: Vec::new(), pools: Vec::new(), ots }, GarblerTold { shown, ..Default::default() });
+        let Some(gadgets) = gadgets else { return Ok((supply, told)) };
+        party.run.phase("preprocess");
+        let mut batches = Vec::new();
+        for (made, seed) in components.into_iter().zip(of_components) {
+            let (batch, batch_told, opened) = made.open(party, seed)?;
+            batches.push((batch, batch_told));
+            told.opened_copies.push(opened);
+        }
+        party.run.phase("prepare");
+        let opened = prepare::garbler_opens(party, gadgets, batches, of_gadgets)?;
+        (supply.components, told.components) = opened.components.into_iter().unzip();
+        (supply.pools, told.pools) = opened.pools.into_iter().unzip();
+        told.opened_gadgets.extend(opened.opened);
+        Ok((supply, told))
+    }
+}
+
+/// What the garbler has told and not proven yet.
+#[derive(Default)]
+pub(super) struct GarblerTold {
+    components: Vec<ComponentTold>,
+    pools: Vec<GadgetsTold>,
+    opened_copies: Vec<preprocess::Opened>,
+    opened_gadgets: Vec<prepare::Opened>,
+    shown: Option<GarblerShown>,
+}
+
+impl GarblerTold {
+    /// All claims; about what was opened, and about the pieces that were made with it, which stand first here.
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        components: &'a [GarblerComponent],
+        pools: &'a [GarblerGadgets],
+        claims: &mut Claims<'a>,
+    ) {
+        self.opened_copies.iter().for_each(|opened| opened.claims(claims));
+        self.opened_gadgets.iter().for_each(|opened| opened.claims(ka, claims));
+        self.shown.iter().for_each(|shown| shown.claims(ot, claims));
+        self.components.iter().zip(components).for_each(|(told, component)| component.claims(ka, told, claims));
+        self.pools.iter().zip(pools).for_each(|(told, pool)| pool.claims(ka, told, claims));
+    }
+}
+
+/// What the evaluator has commitments to, `C` is [`Pending`] or, after the proof, [`Shares`].
+pub(super) struct EvaluatorCommitted<C> {
+    components: Vec<preprocess::EvaluatorReceived<C>>,
+    gadgets: Option<[prepare::EvaluatorReceived<C>; 2]>,
+    ots: Option<ots::EvaluatorCommitted<C>>,
+}
+
+impl EvaluatorCommitted<Pending> {
+    /// Nothing, where the offsets alone are to be proven.
+    pub fn to_nothing() -> Self {
+        EvaluatorCommitted { components: Vec::new(), gadgets: None, ots: None }
+    }
+
+    /// Receives commitments to everything that is asked for.
+    pub fn to_all(
+        core: &mut EvaluatorCore,
+        request: &Request,
+        parameters: &Parameters,
+        ots: Option<EvaluatorDrawn>,
+    ) -> Result<Self, Error> {
+        core.run.phase("preprocess");
+        let components = preprocess::evaluator_receives(core, request, parameters)?;
+        core.run.phase("prepare");
+        let gadgets = Some(prepare::evaluator_receives(core, parameters)?);
+        let ots = ots.map(|drawn| drawn.receive(core)).transpose()?;
+        Ok(EvaluatorCommitted { components, gadgets, ots })
+    }
+
+    /// Receives commitments to OTs alone.
+    pub fn to_ots(core: &mut EvaluatorCore, ots: EvaluatorDrawn) -> Result<Self, Error> {
+        Ok(EvaluatorCommitted { ots: Some(ots.receive(core)?), ..Self::to_nothing() })
+    }
+
+    fn pending(&self) -> Vec<&Pending> {
+        let components = self.components.iter().flat_map(|received| received.pending());
+        let gadgets = self.gadgets.iter().flatten().flat_map(|received| received.pending());
+        components.chain(gadgets).chain(self.ots.iter().map(|ots| &ots.committed)).collect()
+    }
+
+    fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
+        EvaluatorCommitted {
+            components: self.components.into_iter().map(|received| received.accept(proof)).collect(),
+            gadgets: self.gadgets.map(|gadgets| gadgets.map(|received| received.accept(proof))),
+            ots: self.ots.map(|ots| ots.accept(proof)),
+        }
+    }
+
+    /// Checks that all of these are commitments.
+    pub fn verify(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Shares>, Error> {
+        let proof = core.holder.verify(&mut core.run.channel, &self.pending(), &Claims::new())?;
+        Ok(self.accept(&proof))
+    }
+
+    /// Checks that all of these and the session's offsets are commitments: its first proof.
+    pub fn verify_first<'o>(
+        self,
+        mut core: EvaluatorCore<'o>,
+        offsets: PendingOffsets,
+    ) -> Result<(Evaluator<'o>, EvaluatorCommitted<Shares>), Error> {
+        let mut claims = Claims::new();
+        offsets.claims(&mut claims);
+        let new = [&offsets.pending()[..], &self.pending()].concat();
+        let proof = core.holder.verify(&mut core.run.channel, &new, &claims)?;
+        drop(claims);
+        Ok((offsets.accept(core, &proof), self.accept(&proof)))
+    }
+}
+
+impl EvaluatorCommitted<Shares> {
+    /// Challenges the garbler and checks what it opens.
+    pub fn open(self, core: &mut EvaluatorCore) -> Result<(Claimed<EvaluatorSupply>, EvaluatorOpened), Error> {
+        let EvaluatorCommitted { components, gadgets, ots } = self;
+        let mut seeds = Vec::new();
+        if gadgets.is_some() {
+            for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
+                core.run.phase(phase);
+                seeds.extend(challenge::draw(&mut core.run.channel, &mut core.rng, &mut core.hooks, batches)?);
+            }
+        }
+        let (ots, shown) = ots.map(|ots| ots.show(core)).transpose()?.unzip();
+
+        let (of_components, of_gadgets) = seeds.split_at(components.len());
+        let mut supply = Supply { components: Vec::new(), pools: Vec::new(), ots };
+        let mut all = EvaluatorOpened { shown, ..Default::default() };
+        let Some(gadgets) = gadgets else { return Ok((Claimed::new(supply), all)) };
+        core.run.phase("preprocess");
+        let mut batches = Vec::new();
+        for (received, seed) in components.into_iter().zip(of_components) {
+            let (batch, opened) = received.open(core, seed)?;
+            batches.push(batch);
+            all.copies.push(opened);
+        }
+        core.run.phase("prepare");
+        let opened = prepare::evaluator_opens(core, gadgets, batches, of_gadgets)?;
+        (supply.components, supply.pools) = (opened.components, opened.pools.into());
+        all.gadgets.extend(opened.opened);
+        all.made = [supply.components.len(), supply.pools.len()];
+        Ok((Claimed::new(supply), all))
+    }
+}
+
+/// What was opened to the evaluator, and is not proven yet.
+#[derive(Default)]
+#[must_use = "what was opened must be proven"]
+pub(super) struct EvaluatorOpened {
+    copies: Vec<preprocess::Opened>,
+    gadgets: Vec<prepare::Opened>,
+    shown: Option<EvaluatorShown>,
+    /// Components and pools that were made with it.
+    made: [usize; 2],
+}
+
+impl EvaluatorOpened {
+    /// All claims; about what was opened, and about the pieces that were made with it, which stand first here.
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        components: &'a [EvaluatorComponent],
+        pools: &'a [EvaluatorGadgets],
+        claims: &mut Claims<'a>,
+    ) {
+        self.copies.iter().for_each(|opened| opened.claims(claims));
+        self.gadgets.iter().for_each(|opened| opened.claims(ka, claims));
+        self.shown.iter().for_each(|shown| shown.claims(ot, claims));
+        let [made, made_pools] = self.made;
+        components[..made].iter().for_each(|component| component.claims(ka, claims));
+        pools[..made_pools].iter().for_each(|pool| pool.claims(ka, claims));
+    }
+}
