@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use brickwork_kernels::{
-    Aes128, Kernel, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, transpose_back_with, transpose_with, words_for_rows,
+    Aes128, Kernel, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, parity_rows_with, transpose_back_with, transpose_with,
+    words_for_rows,
 };
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
@@ -34,7 +35,14 @@ fn main() {
         let mut columns = vec![0u64; 128 * BLOCKS * words_for_rows(ROWS)];
         println!("  429 rows to columns         {:7.3}", best(all, || transpose_with(kernel, &rows, BLOCKS, &mut columns)));
         let few = &columns[..128 * words_for_rows(ROWS)];
-        println!("  128 columns to rows         {:7.3}", best(ROWS, || transpose_back_with(kernel, few, &mut rows[..ROWS])));
+        println!(
+            "  128 columns to rows         {:7.3}",
+            best(ROWS, || transpose_back_with(kernel, few, words_for_rows(ROWS), &mut rows[..ROWS]))
+        );
+        let masks: Vec<u128> = raw[..147].iter().map(|x| (x + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).collect();
+        let (message, parity) = rows.split_at_mut(128 * BLOCKS);
+        let parity = &mut parity[..147 * BLOCKS];
+        println!("  147 sums of 128 rows        {:7.3}", best(147 * BLOCKS, || parity_rows_with(kernel, &masks, message, parity, BLOCKS)));
         let mut acc = vec![[0u128; 2]; ROWS];
         println!("  universal hash              {:7.3}", best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5)));
         let messages = vec![[7u128; 2]; 1024];

@@ -30,23 +30,22 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. Bits above the last row are
-/// ignored.
+/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes `stride` words, of
+/// which those above the last row are ignored, as are the bits there.
 ///
 /// # Panics
-/// If `columns` does not hold 128 columns of `words_for_rows(rows.len())` words.
-pub fn transpose_back(columns: &[u64], rows: &mut [u128]) {
-    transpose_back_with(Kernel::best(), columns, rows);
+/// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.
+pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
+    transpose_back_with(Kernel::best(), columns, stride, rows);
 }
 
 /// [`transpose_back`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose_back`].
-pub fn transpose_back_with(kernel: Kernel, columns: &[u64], rows: &mut [u128]) {
-    let words = words_for_rows(rows.len());
-    assert_eq!(columns.len(), 128 * words, "128 columns of {words} words");
-    kernel.run(TransposeBack { columns, rows, words });
+pub fn transpose_back_with(kernel: Kernel, columns: &[u64], stride: usize, rows: &mut [u128]) {
+    assert!(columns.len() == 128 * stride && words_for_rows(rows.len()) <= stride, "128 columns of {stride} words");
+    kernel.run(TransposeBack { columns, rows, stride });
 }
 
 struct Transpose<'a> {
@@ -83,17 +82,20 @@ impl Task for Transpose<'_> {
 struct TransposeBack<'a> {
     columns: &'a [u64],
     rows: &'a mut [u128],
-    words: usize,
+    stride: usize,
 }
 
 impl Task for TransposeBack<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
+        if self.rows.is_empty() {
+            return;
+        }
         let mut tile = [0; 64];
-        let (low, high) = self.columns.split_at(64 * self.words);
+        let (low, high) = self.columns.split_at(64 * self.stride);
         for (word, rows) in self.rows.chunks_mut(64).enumerate() {
-            for (t, (low, high)) in tile.iter_mut().zip(low.chunks_exact(self.words).zip(high.chunks_exact(self.words))) {
+            for (t, (low, high)) in tile.iter_mut().zip(low.chunks_exact(self.stride).zip(high.chunks_exact(self.stride))) {
                 *t = u128::from(high[word]) << 64 | u128::from(low[word]);
             }
             // SAFETY: the caller vouches for the features of `V`.
@@ -128,8 +130,16 @@ mod tests {
                 assert_eq!(columns, expected, "{kernel:?}");
                 for b in 0..blocks {
                     let mut back = vec![u128::MAX; rows];
-                    transpose_back_with(kernel, &columns[b * 128 * words..][..128 * words], &mut back);
+                    transpose_back_with(kernel, &columns[b * 128 * words..][..128 * words], words, &mut back);
                     assert!(back.iter().enumerate().all(|(r, &x)| x == matrix[r * blocks + b]), "{kernel:?}");
+                    let wider: Vec<u64> = columns[b * 128 * words..][..128 * words]
+                        .chunks_exact(words.max(1))
+                        .flat_map(|column| column.iter().copied().chain([u64::MAX; 3]))
+                        .collect();
+                    if rows > 0 {
+                        transpose_back_with(kernel, &wider, words + 3, &mut back);
+                        assert!(back.iter().enumerate().all(|(r, &x)| x == matrix[r * blocks + b]), "{kernel:?}");
+                    }
                 }
             }
         }
@@ -141,6 +151,7 @@ mod tests {
             let call = || transpose(&vec![0; rows], blocks, &mut vec![0; columns]);
             assert!(std::panic::catch_unwind(call).is_err(), "{rows} {blocks} {columns}");
         }
-        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 127], &mut [0])).is_err());
+        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 127], 1, &mut [0])).is_err());
+        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 128], 1, &mut [0; 65])).is_err());
     }
 }

@@ -69,11 +69,20 @@ pub trait Holder {
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 }
 
-/// Words of the longest code's codeword.
-pub const MAX_WORDS: usize = 7;
+/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
+pub const COLUMN_WORDS: usize = 8;
 
 /// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
-pub type Column = [u64; MAX_WORDS];
+pub type Column = [u64; COLUMN_WORDS];
+
+/// Adds a share to a sum, or nothing if `mask` is 0. Lengths known to the compiler keep this in registers.
+#[inline(always)]
+fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
+    let column: &[u64; WORDS] = column.try_into().expect("a column of these words");
+    for (s, c) in sum.iter_mut().zip(column) {
+        *s ^= c & mask;
+    }
+}
 
 /// A party's shares of a row of commitments.
 #[derive(Default, Zeroize)]
@@ -113,8 +122,11 @@ impl Shares {
     #[inline]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
-        for (s, &c) in sum.iter_mut().zip(&self.columns[index * self.words..(index + 1) * self.words]) {
-            *s ^= c & mask;
+        let column = &self.columns[index * self.words..(index + 1) * self.words];
+        match self.words {
+            5 => add_words::<5>(column, mask, sum),
+            7 => add_words::<7>(column, mask, sum),
+            _ => sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask),
         }
     }
 

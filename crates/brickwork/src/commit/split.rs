@@ -29,7 +29,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::code::{Code, DIMENSION};
-use super::{Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::wire::Channel;
@@ -346,7 +346,7 @@ impl Sums {
     /// Adds commitment j of 128 to combination j.
     fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
         let mut rows = vec![0u128; self.shares.len()];
-        kernels::transpose_back(&mask.columns, &mut rows);
+        kernels::transpose_back(&mask.columns, mask.words, &mut rows);
         self.shares.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
         if let Some(values) = values {
             let rows = values_to_rows(values, 1);
@@ -360,7 +360,7 @@ impl Sums {
 struct Accumulator {
     shares: Vec<[u128; 2]>,
     values: Vec<[u128; 2]>,
-    columns: Vec<u64>,
+    columns: Vec<Column>,
     labels: Vec<Label>,
     rows: Vec<u128>,
 }
@@ -371,12 +371,11 @@ const COMBINE_BLOCKS: usize = 64;
 /// Combines all claims of a part. Each group starts a new block; the element of block b of part p is
 /// AES_seed(p · 2^64 + b).
 fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usize, Claim)]) -> Sums {
-    let words = n.div_ceil(64);
     let key = Aes128::new(seed);
     let zero = || Accumulator {
         shares: vec![[0; 2]; n],
         values: vec![[0; 2]; if with_values { DIMENSION } else { 0 }],
-        columns: vec![0; BLOCK * words],
+        columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
         rows: vec![0; n.max(DIMENSION)],
     };
@@ -395,15 +394,15 @@ fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usiz
                         break;
                     }
                     let here = BLOCK.min(count - start);
-                    for (j, (column, label)) in acc.columns.chunks_mut(words).zip(&mut acc.labels).enumerate() {
-                        let mut sum: Column = [0; _];
-                        *label = if j < here { claim(start + j, &mut sum) } else { Label::ZERO };
-                        column.copy_from_slice(&sum[..words]);
+                    acc.columns.fill([0; _]);
+                    acc.labels[here..].fill(Label::ZERO);
+                    for (j, (column, label)) in acc.columns.iter_mut().zip(&mut acc.labels[..here]).enumerate() {
+                        *label = claim(start + j, column);
                     }
-                    kernels::transpose_back(&acc.columns, &mut acc.rows[..n]);
+                    kernels::transpose_back(acc.columns.as_flattened(), COLUMN_WORDS, &mut acc.rows[..n]);
                     kernels::hash_accumulate(&mut acc.shares, &acc.rows[..n], element);
                     if with_values {
-                        kernels::transpose_back(bytemuck::cast_slice(&acc.labels), &mut acc.rows[..DIMENSION]);
+                        kernels::transpose_back(bytemuck::cast_slice(&acc.labels), DIMENSION / 64, &mut acc.rows[..DIMENSION]);
                         kernels::hash_accumulate(&mut acc.values, &acc.rows[..DIMENSION], element);
                     }
                 }
@@ -448,7 +447,7 @@ fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
     for (b, values) in values.chunks(BLOCK).enumerate() {
         block.fill(Label::ZERO);
         block[..values.len()].copy_from_slice(values);
-        kernels::transpose_back(bytemuck::cast_slice(&block), &mut block_rows);
+        kernels::transpose_back(bytemuck::cast_slice(&block), DIMENSION / 64, &mut block_rows);
         for (r, &row) in block_rows.iter().enumerate() {
             rows[r * blocks + b] = row;
         }

@@ -1,0 +1,129 @@
+//! Sums of chosen rows: the parity part of a systematic binary code.
+
+use zeroize::Zeroize;
+
+use crate::Kernel;
+use crate::vector::{Task, Vector};
+
+/// Rows that one table combines: the method of the four Russians (Arlazarov, Dinic, Kronrod, Faradžev 1970).
+const GROUP: usize = 4;
+/// Groups of the 128 rows.
+const GROUPS: usize = 128 / GROUP;
+const ENTRIES: usize = 1 << GROUP;
+
+/// Row `k` of `parity` becomes the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`. A row has
+/// `blocks` blocks. In constant time with respect to the rows; the masks are public.
+///
+/// # Panics
+/// If there are not 128 rows and one for each mask.
+pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks: usize) {
+    parity_rows_with(Kernel::best(), masks, message, parity, blocks);
+}
+
+/// [`parity_rows`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`parity_rows`].
+pub fn parity_rows_with(kernel: Kernel, masks: &[u128], message: &[u128], parity: &mut [u128], blocks: usize) {
+    assert_eq!(message.len(), 128 * blocks, "128 rows of {blocks} blocks");
+    assert_eq!(parity.len(), masks.len() * blocks, "a row of {blocks} blocks for each mask");
+    kernel.run(Parity { masks, message, parity, blocks });
+}
+
+/// For each group the sums of its subsets of rows, of as many blocks as a register has: at most 32 KiB, which stay in the
+/// first-level cache.
+#[repr(C, align(64))]
+struct Sums([u128; 4 * ENTRIES * GROUPS]);
+
+struct Parity<'a> {
+    masks: &'a [u128],
+    message: &'a [u128],
+    parity: &'a mut [u128],
+    blocks: usize,
+}
+
+impl Task for Parity<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(V::BLOCKS <= 4) };
+        let Parity { masks, message, parity, blocks } = self;
+        let mut sums = Sums([0; _]);
+        let mut padded = [0; 4];
+        let at = sums.0.as_mut_ptr();
+        for first in (0..blocks).step_by(V::BLOCKS) {
+            let here = V::BLOCKS.min(blocks - first);
+            // SAFETY: the caller vouches for the features of `V`. A row has `here` blocks from `first` on, and a register
+            // is read from or written to it only where those are `V::BLOCKS`; `padded` holds any register. `sums` has
+            // places for `GROUPS * ENTRIES` of them, and half a byte of a mask picks one of a group.
+            unsafe {
+                for (group, rows) in message.chunks_exact(GROUP * blocks).enumerate() {
+                    let entries = at.add(ENTRIES * group * V::BLOCKS);
+                    V::splat(0).store(entries);
+                    for (r, row) in rows.chunks_exact(blocks).enumerate() {
+                        let row = if here == V::BLOCKS {
+                            V::load(row[first..].as_ptr())
+                        } else {
+                            padded[..here].copy_from_slice(&row[first..]);
+                            V::load(padded.as_ptr())
+                        };
+                        for entry in 0..1 << r {
+                            V::load(entries.add(entry * V::BLOCKS)).xor(row).store(entries.add((entry + (1 << r)) * V::BLOCKS));
+                        }
+                    }
+                }
+                for (mask, row) in masks.iter().zip(parity.chunks_exact_mut(blocks)) {
+                    let mut sum = [V::splat(0); 4];
+                    for (quad, bytes) in mask.to_le_bytes().as_chunks::<2>().0.iter().enumerate() {
+                        let bits = usize::from(u16::from_le_bytes(*bytes));
+                        let entries = at.add(4 * quad * ENTRIES * V::BLOCKS);
+                        for (i, sum) in sum.iter_mut().enumerate() {
+                            *sum = sum.xor(V::load(entries.add((ENTRIES * i + (bits >> (GROUP * i) & (ENTRIES - 1))) * V::BLOCKS)));
+                        }
+                    }
+                    let sum = sum[0].xor(sum[1]).xor3(sum[2], sum[3]);
+                    if here == V::BLOCKS {
+                        sum.store(row[first..].as_mut_ptr());
+                    } else {
+                        sum.store(padded.as_mut_ptr());
+                        row[first..].copy_from_slice(&padded[..here]);
+                    }
+                }
+            }
+        }
+        sums.0.zeroize();
+        padded.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+        #[test]
+        fn kernels_agree_with_the_definition(masks in prop::collection::vec(any::<u128>(), 0..20), blocks in 1usize..10, seed: u128) {
+            let mut message = vec![0; 128 * blocks];
+            crate::Aes128::new(seed).ctr(0, &mut message);
+            let expected: Vec<u128> = masks.iter().flat_map(|mask| {
+                let rows = message.chunks_exact(blocks).enumerate().filter(|(r, _)| mask >> r & 1 == 1);
+                rows.fold(vec![0; blocks], |sum, (_, row)| sum.iter().zip(row).map(|(a, b)| a ^ b).collect())
+            }).collect();
+            for kernel in Kernel::all_available() {
+                let mut parity = vec![u128::MAX; expected.len()];
+                parity_rows_with(kernel, &masks, &message, &mut parity, blocks);
+                assert_eq!(parity, expected, "{kernel:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        for (masks, message, parity, blocks) in [(1, 127, 1, 1), (1, 128, 2, 1), (2, 256, 2, 2)] {
+            let call = || parity_rows(&vec![0; masks], &vec![0; message], &mut vec![0; parity], blocks);
+            assert!(std::panic::catch_unwind(call).is_err());
+        }
+    }
+}
