@@ -33,6 +33,10 @@ use arguments::{Cli, Command};
 use failure::Failure;
 use report::Report;
 
+/// Commitments and tables fill hundreds of megabytes.
+#[global_allocator]
+static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -1,4 +1,4 @@
-//! The vectorised inner loops of Brickwork. The only crate of the project with `unsafe` code.
+//! The vectorised inner loops of Brickwork, and its allocator: the only crate of the project with `unsafe` code.
 //!
 //! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable code in
 //! constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine runs fastest.
@@ -14,6 +14,7 @@ mod blake3;
 mod clmul;
 mod garble;
 mod kernel;
+mod pages;
 mod parity;
 mod portable;
 mod script;
@@ -30,6 +31,7 @@ pub use blake3::{keyed_hashes, keyed_hashes_with};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with};
 pub use garble::{Keys, LANES, Wires};
 pub use kernel::Kernel;
+pub use pages::LargePages;
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
