@@ -1,4 +1,5 @@
-//! Compile time of large programs: `cargo run --release -p brickwork-lang --example compile_times [NAME]`.
+//! Compile time and memory of large programs: `cargo run --release -p brickwork-lang --example compile_times [NAME]`.
+//! The memory is the most that the process has had so far: for one program alone give its name.
 
 use std::time::Instant;
 
@@ -37,6 +38,13 @@ fn programs() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Most memory that this process has had; known on Linux only.
+fn peak_mebibytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
 fn main() {
     let wanted = std::env::args().nth(1);
     for (name, source) in programs().into_iter().filter(|(name, _)| wanted.as_deref().is_none_or(|w| w == *name)) {
@@ -47,11 +55,12 @@ fn main() {
                 let gates: u64 = p.components().iter().map(|c| c.circuit.gate_count() as u64).sum();
                 let seconds = start.elapsed().as_secs_f64();
                 println!(
-                    "{name}: {seconds:.2} s, {} ANDs, {} slots of {} components, {gates} gates made, {:.1} M gates/s",
+                    "{name}: {seconds:.2} s, {} ANDs, {} slots of {} components, {gates} gates made, {:.1} M gates/s, {} MiB",
                     p.and_gates(),
                     p.slot_count(),
                     p.components().len(),
-                    gates as f64 / seconds / 1e6
+                    gates as f64 / seconds / 1e6,
+                    peak_mebibytes().map_or("?".into(), |m| m.to_string())
                 );
             }
             Err(e) => println!("{}", e.render(false)),
