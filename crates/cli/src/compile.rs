@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::arguments::ProgramArguments;
 use crate::failure::{Failure, code};
 use crate::files;
-use crate::report::{Report, hex, plural};
+use crate::info;
+use crate::report::{Report, plural};
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
@@ -138,15 +139,11 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     fs::write(&output, &bytes).map_err(|e| {
         Failure::new(code::OTHER, format!("cannot write {}: {e}", output.display()), "check the folder and its permissions")
     })?;
-    let (digest, slots, and_gates) = (hex(&program.digest()), program.slot_count() as u64, program.and_gates());
-    let human = format!("{}: {} in {}, digest {digest}\n", output.display(), plural(and_gates, "AND gate"), plural(slots, "slot"));
-    let json = json!({
-        "output": output.display().to_string(),
-        "name": program.name(),
-        "digest": digest,
-        "slots": slots,
-        "and_gates": and_gates,
-        "warnings": warnings.map(|w| w.records()).unwrap_or_default(),
-    });
+    let info = program.info();
+    let human =
+        format!("{}: {} in {}, digest {}\n", output.display(), plural(info.and_gates, "AND gate"), plural(info.slots, "slot"), info.digest);
+    let mut json = info::json(info)?;
+    json["output"] = json!(output.display().to_string());
+    json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());
     Ok(Report::new(json, human))
 }

@@ -19,8 +19,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let info = files::program(&arguments.program)?.info();
     let human = as_text(&info);
-    let json = serde_json::to_value(info).map_err(|e| Failure::other(format!("the description has no JSON form: {e}")))?;
-    Ok(Report::new(json, human))
+    Ok(Report::new(json(info)?, human))
+}
+
+/// For machines.
+pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(info).map_err(|e| Failure::other(format!("the description has no JSON form: {e}")))
 }
 
 /// Longest list that is shown in full.
@@ -69,7 +73,8 @@ fn as_text(info: &Info) -> String {
     list(&mut out, "outputs", &info.outputs, |o: &OutputInfo| format!("{} {}", port(&o.port), to(o.to)));
     list(&mut out, "components", &info.components, |c: &ComponentInfo| {
         let (slots, and_gates, gates) = (plural(c.slots, "slot"), plural(c.and_gates, "AND gate"), plural(c.gates, "gate"));
-        format!("{}: {slots}, each {and_gates} ({gates} in all), {} to {}", c.name, plural(c.inputs, "wire"), c.outputs)
+        let depth = thousands(c.and_depth);
+        format!("{}: {slots}, each {and_gates} ({gates} in all, depth {depth}), {} to {}", c.name, plural(c.inputs, "wire"), c.outputs)
     });
     let range = |r: &WireRange| {
         let last = u64::from(r.first_wire) + r.wires - 1;

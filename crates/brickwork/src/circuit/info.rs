@@ -70,6 +70,10 @@ pub struct ComponentInfo {
     pub and_gates: u64,
     /// Gates of any kind of one slot.
     pub gates: u64,
+    /// Wires of one slot: inputs and the outputs of all gates.
+    pub wires: u64,
+    /// Most AND gates on a path through one slot.
+    pub and_depth: u64,
     /// Slots it has in the program.
     pub slots: u64,
     /// Its input ports.
@@ -105,6 +109,8 @@ impl Program {
             outputs: c.circuit.outputs().len() as u64,
             and_gates: c.circuit.and_gates() as u64,
             gates: c.circuit.gate_count() as u64,
+            wires: c.circuit.wires() as u64,
+            and_depth: c.circuit.and_depth().into(),
             slots: slots as u64,
             input_ports: ports(&c.inputs),
             output_ports: ports(&c.outputs),
@@ -152,7 +158,7 @@ impl Program {
             and_gates: self.and_gates(),
             gates: components.iter().map(|c| c.gates * c.slots).sum(),
             wires: self.wires() as u64,
-            and_depth: self.and_depth(),
+            and_depth: self.and_depth(&components),
             components,
             input_map,
             output_map,
@@ -161,9 +167,8 @@ impl Program {
 
     /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound that is
     /// exact for programs of one slot.
-    fn and_depth(&self) -> u64 {
-        let depths: Vec<u32> = self.components().iter().map(|c| c.circuit.and_depth()).collect();
-        self.longest_path(|component| u64::from(depths[component.0 as usize]))
+    fn and_depth(&self, components: &[ComponentInfo]) -> u64 {
+        self.longest_path(|component| components[component.0 as usize].and_depth)
     }
 }
 

@@ -109,6 +109,59 @@ fn sources_are_compiled_and_converted() {
 }
 
 #[test]
+fn compile_describes_its_program_to_machines() {
+    let keys = Keys::new();
+    let source = "
+        #parties 2
+        typedef uint_t 8 byte
+        typedef int_t 4 small
+        typedef struct_t both { small s; byte b[2]; }
+        #input 1 both
+        #input 2 byte
+        #output 1 byte
+        #output 2 both
+        function byte add(byte a, byte b) { return a + b; }
+        function void main() {
+            output1 = add(add(input1.b[0], input2), input1.b[1]) * input2 + 300;
+            output2.s = -1;
+            output2.b[1] = input2;
+        }
+    ";
+    let json = good(&["compile", &keys.write("two.wir", source.as_bytes())]).1;
+    let components = json["components"].as_array().unwrap();
+    let add = components.iter().find(|c| c["name"] == "add").unwrap();
+    for (key, value) in [("slots", 2), ("and_gates", 7), ("and_depth", 7), ("inputs", 16), ("outputs", 8)] {
+        assert_eq!(add[key], value, "{key}: {add}");
+    }
+    assert_eq!(add["wires"].as_u64().unwrap(), add["gates"].as_u64().unwrap() + 16);
+    assert_eq!(add["input_ports"][1], serde_json::json!({ "name": "b", "type": "uint8", "width": 8 }));
+    let sum = |key: &str| components.iter().map(|c| c[key].as_u64().unwrap() * c["slots"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((json["slots"].as_u64().unwrap() as usize, &json["and_gates"]), (3 + components.len() - 2, &sum("and_gates").into()));
+    assert_eq!(json["wires"].as_u64().unwrap(), 20 + 8 + sum("outputs"));
+    assert!(json["and_depth"].as_u64().unwrap() >= 14, "{json}");
+    // Which wire is which bit.
+    assert_eq!(json["garbler_inputs"][0]["width"], 20);
+    let wires = |map: &str| -> Vec<(String, u64, u64)> {
+        let text = |r: &serde_json::Value| format!("{} {}", r["party"].as_str().unwrap(), r["value"].as_str().unwrap());
+        let ranges = json[map].as_array().unwrap().iter();
+        ranges.map(|r| (text(r), r["first_wire"].as_u64().unwrap(), r["wires"].as_u64().unwrap())).collect()
+    };
+    let inputs = wires("input_map");
+    assert_eq!(inputs[0], ("garbler input1.s".into(), 0, 4));
+    assert_eq!(inputs[1], ("garbler input1.b[0..2]".into(), 4, 16));
+    assert_eq!(inputs[2], ("evaluator input2".into(), 20, 8));
+    assert!(wires("output_map").contains(&("evaluator output2.b[0..2]".into(), 20, 8)), "the second half of b is input2: {json}");
+    // What was found odd, and where.
+    let warning = |code: &str| json["warnings"].as_array().unwrap().iter().find(|w| w["code"] == code).cloned().unwrap();
+    assert_eq!(warning("constant::truncated")["line"], 12);
+    let minus = warning("constant::minus");
+    assert_eq!((&minus["line"], &minus["severity"]), (&13.into(), &"warning".into()), "{minus}");
+    let output = run(&["compile", &keys.file("two.wir"), "--warnings-as-errors", "--json"]);
+    is_error(&output, 3, "two.wir:12:");
+    assert_eq!(object(&output)["error"]["diagnostics"][0]["code"], "constant::truncated");
+}
+
+#[test]
 fn errors_in_a_source_point_into_it() {
     let keys = Keys::new();
     let source = keys.write("wrong.wir", LARGER.replace("m = b", "m = c").as_bytes());
