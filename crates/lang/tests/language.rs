@@ -292,6 +292,54 @@ fn elements_of_arrays() {
 }
 
 #[test]
+fn one_index_of_several_gives_a_smaller_array() {
+    let body = "u8 a[3][2][2]; u8 b[2][2]; u8 c[2]; c[1] = x; b[1] = c; a[2] = b; output1 = a[2][1][1] + (a[2])[1][1]; c = a[2][1];";
+    assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 7, 0), 14);
+    assert!(!compiles("u8 a[3][2]; u8 c[3]; c = a[1];"), "the inner array has two elements");
+    assert!(!compiles("x[0] = 1;"));
+    assert!(!compiles("u8 a[3]; output1 = a[3#8];"));
+    assert!(!compiles("u8 a[3]; output1 = a[-1#8];"));
+}
+
+#[test]
+fn fields_of_structs() {
+    let types = "typedef struct_t I { u8 v[2]; s8 t; } typedef struct_t O { I in[2]; u4 k; } function I first(O o) { return o.in[0]; }";
+    let body = "O o; o.in[0].v[1] = x; o.in[1].t = y; o.k = 5; O p = o; p.in[0].v[1] = 0; output1 = first(o).v[1] + o.in[1].t + first(p).v[1]; output1{0:4} = output1{0:4} ^ p.k;";
+    let p = build(&program("u8", "u8", types, body)).program;
+    assert_eq!(run(&p, 100, 20), 120 ^ 5);
+    let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
+    assert!(with("O o; output1 = o.nothing;").is_err());
+    assert!(with("output1 = x.v;").is_err());
+    assert!(with("O o; O p; output1 = o + p;").is_err());
+    assert!(with("O o; o++;").is_err());
+}
+
+#[test]
+fn aggregates_are_copied_by_value() {
+    let p = build(&program("u8", "u8", "", "u8 a[2] = {1, 2}; u8 b[2]; b = a; a[0] = x; output1 = b[0] + a[0] * 16;")).program;
+    assert_eq!(run(&p, 3, 0), 0x31);
+}
+
+#[test]
+fn evaluation_is_from_left_to_right_and_targets_come_first() {
+    let body = "u8 a[4]; u8 i = 0; a[i++] = i; a[i++] = i + i; output1 = a[0] * 16 + a[1];";
+    assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 0, 0), 0x14);
+    let f = "function u8 two(u8 a, u8 b) { return a * 16 + b; }";
+    assert_eq!(run(&build(&program("u8", "u8", f, "u8 i = 1; output1 = two(i++, i++);")).program, 0, 0), 0x12);
+    assert_eq!(run(&build(&program("u8", "u8", "", "u8 i = 8; output1 = i-- - i--;")).program, 0, 0), 1);
+}
+
+#[test]
+fn known_values_have_64_bits_that_count() {
+    let types = "typedef uint_t 128 wide typedef uint_t 64 half";
+    let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
+    // What lies above the low 64 bits is not looked at.
+    let p = with("wide k = 1; k{64} = 1; u8 a[2]; a[1] = x; output1 = a[k];").unwrap().program;
+    assert_eq!(run(&p, 9, 0), 9);
+    assert!(with("half k; k{63} = 1; output1 = x << (k >> 0);").is_err());
+}
+
+#[test]
 fn increments_wrap_and_yield_new_or_old() {
     assert_eq!(run(&build(&program("u8", "u8", "", "output1 = x++; output1 = output1 + x;")).program, 255, 0), 255);
     assert_eq!(run(&build(&program("u8", "u8", "", "output1 = --x; output1 = output1 + x;")).program, 0, 0), 254);
@@ -427,6 +475,59 @@ fn parameters_are_secret_but_known_results_are_known() {
 #[test]
 fn a_declaration_can_be_a_branch() {
     assert!(compiles("if (x{0}) u8 z = 1;"));
+}
+
+#[test]
+fn any_expression_is_a_statement() {
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "x + y; 5; x == y; ; ; {} { ; } output1 = x; (output1); output1++;")).program, 9, 0),
+        10
+    );
+    let f = "function u8 f(u8 a) { return a + 1; }";
+    assert_eq!(build(&program("u8", "u8", f, "f(x); output1 = y;")).program.slot_count(), 0, "its result is not used");
+}
+
+#[test]
+fn conditions_nest_and_cover_every_kind_of_write() {
+    let f = "typedef struct_t P { u8 a; u8 b[2]; } function P make(u8 a) { P p; p.a = a; p.b[1] = a + 1; return p; }";
+    let body = "P p; u8 a[2];
+        if (x{0}) { if (x{1}) { p = make(y); a[1] = y; } else { p.b = a; p.b[0]--; } if (x{2}) a[0]{4:4} = 15; }
+        else if (x{1}) +{ a[0]++; ++a[0]; }+ else { u8 own = y; own++; a[1] = own; }
+        output1 = p.a ^ (p.b[0] <<> 1) ^ (p.b[1] <<> 2) ^ (a[0] <<> 3) ^ (a[1] <<> 4);";
+    let p = build(&program("u8", "u8", f, body)).program;
+    let rotate = |v: u128, n: u32| u128::from((v as u8).rotate_left(n));
+    for x in 0..8u128 {
+        let y = 0x4b;
+        let (mut pa, mut b, mut a) = (0, [0, 0], [0, 0]);
+        match x & 3 {
+            3 => (pa, b, a[1]) = (y, [0, y + 1], y),
+            1 => b[0] = 255,
+            2 => a[0] = 2,
+            _ => a[1] = y + 1,
+        }
+        if x & 5 == 5 {
+            a[0] |= 0xf0;
+        }
+        let want = pa ^ rotate(b[0], 1) ^ rotate(b[1], 2) ^ rotate(a[0], 3) ^ rotate(a[1], 4);
+        assert_eq!(run(&p, x, y), want, "{x}");
+    }
+}
+
+#[test]
+fn untyped_conditions_count_by_their_lowest_bit() {
+    for (condition, taken) in [("3", 1), ("2", 0), ("1-1", 0), ("4 / 4", 1), ("255 << 1", 0)] {
+        let p = build(&program("u8", "u8", "", &format!("if ({condition}) output1 = 1;"))).program;
+        assert_eq!(run(&p, 0, 0), taken, "{condition}");
+    }
+}
+
+#[test]
+fn loops_with_several_variables_and_changes_in_the_body() {
+    let body = "for (u8 i = 0, j = 10, k[2]; i < j; i++) { j--; k[0] = k[0] + i; if (i == 3) i++; output1 = output1 + 1; output1{4:4} = k[0]{0:4}; }";
+    // i, j: 0 9, 1 8, 2 7, 3 6 (then i is 4), and 5 < 6 once more.
+    let k = [0u128, 1, 2, 3, 5].iter().sum::<u128>() & 15;
+    assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 0, 0) >> 4, k);
+    assert!(compiles("for (u8 i = 0; i < 3; i++) ; for (u16 i = 0; i < 3; i++) ;"));
 }
 
 #[test]
