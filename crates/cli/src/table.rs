@@ -2,12 +2,13 @@
 //!
 //! Messages name the line and the column, but repeat nothing that the file says: it may be secret.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Port, Type, value};
 use csv::StringRecord;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -16,21 +17,65 @@ use crate::files;
 /// Puts tables where a value of this type names one, as `"@file.csv"`; paths start from `folder`.
 pub fn fill(value: &mut Value, ty: &Type, folder: &Path) -> Result<(), Failure> {
     match (&mut *value, ty) {
-        (Value::String(text), _) => match text.strip_prefix('@') {
-            Some(path) if is_table(path) => {
-                *value = read(&folder.join(path), ty)?;
-                Ok(())
+        (Value::String(text), _) => {
+            let Some(path) = table_path(text, folder)? else { return Ok(()) };
+            match ty {
+                Type::Array(row, rows) => *value = read(&path, row, *rows, Rows::All)?.0,
+                Type::Struct(fields) => {
+                    // The struct with the table in it, and the number of its rows if it has a place for that.
+                    let rest: Vec<_> = fields.iter().filter(|field| !is_count(field)).collect();
+                    let [(field, _)] = rest[..] else { return Err(no_table(&path)) };
+                    *value = json!({ field: value });
+                    fill(value, ty, folder)?;
+                }
+                _ => return Err(no_table(&path)),
             }
-            Some(_) => Err(Failure::input("a file named inside a value must be a table that ends in .csv", "give numbers inline")),
-            None => Ok(()),
-        },
-        (Value::Array(values), Type::Array(element, _)) => values.iter_mut().try_for_each(|value| fill(value, element, folder)),
-        (Value::Object(given), Type::Struct(fields)) => {
-            fields.iter().try_for_each(|(name, ty)| given.get_mut(name).map_or(Ok(()), |value| fill(value, ty, folder)))
         }
+        (Value::Array(values), Type::Array(element, _)) => values.iter_mut().try_for_each(|value| fill(value, element, folder))?,
+        (Value::Object(given), Type::Struct(fields)) => fill_fields(given, fields, folder)?,
         // Whatever does not fit is refused when the value becomes bits.
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(())
+}
+
+fn fill_fields(given: &mut Map<String, Value>, fields: &[(String, Type)], folder: &Path) -> Result<(), Failure> {
+    let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
+    let counts = !given.contains_key("count") && fields.iter().any(is_count) && fields.iter().filter(is_array).count() == 1;
+    for (name, ty) in fields {
+        let Some(value) = given.get_mut(name) else { continue };
+        if let (true, Type::Array(row, rows), Value::String(text)) = (counts, ty, &*value)
+            && let Some(path) = table_path(text, folder)?
+        {
+            let (table, count) = read(&path, row, *rows, Rows::Some)?;
+            *value = table;
+            given.insert("count".into(), count.into());
+        } else {
+            fill(value, ty, folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a field is for the number of rows of a table beside it.
+fn is_count((name, ty): &(String, Type)) -> bool {
+    name == "count" && matches!(ty, Type::Uint(_))
+}
+
+/// The file that a string in a value names, if it does.
+fn table_path(text: &str, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    match text.strip_prefix('@') {
+        Some(path) if is_table(path) => Ok(Some(folder.join(path))),
+        Some(_) => Err(Failure::input("a file named inside a value must be a table that ends in .csv", "give other values inline")),
+        None => Ok(None),
+    }
+}
+
+fn no_table(path: &Path) -> Failure {
+    Failure::input(
+        format!("{}: this input is not a table", path.display()),
+        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork info FILE` shows the type",
+    )
 }
 
 /// Whether a file of this name is a table.
@@ -38,32 +83,13 @@ pub fn is_table(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// A type that a table can give.
-struct Shape<'t> {
-    row: &'t Type,
-    rows: u32,
-    /// The type of the field `count`, and whether it stands before the array.
-    count: Option<(&'t Type, bool)>,
-}
-
-impl<'t> Shape<'t> {
-    /// An array, a struct of just one, or a struct of an array and its `count`.
-    fn of(ty: &'t Type) -> Option<Self> {
-        let array = |ty: &'t Type, count| match ty {
-            Type::Array(row, rows) => Some(Shape { row, rows: *rows, count }),
-            _ => None,
-        };
-        match ty {
-            Type::Array(..) => array(ty, None),
-            Type::Struct(fields) => match &fields[..] {
-                [(_, only)] => Shape::of(only),
-                [(name, count @ Type::Uint(_)), (_, rows)] if name == "count" => array(rows, Some((count, true))),
-                [(_, rows), (name, count @ Type::Uint(_))] if name == "count" => array(rows, Some((count, false))),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
+/// How many rows a table must have.
+#[derive(Clone, Copy, PartialEq)]
+enum Rows {
+    /// As many as the array has elements.
+    All,
+    /// No more than that.
+    Some,
 }
 
 /// The integers in a value, each with the name of its column; one that is an integer itself has any name.
@@ -78,23 +104,17 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     }
 }
 
-/// The table in a file, as a value of this type.
-fn read(path: &Path, ty: &Type) -> Result<Value, Failure> {
+/// The table in a file, as the value of an array that is filled up with zeros, and the number of its rows.
+fn read(path: &Path, row: &Type, rows: u32, wanted: Rows) -> Result<(Value, u32), Failure> {
     let name = path.display().to_string();
     let bytes = files::read_all(File::open(path), files::MAX_VALUE_BYTES, &name)?;
     let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
-    parse(text, ty).map_err(|e| e.within(&name))
+    parse(text, row, rows, wanted).map_err(|e| e.within(&name))
 }
 
-fn parse(text: &str, ty: &Type) -> Result<Value, Failure> {
-    let shape = Shape::of(ty).ok_or_else(|| {
-        Failure::input(
-            "this input is not a table",
-            "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork info FILE` shows the type",
-        )
-    })?;
+fn parse(text: &str, ty: &Type, rows: u32, wanted: Rows) -> Result<(Value, u32), Failure> {
     let mut expected = Vec::new();
-    columns(shape.row, String::new(), &mut expected);
+    columns(ty, String::new(), &mut expected);
     // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate by semicolons.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -103,21 +123,29 @@ fn parse(text: &str, ty: &Type) -> Result<Value, Failure> {
     let header = reader.headers().map_err(|e| broken(&e))?;
     let places = order(header, line(header, text), &mut expected)?;
 
-    let mut rows = Zeroizing::new(String::new());
+    let mut bits = Zeroizing::new(String::from("bits:"));
     let mut count = 0;
     for record in reader.into_records() {
         let record = record.map_err(|e| broken(&e))?;
         let line = line(&record, text);
-        if count == shape.rows {
+        if count == rows {
             return Err(Failure::input(
-                format!("line {line}: the program takes no more than {}", rows_text(shape.rows)),
+                format!("line {line}: the program takes no more than {}", rows_text(rows)),
                 "leave some out, or use a program for more rows; both parties need the same one",
             ));
         }
-        row(&record, line, &expected, &places, &mut rows)?;
+        row(&record, line, &expected, &places, &mut bits)?;
         count += 1;
     }
-    finish(&shape, count, &rows)
+    if count < rows && wanted == Rows::All {
+        return Err(Failure::input(
+            format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
+            "add rows that mean nothing to the program; or let its author put a field `count` beside the array, which is then \
+             filled in where it is not given, and shorter tables will do",
+        ));
+    }
+    bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));
+    Ok((Value::String(std::mem::take(&mut *bits)), count))
 }
 
 fn rows_text(rows: u32) -> String {
@@ -152,25 +180,29 @@ fn order(header: &StringRecord, line: u64, expected: &mut [Port]) -> Result<Vec<
     if let Some(column) = header.iter().position(|name| name.starts_with(|c: char| c == '-' || c.is_ascii_digit())) {
         return fail(format!("line {line}, column {}: a number stands where the name of a column should be", column + 1));
     }
-    if let ([port], 1) = (&mut *expected, header.len())
+    if let [port] = &mut *expected
         && port.name.is_empty()
     {
         port.name = "value".into();
-        return Ok(vec![0]);
+        return match header.len() {
+            1 => Ok(vec![0]),
+            columns => fail(format!("line {line}, column 2: one column is expected, not {columns}")),
+        };
+    }
+    let mut given = HashMap::new();
+    for (column, name) in header.iter().enumerate() {
+        if given.insert(name, column).is_some() {
+            return fail(format!("line {line}, column {}: another column has the same name", column + 1));
+        }
     }
     let mut places = Vec::with_capacity(expected.len());
     for port in &*expected {
-        let mut found = header.iter().enumerate().filter(|(_, name)| *name == port.name).map(|(column, _)| column);
-        match (found.next(), found.next()) {
-            (Some(place), None) => places.push(place),
-            (Some(_), Some(again)) => return fail(format!("line {line}, column {}: {} stands there twice", again + 1, port.name)),
-            (None, _) if port.name.is_empty() => {
-                return fail(format!("line {line}, column 2: one column is expected, not {}", header.len()));
-            }
-            (None, _) => return fail(format!("line {line}: the column {} ({}) is missing", port.name, port.ty)),
+        match given.remove(&*port.name) {
+            Some(place) => places.push(place),
+            None => return fail(format!("line {line}: the column {} ({}) is missing", port.name, port.ty)),
         }
     }
-    match (0..header.len()).find(|column| !places.contains(column)) {
+    match given.into_values().min() {
         Some(unknown) => fail(format!("line {line}, column {}: the program has no column of this name", unknown + 1)),
         None => Ok(places),
     }
@@ -189,39 +221,13 @@ fn row(record: &StringRecord, line: u64, expected: &[Port], places: &[usize], bi
         let cell = Value::String(record[place].to_owned());
         let encoded = value::encode(std::slice::from_ref(port), &cell).map(Zeroizing::new);
         let encoded = encoded.map_err(|e| Failure::from(e).within(&format!("line {line}, column {}", place + 1)))?;
-        push(bits, &encoded);
+        bits.extend(encoded.iter().map(|bit| if *bit { '1' } else { '0' }));
     }
     Ok(())
 }
 
-fn push(text: &mut String, bits: &[bool]) {
-    text.extend(bits.iter().map(|bit| if *bit { '1' } else { '0' }));
-}
-
-/// The value, filled up with zeros where the program asks for the number of rows.
-fn finish(shape: &Shape<'_>, count: u32, rows: &str) -> Result<Value, Failure> {
-    let mut number = String::new();
-    match shape.count {
-        None if count < shape.rows => {
-            return Err(Failure::input(
-                format!("{} only, and the program wants {}", rows_text(count), rows_text(shape.rows)),
-                "add rows that mean nothing to the program; or let its author put a field `count` beside the array, and shorter tables will do",
-            ));
-        }
-        None => {}
-        Some((ty, _)) => push(&mut number, &value::encode(&[Port::new("count", ty.clone())], &count.into())?),
-    }
-    let zeros = "0".repeat((shape.row.width() * u64::from(shape.rows - count)) as usize);
-    Ok(Value::String(match shape.count {
-        Some((_, false)) => format!("bits:{rows}{zeros}{number}"),
-        _ => format!("bits:{number}{rows}{zeros}"),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn uint(width: u32) -> Type {
@@ -241,15 +247,23 @@ mod tests {
         structure(&[("id", uint(16)), ("balance", Type::Int(12))])
     }
 
+    /// The value of this type that a file with this text gives.
+    fn value_of(text: &str, ty: &Type) -> Result<Value, Failure> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("t.csv"), text).expect("a file");
+        let mut value = json!("@t.csv");
+        fill(&mut value, ty, folder.path()).map(|()| value)
+    }
+
     /// What a table means, in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
-        let value = parse(text, ty).unwrap_or_else(|e| panic!("{}", e.human()));
+        let value = value_of(text, ty).unwrap_or_else(|e| panic!("{}", e.human()));
         let port = [Port::new("input1", ty.clone())];
         value::decode(&port, &value::encode(&port, &value).expect("bits of this type"))
     }
 
     fn bad(text: &str, ty: &Type, words: &str) {
-        let failure = parse(text, ty).expect_err(text);
+        let failure = value_of(text, ty).expect_err(text);
         assert!(failure.is(crate::failure::code::INPUT), "{}", failure.human());
         assert!(failure.message().contains(words), "{}", failure.human());
         assert!(!failure.hint().is_empty(), "{}", failure.human());
@@ -285,7 +299,7 @@ mod tests {
         let rows = json!([{"id": 1, "balance": -1}, {"id": 0, "balance": 0}]);
         assert_eq!(good("id,balance\n1,-1\n", &after), json!({"rows": rows, "count": 1}));
         bad("v\n5\n6\n7\n77\n", &before, "line 5: the program takes no more than 3 rows");
-        bad("v\n1\n2\n", &structure(&[("count", uint(1)), ("rows", array(uint(8), 3))]), "count (uint1): the number does not fit");
+        bad("v\n1\n2\n", &structure(&[("count", Type::Int(8)), ("rows", array(uint(8), 3))]), "not a table");
     }
 
     #[test]
@@ -296,7 +310,7 @@ mod tests {
             ("\n\n", "the table is empty"),
             ("id\n1\n2\n", "line 1: the column balance (int12) is missing"),
             ("id,balance,n77me\n1,2,3\n4,5,6\n", "line 1, column 3: the program has no column of this name"),
-            ("id,balance,id\n1,2,3\n4,5,6\n", "line 1, column 3: id stands there twice"),
+            ("id,balance,id\n1,2,3\n4,5,6\n", "line 1, column 3: another column has the same name"),
             ("ID,balance\n1,2\n4,5\n", "the column id (uint16) is missing"),
             ("77,78\n1,2\n", "line 1, column 1: a number stands where the name of a column should be"),
             ("id,balance\n1,2\n3,77.5\n", "line 3, column 2: balance (int12): expected an integer"),
@@ -323,6 +337,13 @@ mod tests {
         let mut value = json!([{"limit": 9, "rows": "@v.CSV"}, {"limit": 3, "rows": [3, 4]}]);
         fill(&mut value, &ty, folder.path()).expect("a table");
         assert_eq!(value, json!([{"limit": 9, "rows": "bits:1000000001000000"}, {"limit": 3, "rows": [3, 4]}]));
+        let counted = structure(&[("limit", uint(8)), ("rows", array(uint(8), 3)), ("count", uint(8))]);
+        let mut value = json!({"limit": 9, "rows": "@v.CSV"});
+        fill(&mut value, &counted, folder.path()).expect("a table");
+        assert_eq!(value, json!({"limit": 9, "rows": "bits:100000000100000000000000", "count": 2}));
+        // Who gives the number has to give all of the rows.
+        let failure = fill(&mut json!({"limit": 9, "rows": "@v.CSV", "count": 2}), &counted, folder.path()).expect_err("too short");
+        assert!(failure.message().contains("2 rows only"), "{}", failure.human());
         for (given, words) in [(json!([{"rows": "@w.csv"}]), "cannot read"), (json!([{"rows": "@v.txt"}]), "must be a table")] {
             let failure = fill(&mut given.clone(), &ty, folder.path()).expect_err("no table");
             assert!(failure.message().contains(words), "{}", failure.human());

@@ -1,9 +1,9 @@
 //! The standard library, against standards and models in plain Rust.
 
 mod business;
+mod ciphers;
 #[path = "../common/mod.rs"]
 mod common;
-mod des;
 mod numbers;
 
 use brickwork::circuit::{Party, Program, value};

@@ -1,5 +1,7 @@
-//! DES against the `des` crate and published vectors.
+//! Ciphers and hashes on random inputs, against well-kept libraries; DES against published vectors too.
 
+use aes::Aes128;
+use aws_lc_rs::digest;
 use brickwork::circuit::Party;
 use des::cipher::{Block, BlockCipherEncrypt, KeyInit};
 use des::{Des, TdesEde3};
@@ -68,5 +70,50 @@ fn triple_des_and_decryption() {
         let out = run(&program, Party::Evaluator, &json!({ "keys": keys }).to_string(), &block(&plain.map(u64::from)));
         let expected: Vec<u64> = expected.iter().chain(&plain).map(|b| u64::from(*b)).collect();
         assert_eq!(numbers(&out, 8), expected);
+    }
+}
+
+#[test]
+fn aes_on_random_inputs() {
+    let [(encrypt, _), (mac, _)] = ["aes128_encrypt.wir", "cbc_mac.wir"].map(load);
+    let mut state = 61;
+    for _ in 0..10 {
+        let key: [u8; 16] = random_bytes(&mut state);
+        let blocks: [[u8; 16]; 4] = std::array::from_fn(|_| random_bytes(&mut state));
+        let cipher = Aes128::new(&key.into());
+        let mut tag = Block::<Aes128>::default();
+        for (i, plain) in blocks.iter().enumerate() {
+            tag.iter_mut().zip(plain).for_each(|(t, p)| *t ^= p);
+            cipher.encrypt_block(&mut tag);
+            if i == 0 {
+                let out = run(&encrypt, Party::Evaluator, &block(&key.map(u64::from)), &block(&plain.map(u64::from)));
+                assert_eq!(numbers(&out, 8), tag.map(u64::from).to_vec());
+            }
+        }
+        let message = json!({ "blocks": blocks.map(|b| json!({ "bytes": b })) }).to_string();
+        let out = run(&mac, Party::Evaluator, &block(&key.map(u64::from)), &message);
+        assert_eq!(numbers(&out, 8), tag.map(u64::from).to_vec());
+    }
+}
+
+#[test]
+fn sha256_on_random_inputs() {
+    let (program, _) = load("sha256_shares.wir");
+    let mut state = 67;
+    for length in (0..56).step_by(5) {
+        let message: [u8; 64] = random_bytes(&mut state);
+        let mut padded = [0; 64];
+        padded[..length].copy_from_slice(&message[..length]);
+        padded[length] = 0x80;
+        padded[56..].copy_from_slice(&(8 * length as u64).to_be_bytes());
+        let share: [u8; 64] = random_bytes(&mut state);
+        let words = |f: &dyn Fn(usize) -> u8| {
+            let bytes: [u8; 64] = std::array::from_fn(f);
+            json!({ "words": bytes.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap())).collect::<Vec<_>>() }).to_string()
+        };
+        let out = run(&program, Party::Garbler, &words(&|i| share[i]), &words(&|i| share[i] ^ padded[i]));
+        let expected = digest::digest(&digest::SHA256, &message[..length]);
+        let expected = expected.as_ref().chunks(4).map(|c| u64::from(u32::from_be_bytes(c.try_into().unwrap()))).collect::<Vec<_>>();
+        assert_eq!(numbers(&out, 32), expected, "{length} bytes");
     }
 }
