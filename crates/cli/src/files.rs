@@ -73,8 +73,20 @@ pub fn value(text: Option<&str>, program: &Program, party: Party, executions: Op
     let (mut value, folder) = parse(text)?;
     if let Some(ty) = input_type(program, party, executions) {
         table::fill(&mut value, &ty, folder).map_err(|e| e.within(&format!("input of the {}", role(party))))?;
+        if let (Type::Array(one, _), Value::String(rows), Some(_)) = (&ty, &value, executions) {
+            // A table of all executions is an array of values, like any other input to several.
+            value = rows_of(rows, one.width());
+        }
     }
     Ok(value)
+}
+
+/// The wire bits of several values, each of this width, as an array; other strings stay what they are.
+fn rows_of(text: &str, width: u64) -> Value {
+    match text.strip_prefix("bits:") {
+        Some(bits) => bits.as_bytes().chunks(width as usize).map(|row| format!("bits:{}", String::from_utf8_lossy(row))).collect(),
+        None => text.into(),
+    }
 }
 
 /// The type of all that a party gives, if it gives anything.

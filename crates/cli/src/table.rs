@@ -329,6 +329,30 @@ mod tests {
         bad("v\n77\n", &structure(&[("limit", uint(8)), ("rows", array(uint(8), 1))]), "not a table");
     }
 
+    /// Whatever stands in a file, it is a table of the right width or an error.
+    #[test]
+    fn any_text_is_a_table_or_refused() {
+        let (alphabet, mut state) =
+            (["id", "balance", ",", ",", ";", "\n", "\n", "\r\n", "\"", " ", "7", "-1", "0x", "bits:01", "é", "@"], 1u64);
+        let mut next = |bound: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize % bound
+        };
+        let mut tables = 0;
+        for round in 0..20_000 {
+            let start = if round % 2 == 0 { "id,balance\n" } else { "" };
+            let text: String = std::iter::once(start).chain((0..next(12)).map(|_| alphabet[next(alphabet.len())])).collect();
+            if let Ok((value, count)) = parse(&text, &person(), 3, Rows::Some) {
+                assert!(count <= 3, "{text:?}");
+                value::encode(&[Port::new("input1", array(person(), 3))], &value).unwrap_or_else(|e| panic!("{text:?}: {e}"));
+                tables += 1;
+            }
+        }
+        assert!(tables > 100, "{tables}");
+    }
+
     #[test]
     fn values_name_tables_inside() {
         let folder = tempfile::tempdir().expect("a folder");

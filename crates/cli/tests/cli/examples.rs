@@ -110,6 +110,12 @@ fn tables_are_values() {
     let twice = [format!("[\"{other}\", \"{other}\"]"), format!("[{{\"limit\": 0, \"items\": \"@{}\"}}, 0]", keys.file("data/items.csv"))];
     bad(&["simulate", &source, "--executions", "2", "--evaluator", &twice[0], "--garbler", &twice[1]], 3, "expected an object");
 
+    // A row for each execution.
+    let wealth = format!("@{}", keys.write("wealth.csv", b"wealth\n5\n6\n7\n"));
+    let run_thrice = ["simulate", &example("millionaires.bwp"), "--executions", "3", "--garbler", &wealth, "--evaluator", "[6,6,6]"];
+    let richer = good(&run_thrice).1["outputs"]["garbler"].as_array().unwrap().iter().map(|o| o["alice"].clone()).collect::<Vec<_>>();
+    assert_eq!(richer, [0, 0, 1]);
+
     // A listening party reads its table before it waits.
     let broken = format!("@{}", keys.write("broken.csv", b"price,amount\n199,2\n3,1990\n"));
     let inline = format!("{{\"limit\": 1, \"items\": \"{broken}\"}}");
