@@ -118,6 +118,14 @@ fn untyped_results_that_differ_from_arithmetic_warn() {
 }
 
 #[test]
+fn untyped_constants_beside_signed_numbers_may_be_negative() {
+    assert_eq!(eval("s8", "u1", "(x < 200)", 250, 0), 0, "-6 is not less than -56");
+    assert_eq!(s8s("x / 200", -112, 0), 2);
+    assert!(warns("s8 z = x; output1{0} = z < 200;", "constant::sign"));
+    assert!(!warns("s8 z = x; output1{0} = z < 100; output1{1} = x < 200; z = z & 255;", "constant::sign"));
+}
+
+#[test]
 fn untyped_constants_as_indices_are_unsigned() {
     let p = build(&program("u8", "u8", "", "u8 a[4]; a[3] = x; output1 = a[2-3-4];")).program;
     assert_eq!(run(&p, 77, 0), 77, "2-3-4 is 3 in 4 bits less 1: 7-4");

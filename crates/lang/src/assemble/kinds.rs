@@ -78,8 +78,9 @@ impl Kinds {
             let Some(template) = specialise(cx, function, &pattern, sink) else { continue };
             let (all, own) = (slots[&function], calls.len() as u64);
             let (before, after) = (cost(generic, all), cost(generic, all - own) + cost(&template, own));
-            // A kind of its own must be worth something, unless it replaces the common one.
-            if after < if all == own { before } else { before - before / WORTH } {
+            // A kind of its own beside the common one must be worth something, and much smaller.
+            let worth = after < before - before / WORTH && 2 * cost(&template, own) < cost(generic, own);
+            if worth || (all == own && after < before) {
                 slots.insert(function, all - own);
                 let number = kinds.variants.len();
                 kinds.chosen.extend(calls.into_iter().map(|call| (call, number)));

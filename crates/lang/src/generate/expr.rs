@@ -52,6 +52,11 @@ impl Exec<'_, '_, '_> {
                 let (a, b) = (self.ex(f, l)?, self.ex(f, r)?);
                 let width = width.map_or(a.len().max(b.len()), |w| w as usize);
                 let (a, b) = (self.fit(l, a, width), self.fit(r, b, width));
+                use BinaryOp::{Div, Ge, Gt, Le, Lt, Rem};
+                if *signed && matches!(op, Lt | Gt | Le | Ge | Div | Rem) && (l.ty == Type::Untyped) != (r.ty == Type::Untyped) {
+                    let (constant, bits) = if l.ty == Type::Untyped { (l, &a) } else { (r, &b) };
+                    self.lint_sign(constant, bits);
+                }
                 let result = self.binary(*op, *signed, &a, &b);
                 if l.ty == Type::Untyped && r.ty == Type::Untyped {
                     self.lint(e.span, *op, &a, &b, &result);
@@ -120,6 +125,24 @@ impl Exec<'_, '_, '_> {
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
             Shl | Shr | Rotl | WideMul | WideDiv | WideRem => unreachable!("the checker makes other nodes of these"),
+        }
+    }
+
+    /// Warns where an untyped constant becomes a negative number because it stands beside a signed one.
+    fn lint_sign(&mut self, e: &Ex, bits: &[Bit]) {
+        if bits.len() > 1
+            && bits.last() == Some(&Bit::ONE)
+            && let Some(value) = arith::known(bits).and_then(|v| i128::try_from(v).ok())
+            && let Some(power) = 1i128.checked_shl(bits.len() as u32).filter(|power| *power > 0)
+        {
+            self.sink.push(
+                Diagnostic::warning(
+                    "constant::sign",
+                    e.span,
+                    format!("{value} is {} as a signed number of {} bits", value - power, bits.len()),
+                )
+                .label("its highest bit is the sign"),
+            );
         }
     }
 
