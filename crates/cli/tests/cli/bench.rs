@@ -43,14 +43,10 @@ fn a_link_is_imitated() {
         ["run", &file, "--garbler", "5", "--evaluator", "6", "--rtt", "30ms", "--bandwidth", "4Mbit", "--timeout", "30", "--json"];
     let json = object(&run(&arguments));
     assert_eq!(json["outputs"]["evaluator"], serde_json::json!({ "alice": 0, "bob": 1 }), "{json}");
-    for phase in json["phases"].as_array().unwrap() {
-        let seconds = phase["seconds"].as_f64().unwrap();
-        let bits = 8.0 * phase["garbler_sent_bytes"].as_f64().unwrap();
-        let name = phase["name"].as_str().unwrap();
-        if name != "decode" {
-            assert!(seconds >= 0.9 * 0.03f64.max(bits / 4e6), "{name}: {phase}");
-        }
-    }
+    // No run can be faster than its link; how the time falls to the phases is another matter.
+    let sum = |field: &str| json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_f64().unwrap()).sum::<f64>();
+    let (seconds, bits) = (sum("seconds"), 8.0 * sum("garbler_sent_bytes"));
+    assert!(seconds >= 5.0 * 0.03 && seconds >= 0.9 * bits / 4e6, "{json}");
     bad(&["run", &file, "--garbler", "5", "--evaluator", "6", "--rtt", "30"], 2, "--rtt");
     bad(&["run", &file, "--garbler", "5", "--evaluator", "6", "--bandwidth", "fast"], 2, "--bandwidth");
 }
