@@ -7,7 +7,7 @@ use std::ops::{BitXor, BitXorAssign};
 
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A wire label, or an XOR of labels (Kolesnikov et al. 2017, section 5.1).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Zeroize, Pod, Zeroable, TransparentWrapper)]
@@ -18,6 +18,9 @@ pub struct Label(u128);
 #[derive(Clone, Copy, PartialEq, Eq, Zeroize, TransparentWrapper)]
 #[repr(transparent)]
 pub struct Delta(u128);
+
+/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves copies behind.
+pub(crate) type Labels = Zeroizing<Vec<Label>>;
 
 /// Number of bytes of a label on the wire.
 pub const LABEL_BYTES: usize = 16;

@@ -15,7 +15,7 @@
 use crate::label::{Delta, Label};
 
 /// A wire as the garbler knows it: `C_w` and the offset of its copy or gadget.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, zeroize::Zeroize)]
 pub struct CommittedWire {
     /// The committed value: the label of colour 0 with the indicator bit in its lowest bit.
     pub value: Label,

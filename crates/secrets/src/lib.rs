@@ -9,6 +9,7 @@ use brickwork::circuit::{Bit, Builder, Component, Port, Program, ProgramBuilder,
 use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler};
 use brickwork::session::{Job, Report};
 use brickwork::wire::Channel;
+use zeroize::Zeroizing;
 
 /// The secrets of a run that is being played.
 pub type Shared = Arc<Mutex<Secrets>>;
@@ -37,7 +38,9 @@ impl Secrets {
     fn finish(&self) -> HashMap<u128, &'static str> {
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
-            let labels = values.iter().enumerate().flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
+            // What stands under an offset that was opened is no secret any more.
+            let hidden = values.iter().enumerate().filter(|(k, _)| !self.sent.contains(&offset(*k)));
+            let labels = hidden.flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
             labels.map(|label| (label, name)).collect()
         };
         let (delta_ka, delta_ot) = (self.values(Point::KaOffset)[0], self.values(Point::OtOffset)[0]);
@@ -86,8 +89,18 @@ fn program() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
+/// The garbler's input in the run.
+pub fn garbler_input() -> Zeroizing<Vec<bool>> {
+    Zeroizing::new(input(3))
+}
+
+/// The evaluator's input in the run.
+pub fn evaluator_input() -> Zeroizing<Vec<bool>> {
+    Zeroizing::new(input(5))
+}
+
 /// Bits without a pattern that comes by chance.
-pub fn input(seed: u64) -> Vec<bool> {
+fn input(seed: u64) -> Vec<bool> {
     (0..64u64).map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1).collect()
 }
 
@@ -114,8 +127,8 @@ pub fn play((mut left, mut right): (Channel, Channel), secrets: &Shared) -> [Rep
     };
     std::thread::scope(|scope| {
         let (job, hooks) = (&job, &hooks);
-        let garbler = scope.spawn(move || garbler(left, job, &input(3), hooks()).expect("an honest run"));
-        let evaluator = evaluator(right, job, &input(5), hooks()).expect("an honest run");
+        let garbler = scope.spawn(move || garbler(left, job, &garbler_input(), hooks()).expect("an honest run"));
+        let evaluator = evaluator(right, job, &evaluator_input(), hooks()).expect("an honest run");
         [garbler.join().expect("no panic"), evaluator]
     })
 }

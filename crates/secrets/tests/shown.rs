@@ -13,7 +13,7 @@ use brickwork::ot::base::Keys;
 use brickwork::random::{Rng, SEED_BYTES, Seed};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork_kernels::Aes128;
-use brickwork_secrets::{Shared, input, known, play};
+use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
 
 /// Where the log goes.
 #[derive(Clone, Default)]
@@ -95,7 +95,7 @@ fn a_run_at_trace_level_shows_no_secret() {
     for pem in [&garbler_secret, &evaluator_secret] {
         secret_texts.extend(pem.lines().filter(|line| !line.starts_with('-')).map(str::to_lowercase));
     }
-    for bits in [input(3), input(5), reports[0].outputs.clone(), reports[1].outputs.clone()] {
+    for bits in [garbler_input().to_vec(), evaluator_input().to_vec(), reports[0].outputs.clone(), reports[1].outputs.clone()] {
         for bits in bits.windows(16) {
             secret_texts.insert(bits.iter().map(|&bit| char::from(b'0' + u8::from(bit))).collect());
         }

@@ -1,5 +1,7 @@
 //! Programs in the clear.
 
+use zeroize::Zeroizing;
+
 use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
 
 /// As many evaluations of one circuit run side by side, a bit of a word each.
@@ -14,7 +16,7 @@ impl Program {
         for (party, bits) in [(Party::Garbler, garbler), (Party::Evaluator, evaluator)] {
             assert_eq!(bits.len(), self.input_width(party), "one bit for each input wire of the {party:?}");
         }
-        let mut wires = vec![false; self.wires()];
+        let mut wires = Zeroizing::new(vec![false; self.wires()]);
         wires[..garbler.len()].copy_from_slice(garbler);
         wires[garbler.len()..garbler.len() + evaluator.len()].copy_from_slice(evaluator);
 
@@ -22,7 +24,7 @@ impl Program {
         let mut order: Vec<u32> = (0..self.slot_count() as u32).collect();
         let key = |slot: u32| (levels[slot as usize], self.slot(slot as usize).component);
         order.sort_by_key(|&slot| key(slot));
-        let mut scratch = Vec::new();
+        let mut scratch = Zeroizing::new(Vec::new());
         for same in order.chunk_by(|&a, &b| key(a) == key(b)) {
             for group in same.chunks(LANES) {
                 self.simulate_group(group, &mut wires, &mut scratch);

@@ -151,9 +151,9 @@ impl Shares {
     }
 
     /// The shares at these places, in this order.
-    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
-        let indices = indices.into_iter();
-        let mut selected = Shares::with_capacity(self.words, indices.size_hint().0);
+    pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Shares {
+        // Counted, as what grows leaves copies behind.
+        let mut selected = Shares::with_capacity(self.words, indices.clone().into_iter().count());
         for i in indices {
             selected.columns.extend_from_slice(&self.columns[i * self.words..(i + 1) * self.words]);
         }
@@ -194,7 +194,9 @@ impl Committed {
 
     /// The commitments at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Committed {
-        Committed { values: indices.clone().into_iter().map(|i| self.values[i]).collect(), shares: self.shares.select(indices) }
+        let mut values = Vec::with_capacity(indices.clone().into_iter().count());
+        values.extend(indices.clone().into_iter().map(|i| self.values[i]));
+        Committed { values, shares: self.shares.select(indices) }
     }
 }
 

@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::ots::{EvaluatorOts, GarblerOts};
 use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
@@ -190,10 +191,12 @@ impl EvaluatorParts {
     }
 
     /// Whether the authenticators of the homes accept all of these labels.
-    pub fn accept(&self, labels: impl Iterator<Item = (Home, Label)>) -> bool {
-        let mut of_set = std::collections::BTreeMap::<u32, Vec<(usize, Label)>>::new();
+    pub fn accept(&self, labels: impl ExactSizeIterator<Item = (Home, Label)>) -> bool {
+        let count = labels.len();
+        let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
         for (home, label) in labels {
-            of_set.entry(home.set).or_default().push((home.bucket as usize, label));
+            // Room for all at once: what grows leaves copies behind.
+            of_set.entry(home.set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(count))).push((home.bucket as usize, label));
         }
         of_set.iter().all(|(&set, labels)| !self.gadgets_of(Home { set, bucket: 0 }).accept(labels).contains(&false))
     }

@@ -17,6 +17,7 @@
 
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
@@ -25,7 +26,7 @@ use super::sessions::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{OutputPort, Party, Program, Recipient};
-use crate::label::{Delta, Label};
+use crate::label::{Delta, Label, Labels};
 use crate::solder::CommittedWire;
 
 /// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
@@ -56,7 +57,7 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, ready: &GarblerRea
     let layout = &parts.layout;
     let private = (0..layout.private_outputs.len()).map(|k| parts.home(layout.private_home(k), *delta_ka));
     let shared = layout.shared_outputs.iter().map(|&wire| parts.home(layout.home(wire), *delta_ka));
-    let wires: Vec<CommittedWire> = private.chain(shared).collect();
+    let wires: Zeroizing<Vec<CommittedWire>> = Zeroizing::new(private.chain(shared).collect());
 
     let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;
     let (colours, hash) = message.split_at(wires.len().div_ceil(8));
@@ -83,7 +84,7 @@ pub(super) fn evaluator(
     let delta_ka = evaluated.delta_ka.unwrap_or(rng.delta());
     let honest = honest_labels(ready, evaluated);
     let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input);
-    let labels: Vec<Label> = if recovered { restored } else { honest };
+    let labels = if recovered { restored } else { honest };
 
     let colours = bits::pack(labels.iter().map(|label| label.colour()));
     let hash = labels_hash(session, labels.iter().copied());
@@ -98,39 +99,32 @@ pub(super) fn evaluator(
 }
 
 /// The labels of the garbler's outputs, private ones first, as evaluation gave them.
-fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Vec<Label> {
+fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Labels {
     let EvaluatorReady { parts, joints, .. } = ready;
     let layout = &parts.layout;
     let private = layout.private_outputs.iter().zip(&joints.outputs).enumerate().map(|(k, (&wire, soldering))| {
         let offsets = parts.link(layout.home(wire)) ^ parts.link(layout.private_home(k));
         soldering.carry(evaluated.labels[wire as usize], offsets)
     });
-    private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect()
+    Labels::new(private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect())
 }
 
 /// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.
-fn recover(
-    program: &Program,
-    parts: &EvaluatorParts,
-    evaluated: &Evaluated,
-    delta_ka: Delta,
-    input: &[bool],
-) -> (Vec<Label>, Vec<Vec<bool>>) {
+fn recover(program: &Program, parts: &EvaluatorParts, evaluated: &Evaluated, delta_ka: Delta, input: &[bool]) -> (Labels, Vec<Vec<bool>>) {
     let layout = &parts.layout;
-    let theirs: Vec<bool> = (0..program.input_width(Party::Garbler))
+    let theirs = (0..program.input_width(Party::Garbler))
         .into_par_iter()
-        .map(|wire| recover_input_bit(parts, layout.home(wire as u32), evaluated.labels[wire], delta_ka))
-        .collect();
+        .map(|wire| recover_input_bit(parts, layout.home(wire as u32), evaluated.labels[wire], delta_ka));
+    let theirs: Zeroizing<Vec<bool>> = Zeroizing::new(theirs.collect());
     let clear = program.simulate(&theirs, input);
     let mut values = clear.iter().zip(program.outputs()).filter(|(_, o)| o.to == Recipient::Garbler).flat_map(|(bits, _)| bits);
-    let mut labels: Vec<Label> = (0..layout.private_outputs.len())
-        .map(|k| {
-            let home = layout.private_home(k);
-            let bit = u8::from(*values.next().expect("as many values as wires"));
-            let delta = offset(parts.link(home), delta_ka);
-            recover_false_label(parts, home, delta_ka) ^ delta.times(bit)
-        })
-        .collect();
+    let mut labels = Labels::new(Vec::with_capacity(layout.private_outputs.len() + layout.shared_outputs.len()));
+    labels.extend((0..layout.private_outputs.len()).map(|k| {
+        let home = layout.private_home(k);
+        let bit = u8::from(*values.next().expect("as many values as wires"));
+        let delta = offset(parts.link(home), delta_ka);
+        recover_false_label(parts, home, delta_ka) ^ delta.times(bit)
+    }));
     // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
@@ -152,17 +146,18 @@ fn offset(link: Label, delta_ka: Delta) -> Delta {
 }
 
 /// Offset and false label of each gadget of a bucket.
-fn false_labels(gadgets: &EvaluatorGadgets, bucket: usize, delta_ka: Delta) -> impl Iterator<Item = (Delta, Label)> {
+fn false_labels(gadgets: &EvaluatorGadgets, bucket: usize, delta_ka: Delta) -> Zeroizing<Vec<(Delta, Label)>> {
     let gadget = |i: usize| bucket * gadgets.size + i;
-    let deltas: Vec<Delta> = (0..gadgets.size).map(|i| offset(gadgets.link(gadget(i)), delta_ka)).collect();
-    let labels = gadgets.hasher.false_labels(gadgets.size, |i| (gadgets.indices[gadget(i)] as u64, deltas[i]));
-    deltas.into_iter().zip(labels)
+    let delta = |i: usize| offset(gadgets.link(gadget(i)), delta_ka);
+    let labels = Labels::new(gadgets.hasher.false_labels(gadgets.size, |i| (gadgets.indices[gadget(i)] as u64, delta(i))));
+    Zeroizing::new(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)).collect())
 }
 
 /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
 fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka: Delta) -> bool {
     let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
-    let ones = false_labels(gadgets, bucket, delta_ka).enumerate().map(|(i, (delta, false_label))| {
+    let gadgets_labels = false_labels(gadgets, bucket, delta_ka);
+    let ones = gadgets_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
         let (_, label) = gadgets.carry(bucket, i, label);
         usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
     });
@@ -173,17 +168,16 @@ fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka:
 fn recover_false_label(parts: &EvaluatorParts, home: Home, delta_ka: Delta) -> Label {
     let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
     let head = bucket * gadgets.size;
-    let votes: Vec<Label> = false_labels(gadgets, bucket, delta_ka)
-        .enumerate()
-        .map(|(i, (_, label))| {
-            let gadget = head + i;
-            if i == 0 {
-                return label;
-            }
-            let soldering = gadgets.solderings[bucket * (gadgets.size - 1) + i - 1];
-            soldering.carry_back(label, gadgets.link(head) ^ gadgets.link(gadget))
-        })
-        .collect();
+    let false_labels = false_labels(gadgets, bucket, delta_ka);
+    let votes = false_labels.iter().enumerate().map(|(i, &(_, label))| {
+        let gadget = head + i;
+        if i == 0 {
+            return label;
+        }
+        let soldering = gadgets.solderings[bucket * (gadgets.size - 1) + i - 1];
+        soldering.carry_back(label, gadgets.link(head) ^ gadgets.link(gadget))
+    });
+    let votes = Labels::new(votes.collect());
     let support = |label: &Label| votes.iter().filter(|v| *v == label).count();
     votes.iter().copied().max_by_key(support).unwrap_or_default()
 }

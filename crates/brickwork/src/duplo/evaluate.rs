@@ -20,6 +20,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady};
 use super::challenge::Batch;
@@ -32,7 +33,7 @@ use crate::bits;
 use crate::circuit::{Party, Program};
 use crate::commit::{Claims, Committer, Holder};
 use crate::garbling;
-use crate::label::{Delta, LABEL_BYTES, Label};
+use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 
 /// Copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
@@ -43,7 +44,7 @@ const OUTPUTS_A_TASK: usize = 128;
 /// The evaluator after evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
     /// Of each global wire the label at the head of its home.
-    pub labels: Vec<Label>,
+    pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
     /// Two valid labels of one wire came out of a bucket: what the garbler's cheating gave away.
@@ -70,9 +71,10 @@ pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool],
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ ots.values[k] ^ delta_ot.times(e[k]));
-    let mut labels: Vec<Label> = own.chain(theirs).collect();
+    let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
-    let mut outputs: Vec<Label> = layout.evaluator_outputs.iter().map(|&w| parts.home(layout.home(w), *delta_ka).value).collect();
+    let outputs = layout.evaluator_outputs.iter().map(|&w| parts.home(layout.home(w), *delta_ka).value);
+    let mut outputs = Labels::new(outputs.collect());
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
@@ -128,7 +130,10 @@ pub(super) fn evaluator(
     let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
     let (labels, indicators) = message.split_at((own + count) * LABEL_BYTES);
     let indicators = bits::unpack(indicators, outputs.len())?;
-    let mut labels: Vec<Label> = labels.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
+    let told = labels.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes")));
+    // Room for all wires at once: what grows leaves copies behind.
+    let mut labels = Labels::new(Vec::with_capacity(program.wires()));
+    labels.extend(told);
 
     let sent = labels[own..].to_vec();
     let e = |k: usize| sent[k].colour() ^ ot_labels[k].colour() ^ ot_choices[k];
@@ -178,7 +183,7 @@ fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
 }
 
 /// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up.
-fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<Label>) -> Result<Option<Delta>, Error> {
+fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels) -> Result<Option<Delta>, Error> {
     let mut delta_ka = None;
     labels.resize(program.wires(), Label::ZERO);
     let parts = &ready.parts;
@@ -187,11 +192,13 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<La
         let Shape { outputs, batch: Batch { size, .. }, .. } = parts.batches[batch].batch.shape;
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
         let gadgets = &parts.batches[batch].authenticators;
-        let accepted: Vec<(Label, Option<Delta>)> = (0..(slots.len() * outputs).div_ceil(OUTPUTS_A_TASK))
-            .into_par_iter()
-            .map(|task| {
-                let wires = task * OUTPUTS_A_TASK..((task + 1) * OUTPUTS_A_TASK).min(slots.len() * outputs);
-                let mut asked: Vec<(usize, Label)> = Vec::with_capacity(wires.len());
+        let mut accepted: Zeroizing<Vec<(Label, Option<Delta>)>> = Zeroizing::new(vec![(Label::ZERO, None); slots.len() * outputs]);
+        accepted
+            .par_chunks_mut(OUTPUTS_A_TASK)
+            .enumerate()
+            .map(|(task, accepted)| {
+                let wires = task * OUTPUTS_A_TASK..task * OUTPUTS_A_TASK + accepted.len();
+                let mut asked: Zeroizing<Vec<(usize, Label)>> = Zeroizing::new(Vec::with_capacity(size * wires.len()));
                 let ends: Vec<usize> = wires
                     .map(|k| {
                         let (slot, wire) = (k / outputs, k % outputs);
@@ -203,11 +210,13 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Vec<La
                 let verdicts = gadgets.accept(&asked);
                 let valid = |range: Range<usize>| range.filter(|&q| verdicts[q]).map(|q| asked[q].1);
                 let firsts = std::iter::once(0).chain(ends.iter().copied());
-                firsts.zip(&ends).map(|(first, &end)| one_or_two(valid(first..end))).collect::<Result<Vec<_>, Cheat>>()
+                for ((accepted, first), &end) in accepted.iter_mut().zip(firsts).zip(&ends) {
+                    *accepted = one_or_two(valid(first..end))?;
+                }
+                Ok(())
             })
-            .collect::<Result<Vec<_>, Cheat>>()?
-            .concat();
-        for (k, (label, delta)) in accepted.into_iter().enumerate() {
+            .collect::<Result<(), Cheat>>()?;
+        for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
             delta_ka = delta_ka.or(delta);
         }
@@ -239,19 +248,19 @@ pub(super) fn one_or_two(mut accepted: impl Iterator<Item = Label>) -> Result<(L
 
 /// Evaluates every copy of these slots' buckets; returns, `[slot][copy][output wire]`, the labels that they become on the
 /// head of the wire's authenticators.
-fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Vec<Label>, Error> {
+fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Labels, Error> {
     let EvaluatorReady { parts, joints, .. } = ready;
     let layout = &parts.layout;
     let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
-    let mut results = vec![Label::ZERO; slots.len() * size * outputs];
+    let mut results = Labels::new(vec![Label::ZERO; slots.len() * size * outputs]);
     results.par_chunks_mut(COPIES_A_TASK * outputs).enumerate().try_for_each(|(task, results)| {
         let here = results.len() / outputs;
         let chosen = |lane: usize| {
             let place = task * COPIES_A_TASK + lane;
             layout.places[slots[place / size] as usize].1 as usize * size + place % size
         };
-        let mut active = Vec::with_capacity(here * inputs);
+        let mut active = Labels::new(Vec::with_capacity(here * inputs));
         for lane in 0..here {
             let copy = chosen(lane);
             let (bucket, place) = (copy / size, copy % size);

@@ -29,7 +29,7 @@ use crate::authenticator::{Authenticator, Hasher, Kind};
 use crate::circuit::ComponentDigest;
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose;
-use crate::label::{Delta, Label};
+use crate::label::{Delta, Label, Labels};
 use crate::random::{Rng, Seed};
 use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
@@ -377,7 +377,7 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
             Kind::Plain => committer.commit_random(&mut run.channel, count, Lsb::Random)?,
             Kind::Input => {
                 let delta = |i: usize| Delta::new(made_with[i].bits());
-                let mut values = hasher.false_labels(count, |i| (i as u64, delta(i)));
+                let mut values = Labels::new(hasher.false_labels(count, |i| (i as u64, delta(i))));
                 values.par_iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
                 hooks.alter(Point::InputGadgets, &mut values);
                 committer.commit(&mut run.channel, &values)?

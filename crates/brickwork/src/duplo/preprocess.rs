@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::challenge::{Batch, Challenge};
 use super::sessions::EvaluatorCore;
@@ -29,7 +30,7 @@ use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TableSink, garble};
-use crate::label::{Delta, LABEL_BYTES, Label};
+use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
 use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
@@ -206,8 +207,8 @@ fn garble_copies<'a, S: TableSink + Send>(
     shape: Shape,
     input: impl Fn(usize) -> &'a [Label] + Sync,
     sink: impl Fn(usize, &[u32]) -> S + Sync,
-) -> Result<(Vec<Label>, Vec<S>), Error> {
-    let mut outputs = vec![Label::ZERO; indices.len() * shape.outputs];
+) -> Result<(Labels, Vec<S>), Error> {
+    let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
     let sinks: Result<Vec<S>, Error> = outputs
         .par_chunks_mut(COPIES_A_TASK * shape.outputs)
         .enumerate()
@@ -215,7 +216,7 @@ fn garble_copies<'a, S: TableSink + Send>(
             let first = task * COPIES_A_TASK;
             let here = outputs.len() / shape.outputs;
             let deltas = &deltas[first..first + here];
-            let mut labels = zeroize::Zeroizing::new(Vec::with_capacity(here * shape.inputs));
+            let mut labels = Labels::new(Vec::with_capacity(here * shape.inputs));
             for (k, &delta) in deltas.iter().enumerate() {
                 labels.extend(input(first + k).iter().map(|&value| CommittedWire { value, delta }.false_label()));
             }
@@ -231,8 +232,13 @@ fn garble_copies<'a, S: TableSink + Send>(
     Ok((outputs, sinks?))
 }
 
-fn offsets_of(values: &[Label]) -> Option<Vec<Delta>> {
-    values.iter().map(|v| Delta::checked(v.bits())).collect()
+fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
+    // What grows leaves copies behind.
+    let mut offsets = Zeroizing::new(Vec::with_capacity(values.len()));
+    for value in values {
+        offsets.push(Delta::checked(value.bits())?);
+    }
+    Some(offsets)
 }
 
 /// Collects the tables of a few copies one after the other.
@@ -257,7 +263,7 @@ pub(super) struct GarblerMade {
     batch: GarblerBatch,
     plan: Plan,
     keys: GarblingKeys,
-    deltas: Vec<Delta>,
+    deltas: Zeroizing<Vec<Delta>>,
 }
 
 impl GarblerMade {
@@ -311,7 +317,7 @@ impl GarblerMade {
         let [opened_outputs, outputs] = split(batch.outputs, shape.outputs);
         let open = Opened { offsets: opened_offsets, inputs: opened_inputs, outputs: opened_outputs };
         let batch = GarblerBatch { origin: batch.origin, component: batch.component, shape, inputs, outputs, offsets };
-        let deltas: Vec<Delta> = chosen.iter().map(|&copy| deltas[copy]).collect();
+        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy]).collect());
         let wire = |copy: usize, w: usize| CommittedWire { value: batch.inputs.values[copy * shape.inputs + w], delta: deltas[copy] };
         let soldering = |k: usize| {
             let (head, copy, w) = shape.bucket_soldering(k);
@@ -452,7 +458,7 @@ impl EvaluatorReceived<Shares> {
         let open = Opened {
             offsets: Committed { values: told_offsets, shares: opened_offsets },
             inputs: Committed { values: told_inputs, shares: opened_inputs },
-            outputs: Committed { values: garbled, shares: opened_outputs },
+            outputs: Committed { values: garbled.to_vec(), shares: opened_outputs },
         };
         let Hashed { origin, component, plan, keys, .. } = hashed;
         let plan = Arc::new(plan);
@@ -469,7 +475,7 @@ impl Hashed {
 
     /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the committed values that their
     /// output wires should have.
-    fn garble_opened(&self, opened: &[usize], deltas: &[Delta], inputs: &[Label]) -> Result<Vec<Label>, Error> {
+    fn garble_opened(&self, opened: &[usize], deltas: &[Delta], inputs: &[Label]) -> Result<Labels, Error> {
         let shape = self.shape;
         let input = |k: usize| &inputs[k * shape.inputs..(k + 1) * shape.inputs];
         let (outputs, sinks) = garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here))?;

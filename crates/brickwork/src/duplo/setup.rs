@@ -57,7 +57,7 @@ impl<'a> Wanted<'a> {
 /// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is only built into
 /// the one coordinate of the lowest bit, and one guessed watch bit gets around that.) `delta_ka` is what each party may
 /// say of it: the garbler the value, the evaluator the bit.
-fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: Label) {
+fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: impl Fn() -> Label + Sync + 'a) {
     claims.known(1, move |_, sum| {
         ka.add(0, sum);
         ot.add(0, sum);
@@ -65,7 +65,7 @@ fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Lab
     });
     claims.bits(1, move |_, sum| {
         ka.add(0, sum);
-        delta_ka
+        delta_ka()
     });
 }
 
@@ -135,7 +135,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
 
 /// What the session's first proof says of the garbler's offsets.
 pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut Claims<'a>) {
-    claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], ka.values[0]);
+    claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
 }
 
 /// The offsets as the evaluator was told of them.
@@ -152,7 +152,7 @@ impl PendingOffsets {
 
     /// What the session's first proof says of them.
     pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
-        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, Label::from_bits(1));
+        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, || Label::from_bits(1));
     }
 
     /// The evaluator's session, after its first proof.

@@ -222,6 +222,12 @@ impl Sender {
         Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), oracle: Oracle::new(session), sound: true }
     }
 
+    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it would make two
+    /// loops of the one below, and the offset would be in its time (it did; `cargo xtask constant-time` shows it).
+    fn masks(&self) -> Zeroizing<Vec<u128>> {
+        std::hint::black_box(Zeroizing::new((0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect()))
+    }
+
     /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: half of one. Nothing
     /// that depends on the labels or the offset may be sent before this is done.
     ///
@@ -232,7 +238,7 @@ impl Sender {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
         }
-        let mask = |i: usize| ((self.delta.bits() >> i) & 1).wrapping_neg();
+        let masks = self.masks();
         let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
         let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
         let mut q = Zeroizing::new(u.clone());
@@ -245,7 +251,7 @@ impl Sender {
             ctr_rows(&self.keys, self.next_block, q, blocks);
             self.next_block += blocks as u128;
             for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
-                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & mask(i));
+                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & masks[i]);
             }
             to_labels(q, chunk);
         }
@@ -255,7 +261,7 @@ impl Sender {
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
         let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
-        let difference = hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & mask(i))));
+        let difference = hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
         if !bool::from(difference.ct_eq(&0)) {
             return Err(Cheat::OtExtension.into());
         }

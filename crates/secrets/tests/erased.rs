@@ -1,0 +1,171 @@
+//! No secret is left in memory that was given back.
+//!
+//! The allocator of this test keeps what every freed block held. Whole runs are played, and then the secrets, which hooks
+//! have told meanwhile, are looked for in it. What went over the wire is no secret. With `BRICKWORK_BACKTRACE` set a find says
+//! where the block was freed.
+//!
+//! What this cannot see: registers, the stack, and what the operating system swaps out.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brickwork::wire::memory_pair;
+use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
+
+/// The system's allocator, which hands out zeroed blocks and remembers what came back.
+struct Remembering;
+
+#[global_allocator]
+static ALLOCATOR: Remembering = Remembering;
+
+static WATCHING: AtomicBool = AtomicBool::new(false);
+static FREED: Mutex<Freed> = Mutex::new(Freed { bytes: Vec::new(), blocks: Vec::new() });
+
+thread_local! {
+    /// Whether this thread is at remembering; what that allocates is not remembered.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The contents of freed blocks, one after the other.
+struct Freed {
+    bytes: Vec<u8>,
+    /// Where each begins, how long it is, and who freed it.
+    blocks: Vec<(usize, usize, Option<Backtrace>)>,
+}
+
+/// Blocks shorter than a label hold none.
+const SHORTEST: usize = 16;
+
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is the default one:
+// a new block, a copy, and the old one comes here to be freed.
+unsafe impl GlobalAlloc for Remembering {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Zeroed, so that every byte of a block may be read when it comes back.
+        // SAFETY: as the caller's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if WATCHING.load(Ordering::Relaxed) && layout.size() >= SHORTEST && !BUSY.replace(true) {
+            // SAFETY: the block is the caller's until it is freed below, and all of it has been written to.
+            remember(unsafe { std::slice::from_raw_parts(block, layout.size()) });
+            BUSY.set(false);
+        }
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+fn remember(block: &[u8]) {
+    if block.iter().all(|&b| b == 0) {
+        return;
+    }
+    let mut freed = FREED.lock().unwrap();
+    let at = freed.bytes.len();
+    freed.bytes.extend_from_slice(block);
+    let who = std::env::var_os("BRICKWORK_BACKTRACE").map(|_| Backtrace::force_capture());
+    freed.blocks.push((at, block.len(), who));
+}
+
+/// What is remembered while `run` runs.
+fn freed_by(run: impl FnOnce()) -> Freed {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap();
+    WATCHING.store(true, Ordering::SeqCst);
+    run();
+    WATCHING.store(false, Ordering::SeqCst);
+    std::mem::replace(&mut FREED.lock().unwrap(), Freed { bytes: Vec::new(), blocks: Vec::new() })
+}
+
+/// The name of a secret, the length of the block that it was in, and who freed that.
+type Found = (&'static str, usize, String);
+
+impl Freed {
+    /// The secrets that are in it, one a block.
+    fn find(&self, secrets: &HashMap<u128, &'static str>) -> Vec<Found> {
+        let mut likely = vec![false; 1 << 16];
+        secrets.keys().for_each(|&secret| likely[usize::from(secret as u16)] = true);
+        let mut found = Vec::new();
+        for (at, length, who) in &self.blocks {
+            let block = &self.bytes[*at..at + length];
+            let here = block.windows(16).find_map(|window| {
+                let window = u128::from_le_bytes(window.try_into().expect("16 bytes"));
+                if likely[usize::from(window as u16)] { secrets.get(&window) } else { None }
+            });
+            found.extend(here.map(|name| (*name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default())));
+        }
+        found
+    }
+}
+
+impl Freed {
+    /// The blocks that have these bytes in them.
+    fn find_bytes<'a>(&'a self, name: &'static str, bytes: &'a [u8]) -> impl Iterator<Item = Found> + 'a {
+        let holds = move |block: &[u8]| block.windows(bytes.len()).any(|window| window == bytes);
+        let blocks = self.blocks.iter().filter(move |(at, length, _)| holds(&self.bytes[*at..at + length]));
+        blocks.map(move |(_, length, who)| (name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default()))
+    }
+}
+
+/// Of a backtrace the frames that lie in this project.
+fn ours(backtrace: &str) -> String {
+    backtrace.lines().filter(|line| line.contains("brickwork")).take(6).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_freed_holds_no_secret() {
+    let secrets = Shared::default();
+    let freed = freed_by(|| drop(play(memory_pair(), &secrets)));
+    let secrets = known(&secrets);
+    assert!(secrets.len() > 10_000, "{} secrets are known", secrets.len());
+    assert!(freed.bytes.len() > 1_000_000, "{} bytes were freed", freed.bytes.len());
+    let mut found = freed.find(&secrets);
+    // A party's input, a byte for each bit. Half of it is enough to be recognised.
+    for (name, input) in [("the garbler's input", garbler_input()), ("the evaluator's input", evaluator_input())] {
+        for half in input.chunks(32) {
+            let half: Vec<u8> = half.iter().map(|&bit| u8::from(bit)).collect();
+            found.extend(freed.find_bytes(name, &half));
+        }
+    }
+    let mut report = BTreeMap::<(&str, usize), (usize, String)>::new();
+    for (name, length, who) in found {
+        report.entry((name, length)).or_insert((0, who)).0 += 1;
+    }
+    for ((name, length), (times, who)) in &report {
+        eprintln!("{times} x {name} in a freed block of {length} bytes\n{}", ours(who));
+    }
+    assert!(report.is_empty(), "secrets remain in freed memory");
+}
+
+/// The search finds what is there: a label in a vector that nobody erased, at any place in it.
+#[test]
+fn what_is_not_erased_is_found() {
+    let secret = 0x0123_4567_89ab_cdef_1122_3344_5566_7788_u128;
+    let secrets = HashMap::from([(secret, "a label")]);
+    for place in [0, 1, 7, 16, 83] {
+        let freed = freed_by(|| {
+            let mut block = vec![0xa5u8; 99];
+            block[place..place + 16].copy_from_slice(&secret.to_le_bytes());
+            drop(std::hint::black_box(block));
+        });
+        assert_eq!(freed.find(&secrets).len(), 1, "at {place}");
+    }
+    // What grows leaves a copy behind.
+    let freed = freed_by(|| {
+        let mut block = vec![secret];
+        block.extend(std::hint::black_box([1; 8]));
+        block.fill(0);
+        drop(std::hint::black_box(block));
+    });
+    assert_eq!(freed.find(&secrets).len(), 1);
+    let freed = freed_by(|| drop(std::hint::black_box(vec![secret ^ 1; 8])));
+    assert_eq!(freed.find(&secrets).len(), 0);
+    let input = garbler_input().to_vec();
+    let bytes: Vec<u8> = input[32..].iter().map(|&bit| u8::from(bit)).collect();
+    let freed = freed_by(|| drop(std::hint::black_box(input)));
+    assert_eq!(freed.find_bytes("an input", &bytes).count(), 1);
+}
