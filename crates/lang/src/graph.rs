@@ -96,7 +96,7 @@ impl Graph {
     /// An empty circuit that may grow to `limit` nodes.
     pub fn new(limit: usize) -> Graph {
         let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
-        Graph { nodes: vec![nothing], table: vec![0; 1 << 10], limit: limit.min((1 << 31) - 2), full: false, planner: Planner::default() }
+        Graph { nodes: vec![nothing], table: vec![0; 1 << 5], limit: limit.min((1 << 31) - 2), full: false, planner: Planner::default() }
     }
 
     /// Number of nodes, the constant included: nodes are numbered `1..len()`.

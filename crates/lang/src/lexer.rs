@@ -100,11 +100,11 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                         .hint("build wider constants from slices: `x{0:32} = …; x{32:32} = …;`"),
                 );
             }
-            let next = bytes.get(at).copied().unwrap_or(b' ');
-            if next.is_ascii_alphabetic() || next == b'_' {
+            // A name right behind a number is a token of its own, but this is surely none.
+            if &bytes[start..at] == b"0" && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O')) {
                 let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
                 sink.push(
-                    Diagnostic::error("syntax::number", span(start, end), "numbers are decimal, and a name cannot begin with a digit")
+                    Diagnostic::error("syntax::number", span(start, end), "numbers are decimal")
                         .hint("write hexadecimal, octal and binary numbers in decimal"),
                 );
                 at = end;

@@ -291,6 +291,12 @@ fn a_closing_brace_before_plus_is_two_tokens() {
 }
 
 #[test]
+fn tokens_need_no_blanks_between_them() {
+    let source = "#parties 2#define W 8typedef uint_t 8u #input 1u #input 2u #output 1u function void main(){output1=input1+5 # W+3## 8;}";
+    assert_eq!(run(&build(source).program, 100, 0), 108);
+}
+
+#[test]
 fn elements_of_arrays() {
     let p = build(&program("u8", "u8", "", "u8 a[3][2]; a[2][1] = x; u8 b[2] = {1, 2}; a[1] = b; output1 = a[2][1] + a[1][0];")).program;
     assert_eq!(run(&p, 7, 0), 8);

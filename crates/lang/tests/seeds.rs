@@ -1,0 +1,23 @@
+//! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
+
+#[path = "../../../fuzz/targets/wir.rs"]
+mod wir;
+
+/// Every seed, and every seed cut off after each of its words: what is broken must be refused, not crash.
+#[test]
+fn seeds_pass_the_lexer_the_parser_and_the_compiler() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/wir");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let seed = std::fs::read(entry.unwrap().path()).unwrap();
+        for target in [wir::lexer, wir::parser, wir::compiler] {
+            target(&seed);
+        }
+        for cut in (0..seed.len()).filter(|at| seed[*at] == b' ').step_by(7) {
+            wir::lexer(&seed[..cut]);
+            wir::compiler(&seed[..cut]);
+        }
+        count += 1;
+    }
+    assert!(count >= 10);
+}

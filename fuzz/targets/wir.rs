@@ -1,0 +1,106 @@
+//! Sources from anybody: no panic, no endless loop, and what compiles computes the same in every form.
+//!
+//! Used by the fuzz targets and, with the seeds, by the tests of the compiler.
+#![allow(dead_code)]
+
+use brickwork::circuit::formats::{bristol, duplo, load};
+use brickwork::circuit::{Party, Program};
+use brickwork_lang::{Diagnostics, NoFiles, Options, Sink, SourceMap, compile, expand, lexer as lex};
+
+/// Larger programs are not simulated: fuzzing lives from many runs.
+const SIMULATED: u64 = 200_000;
+
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok().filter(|text| text.len() <= 1 << 16)
+}
+
+/// Everything that is told to people and to machines.
+fn tell(diagnostics: &Diagnostics) {
+    let (plain, colourful) = (diagnostics.render(false), diagnostics.render(true));
+    assert_eq!(plain.is_empty(), diagnostics.is_empty());
+    assert!(colourful.len() >= plain.len());
+    for record in diagnostics.records() {
+        assert!(record.line > 0 && record.column > 0 && !record.message.is_empty());
+        assert!(!record.message.contains("please report it"), "{}", record.message);
+    }
+}
+
+/// Tokens are in the text, in order.
+pub fn lexer(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let mut sink = Sink::default();
+    let lexed = lex::lex(0, text, &mut sink);
+    let mut end = 0;
+    for token in &lexed.tokens {
+        assert!(end <= token.span.start && token.span.start <= token.span.end);
+        assert!(text.get(token.span.start as usize..token.span.end as usize).is_some());
+        end = token.span.end;
+    }
+}
+
+/// Whatever it is, it is parsed or complained about. Trees are walked by recursion, so this takes a thread with the stack
+/// that the compiler gives itself.
+pub fn parser(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    std::thread::scope(|scope| {
+        let run = || {
+            let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
+            expand::load("fuzz.wir", text, &NoFiles, &mut sources, &mut sink);
+            tell(&sink.finish(sources, false));
+        };
+        let worker = std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, run);
+        worker.expect("a thread").join().expect("no panic");
+    });
+}
+
+fn limits(inline: &str) -> Options {
+    Options {
+        inline: (!inline.is_empty()).then(|| inline.to_string()).into_iter().collect(),
+        unroll_limit: 300,
+        max_steps: 3_000,
+        max_gates: 100_000,
+        ..Options::default()
+    }
+}
+
+/// Outputs of a program on zeros, on ones and on a mixture.
+fn outputs(program: &Program) -> Vec<Vec<bool>> {
+    let inputs = |party, step: usize| (0..program.input_width(party)).map(|i| step > 0 && i % step == 0).collect::<Vec<_>>();
+    let run = |step| program.simulate(&inputs(Party::Garbler, step), &inputs(Party::Evaluator, step)).concat();
+    [0, 1, 3].map(run).to_vec()
+}
+
+/// A source compiles or is complained about. The program is the same however it is cut and written.
+pub fn compiler(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let compiled = |inline| compile("fuzz.wir", text, &NoFiles, &limits(inline));
+    let program = match compiled("") {
+        Err(errors) => {
+            assert!(errors.has_errors());
+            return tell(&errors);
+        }
+        Ok(compiled) => {
+            tell(&compiled.warnings);
+            compiled.program
+        }
+    };
+    let gates = program.info().gates + program.wires() as u64;
+    if gates > SIMULATED {
+        return;
+    }
+    let want = outputs(&program);
+    // Computed as part of `main`, calls may do more steps than the limit allows.
+    if let Ok(flat) = compiled("*") {
+        assert_eq!(outputs(&flat.program), want, "in one piece");
+    }
+    assert_eq!(outputs(&Program::from_bytes(&program.to_bytes()).expect("our own file")), want, ".bwp");
+    if let Ok(file) = duplo::write(&program) {
+        assert_eq!(outputs(&load(file.as_bytes(), "fuzz").expect("our own file")), want, ".GC_duplo");
+    }
+    // A Bristol circuit without inputs of the garbler is not ours to read back without being told whose they are.
+    if program.input_width(Party::Garbler) > 0
+        && let Ok(file) = bristol::write(&program)
+    {
+        assert_eq!(outputs(&load(file.as_bytes(), "fuzz").expect("our own file")), want, "Bristol Fashion");
+    }
+}
