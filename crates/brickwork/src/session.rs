@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::circuit::{Party, Program};
+use crate::duplo::Parameters;
 use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
@@ -89,6 +90,8 @@ pub struct Report {
     pub phases: Vec<PhaseReport>,
     /// What was promised.
     pub security: SecurityReport,
+    /// What the garbler proposed and the evaluator accepted.
+    pub parameters: Parameters,
     /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
     pub recovered: bool,
 }
@@ -96,7 +99,7 @@ pub struct Report {
 /// The outputs are left out: they are the party's own.
 impl std::fmt::Debug for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { outputs, phases, security, recovered: _ } = self;
+        let Report { outputs, phases, security, parameters: _, recovered: _ } = self;
         f.debug_struct("Report")
             .field("outputs", &format_args!("{} bits", outputs.len()))
             .field("phases", phases)
@@ -208,6 +211,8 @@ pub mod msg {
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
+    /// Garbler: of each batch the size of a bucket and the number of opened items.
+    pub const PROPOSAL: Tag = Tag(3);
 }
 
 const _: Tag = msg::HELLO;
@@ -216,6 +221,7 @@ const _: Tag = msg::HELLO;
 pub(crate) struct Digests {
     /// Of the program, or of what stands for it while there is none.
     pub program: [u8; 32],
+    /// Of what the garbler proposes; zeros where it proposes nothing, and from the evaluator.
     pub parameters: [u8; 32],
 }
 
@@ -244,7 +250,8 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// This party's greeting, sent. Nothing is negotiated: all that may differ is refused, so that nothing can be negotiated down.
+/// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What the garbler proposes
+/// is not compared here: the evaluator computes its bound.
 pub(crate) struct Greeting {
     role: Party,
     security: u32,
@@ -279,11 +286,11 @@ impl Greeting {
         digest(&self.mine)
     }
 
-    /// Compares it with the peer's. Returns the digest of that and the session's identifier.
+    /// Compares it with the peer's.
     ///
     /// # Errors
     /// [`Error::Mismatch`] that names what differs.
-    pub fn answered(self, channel: &mut Channel) -> Result<([u8; 32], SessionId), Error> {
+    pub fn answered(self, channel: &mut Channel) -> Result<Answer, Error> {
         let Greeting { role, security, mine } = self;
         let mut theirs = mine;
         channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
@@ -307,7 +314,6 @@ impl Greeting {
                 "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
             ),
             (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
-            (theirs.parameters != mine.parameters, "the peer's cut-and-choose parameters are others".to_string()),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
             return Err(Error::Mismatch(why));
@@ -315,8 +321,18 @@ impl Greeting {
         let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
         hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
-        Ok((digest(&theirs), *hasher.finalize().as_bytes()))
+        Ok(Answer { digest: digest(&theirs), parameters: theirs.parameters, session: *hasher.finalize().as_bytes() })
     }
+}
+
+/// What the greetings gave.
+pub(crate) struct Answer {
+    /// Of the peer's greeting.
+    pub digest: [u8; 32],
+    /// What the peer says of the parameters: the garbler the digest of those that it proposes, an evaluator nothing, zeros.
+    pub parameters: [u8; 32],
+    /// The session's identifier.
+    pub session: SessionId,
 }
 
 fn digest(hello: &Hello) -> [u8; 32] {

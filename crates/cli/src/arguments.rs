@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo;
+use brickwork::plan::{self, Machine};
 use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, doctor, examples, files, info, keygen, party, plan, run, simulate};
+use crate::{bench, compile, doctor, examples, files, info, keygen, party, run, simulate};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -42,7 +44,7 @@ pub enum Command {
     /// Evaluate: the second party of a computation
     Evaluator(party::Arguments),
     Doctor(doctor::Arguments),
-    Plan(plan::Arguments),
+    Plan(crate::plan::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -137,7 +139,7 @@ impl Parameters {
     }
 
     /// Names everything that both sides must have alike.
-    pub fn terms(&self, program: &brickwork::circuit::Program) -> [u8; 32] {
+    pub fn terms(&self, program: &Program) -> [u8; 32] {
         let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
         hash.update(&program.digest());
         hash.update(&self.security.to_le_bytes());
@@ -153,6 +155,57 @@ impl Parameters {
     }
 }
 
+/// How the garbler chooses what the evaluator then checks.
+#[derive(Args)]
+pub struct Choice {
+    /// Which buckets the garbler proposes: those that are predicted to be fastest here, or the standard ones, which are the
+    /// same on every machine
+    #[arg(long, value_name = "fastest|standard", default_value = "fastest", hide_default_value = true, hide_possible_values = true)]
+    pub buckets: Buckets,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Buckets {
+    Fastest,
+    Standard,
+}
+
+impl Choice {
+    /// The parameters for a program.
+    pub fn choose(&self, program: &Program, security: u32, machine: &Machine, link: &plan::Link) -> Result<duplo::Parameters, Failure> {
+        Ok(match self.buckets {
+            Buckets::Fastest => plan::choose(program, security, machine, link)?,
+            Buckets::Standard => duplo::Parameters::choose(program, security)?,
+        })
+    }
+
+    /// The flag that says the same.
+    pub fn as_flag(&self) -> &'static str {
+        match self.buckets {
+            Buckets::Fastest => "--buckets=fastest",
+            Buckets::Standard => "--buckets=standard",
+        }
+    }
+}
+
+/// The line to the peer, as far as it is known: what is fastest depends on it.
+#[derive(Args)]
+pub struct LineArguments {
+    /// The bandwidth of the line to the peer, such as 200Mbit, for the garbler's choice of buckets
+    #[arg(long, value_name = "RATE", value_parser = link::bits_per_second)]
+    pub bandwidth: Option<u64>,
+    /// Its round-trip time, such as 96ms
+    #[arg(long, value_name = "TIME", value_parser = link::time)]
+    pub rtt: Option<Duration>,
+}
+
+impl LineArguments {
+    /// What lies between the parties.
+    pub fn link(&self) -> Link {
+        Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
+    }
+}
+
 /// What a party decides for itself.
 #[derive(Args)]
 pub struct Resources {
@@ -162,6 +215,9 @@ pub struct Resources {
     /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
+    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_ram: Option<u64>,
     /// How long a peer may stall, and how long --connect tries
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub timeout: u32,
@@ -175,6 +231,24 @@ impl Resources {
     pub fn options(&self, party: Party, terms: [u8; 32]) -> tls::Options {
         tls::Options { party, lanes: self.lanes, terms, timeout: self.timeout() }
     }
+}
+
+/// A number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        "kB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        other => return Err(format!("{other} is no unit of bytes; expected a size such as 4GiB or 500MB")),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
 }
 
 /// A link to be imitated.

@@ -22,6 +22,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// As the planner takes it, with so many connections.
+    pub fn with_lanes(self, lanes: u8) -> brickwork::plan::Link {
+        let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
+        brickwork::plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
+    }
+
     /// Whether there is nothing to imitate.
     pub fn is_perfect(&self) -> bool {
         *self == Link::default()

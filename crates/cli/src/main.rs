@@ -13,6 +13,7 @@ mod files;
 mod info;
 mod keygen;
 mod link;
+mod machine;
 mod party;
 mod plan;
 mod progress;

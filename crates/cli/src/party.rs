@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo;
+use brickwork::duplo::{self, Limits};
+use brickwork::plan::{self, Machine};
 use brickwork::session::{self, Job, SecurityReport};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -13,12 +14,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::arguments::{Address, Parameters, ProgramArguments, Protocol, Resources, public_key};
+use crate::arguments::{Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key};
 use crate::compile::SourceFlags;
 use crate::failure::{Failure, code};
+use crate::plan::cost_json;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
-use crate::{announce, files, resources};
+use crate::{announce, files, machine, resources};
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -40,6 +42,10 @@ pub struct Arguments {
     parameters: Parameters,
     #[command(flatten)]
     resources: Resources,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    line: LineArguments,
     /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin ends the
     /// process, so that it does not outlive its parent.
     #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
@@ -65,15 +71,26 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let input = files::input_bits(&program, party, executions, &input)?;
     let job = job(party, arguments, &program, identity.public_key(), peer)?;
 
+    // What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
+    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    let link = arguments.line.link().with_lanes(arguments.resources.lanes);
+    let proposal = match party {
+        Party::Garbler => Some(proposal(arguments, &job, &machine, &link)?),
+        Party::Evaluator => None,
+    };
+
     let options = arguments.resources.options(party, arguments.parameters.terms(&program));
     let channel = channel(arguments, &identity, peer, &options, quiet)?;
     let mut bar = Bar::new(quiet);
     let cpu_before = resources::cpu_seconds();
-    let protocol = match (arguments.parameters.protocol, party) {
-        (Protocol::Duplo, Party::Garbler) => duplo::garbler,
-        (Protocol::Duplo, Party::Evaluator) => duplo::evaluator,
+    let Protocol::Duplo = arguments.parameters.protocol;
+    let result = match &proposal {
+        Some(parameters) => duplo::garbler_proposing(channel, &job, parameters, &input, &mut bar)?,
+        None => {
+            let limits = Limits { memory_bytes: arguments.resources.max_ram };
+            duplo::evaluator_within(channel, &job, &limits, &input, &mut bar)?
+        }
     };
-    let result = protocol(channel, &job, &input, &mut bar)?;
     let cpu_seconds = resources::cpu_seconds() - cpu_before;
     drop(bar);
     if result.recovered {
@@ -82,10 +99,25 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
         );
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
-    let mut report = report(party, &value, &job.program, result);
+    let predicted = cost_json(&plan::predict(&job.program, &result.parameters, &machine, &link));
+    let mut report = report(party, &value, &job.program, result, predicted);
     report.json["cpu_seconds"] = cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
     Ok(report)
+}
+
+/// What the garbler proposes.
+fn proposal(arguments: &Arguments, job: &Job, machine: &Machine, link: &plan::Link) -> Result<duplo::Parameters, Failure> {
+    let parameters = arguments.choice.choose(&job.program, job.security, machine, link)?;
+    let memory = plan::predict(&job.program, &parameters, machine, link).garbler_memory_bytes;
+    match arguments.resources.max_ram {
+        Some(limit) if memory > limit => Err(Failure::new(
+            code::OTHER,
+            format!("this takes some {} of memory here, and --max-ram allows {}", bytes(memory), bytes(limit)),
+            "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+        )),
+        _ => Ok(parameters),
+    }
 }
 
 fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Secrets, Failure> {
@@ -128,13 +160,14 @@ fn channel(arguments: &Arguments, identity: &Identity, peer: PublicKey, options:
     }
 }
 
-fn report(party: Party, value: &Value, program: &Program, result: session::Report) -> Report {
+fn report(party: Party, value: &Value, program: &Program, result: session::Report, predicted: Value) -> Report {
     let role = files::role(party);
     let mut json = json!({
         "role": role,
         "outputs": { role: value },
         "output_bits": { role: bit_string(&result.outputs) },
         "phases": result.phases,
+        "predicted": predicted,
         "security": result.security,
         "and_gates": program.and_gates(),
         "protocol": "duplo",
@@ -142,7 +175,7 @@ fn report(party: Party, value: &Value, program: &Program, result: session::Repor
     if party == Party::Evaluator {
         json["recovered"] = result.recovered.into();
     }
-    let human = outputs_text(&[(role, value)]) + &phases_text(&json["phases"]) + &security_text(&result.security);
+    let human = outputs_text(&[(role, value)]) + &phases_text(&json) + &security_text(&result.security);
     Report::new(json, human)
 }
 
@@ -155,16 +188,21 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// The phases of a report in its JSON form, which is the same whether this process ran them or a child.
-pub fn phases_text(phases: &Value) -> String {
-    let phases = phases.as_array().map(Vec::as_slice).unwrap_or_default();
+/// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with what was
+/// predicted of them.
+pub fn phases_text(report: &Value) -> String {
+    let phases = |of: &Value| of["phases"].as_array().cloned().unwrap_or_default();
+    let seconds = |phase: &Value| phase["seconds"].as_f64().unwrap_or_default();
+    let predicted = phases(&report["predicted"]);
     let mut text = String::new();
-    for phase in phases {
+    for phase in phases(report) {
         let number = |field: &str| phase[field].as_u64().unwrap_or_default();
+        let expected = predicted.iter().find(|other| other["name"] == phase["name"]);
         text += &format!(
-            "  {:10} {:8.3} s   garbler sent {}, evaluator {}\n",
+            "  {:10} {:8.3} s{}   garbler sent {}, evaluator {}\n",
             phase["name"].as_str().unwrap_or_default(),
-            phase["seconds"].as_f64().unwrap_or_default(),
+            seconds(&phase),
+            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", seconds(expected))),
             bytes(number("garbler_sent_bytes")),
             bytes(number("evaluator_sent_bytes"))
         );

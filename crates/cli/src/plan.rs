@@ -2,21 +2,19 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Cut;
 use brickwork::duplo;
 use brickwork::plan::{self, Cost, Link, Machine};
-use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{LinkArguments, Parameters, ProgramArguments};
+use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments};
 use crate::failure::Failure;
-use crate::files;
 use crate::report::{Report, bytes, plural, thousands};
+use crate::{files, machine};
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -33,6 +31,8 @@ pub struct Arguments {
     /// Threads of each party; all cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    choice: Choice,
     /// Measure this machine again, instead of taking what was measured before
     #[arg(long)]
     calibrate: bool,
@@ -53,28 +53,16 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = files::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     let repeated = files::repeated(&program, executions)?;
-    let parameters = duplo::Parameters::choose(&repeated, arguments.parameters.security)?;
-    let mut machine = machine(arguments.calibrate, quiet)?;
-    if let Some(threads) = arguments.threads {
-        machine.threads = machine.threads.min(threads.into());
-    }
-    let link = Link {
-        bits_per_second: arguments.link.bandwidth.map(|rate| rate as f64),
-        rtt_seconds: arguments.link.rtt.unwrap_or_default().as_secs_f64(),
-        lanes: arguments.lanes,
-    };
+    let machine = machine::constants(arguments.calibrate, quiet)?.with_threads(arguments.threads);
+    let link = arguments.link.link().with_lanes(arguments.lanes);
+    let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
     let cost = plan::predict(&repeated, &parameters, &machine, &link);
     let options = options(&repeated, &parameters, &machine, &link)?;
     if let Some(path) = &arguments.svg {
         fs::write(path, svg(&options)).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
     }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
-    let json = json!({
-        "phases": cost.phases,
-        "seconds": cost.seconds(),
-        "round_trips": cost.crossings() as f64 / 2.0,
-        "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
-        "disk_bytes": cost.disk_bytes,
+    let mut json = json!({
         "choice": parameters.report(&repeated),
         "alternatives": alternatives,
         "executions": executions.unwrap_or(1),
@@ -82,8 +70,22 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "link": link,
         "machine": machine,
     });
+    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(&cost)) {
+        json.extend(cost);
+    }
     let human = text(&program, executions.unwrap_or(1), &repeated, &cost, &options);
     Ok(Report::new(json, human))
+}
+
+/// What is predicted, in the form in which runs report it too.
+pub fn cost_json(cost: &Cost) -> Value {
+    json!({
+        "phases": cost.phases,
+        "seconds": cost.seconds(),
+        "round_trips": cost.crossings() as f64 / 2.0,
+        "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
+        "disk_bytes": cost.disk_bytes,
+    })
 }
 
 fn options(program: &Program, parameters: &duplo::Parameters, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
@@ -207,63 +209,4 @@ fn svg(options: &[Alternative]) -> String {
         );
     }
     svg + "</svg>\n"
-}
-
-/// Largest file with the constants of a machine.
-const MAX_MACHINE_BYTES: u64 = 1 << 16;
-
-/// The constants of this machine: measured once for each version, and kept in the user's folder of caches.
-fn machine(calibrate: bool, quiet: bool) -> Result<Machine, Failure> {
-    let path = cache_file();
-    if !calibrate && let Some(machine) = path.as_deref().and_then(kept) {
-        return Ok(machine);
-    }
-    if !quiet {
-        eprint_line("measuring this machine …");
-    }
-    let start = Instant::now();
-    let machine = Machine::measure()?;
-    if !quiet {
-        eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
-    }
-    if let Some(path) = path {
-        // A cache that cannot be written is no cache.
-        let _ = keep(&path, &machine);
-    }
-    Ok(machine)
-}
-
-fn eprint_line(text: &str) {
-    // A closed stderr is no reason to stop.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
-}
-
-fn kept(path: &Path) -> Option<Machine> {
-    let short = fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
-    let machine: Machine = serde_json::from_slice(&fs::read(path).ok().filter(|_| short)?).ok()?;
-    machine.is_sound().then_some(machine)
-}
-
-fn keep(path: &Path, machine: &Machine) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let whole = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&whole, serde_json::to_vec(machine)?)?;
-    fs::rename(whole, path)
-}
-
-/// Named after all that makes a machine another one.
-fn cache_file() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = variable("XDG_CACHE_HOME")
-        .or_else(|| variable("LOCALAPPDATA"))
-        .or_else(|| variable("HOME").map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" })))?;
-    let mut hash = blake3::Hasher::new();
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
-    hash.update(Kernel::best().name().as_bytes()).update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
-    let name = format!("machine-{}-{}.json", env!("CARGO_PKG_VERSION"), &hash.finalize().to_hex()[..16]);
-    Some(folder.join("brickwork").join(name))
 }

@@ -14,13 +14,13 @@ use brickwork::wire::tls::{Identity, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::failure::{Failure, code};
-use crate::files;
 use crate::link::{Link, Relay};
 use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
+use crate::{files, machine};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -35,6 +35,8 @@ pub struct Arguments {
     resources: Resources,
     #[command(flatten)]
     link: LinkArguments,
+    #[command(flatten)]
+    choice: Choice,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -54,6 +56,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
         link: arguments.link.link(),
+        choice: &arguments.choice,
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
@@ -65,11 +68,14 @@ pub struct Both<'a> {
     pub parameters: &'a Parameters,
     pub resources: &'a Resources,
     pub link: Link,
+    pub choice: &'a Choice,
 }
 
 impl Both<'_> {
     /// Runs both parties, each in its process, on these inputs; the objects that they print.
     pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
+        // Measured here, and not by both children at once.
+        machine::constants(false, true)?;
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [Identity::generate()?, Identity::generate()?];
         let (said, heard) = channel();
         let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
@@ -98,11 +104,18 @@ impl Both<'_> {
         let mut command = Command::new(program);
         command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
         command.args(["--leash", "--json"]);
-        let Resources { threads, lanes, timeout } = self.resources;
+        let Resources { threads, lanes, max_ram, timeout } = self.resources;
         command.arg("--lanes").arg(lanes.to_string()).arg("--timeout").arg(timeout.to_string());
         if let Some(threads) = threads {
             command.arg("--threads").arg(threads.to_string());
         }
+        if let Some(bytes) = max_ram {
+            command.arg("--max-ram").arg(bytes.to_string());
+        }
+        if let Some(rate) = self.link.bits_per_second {
+            command.arg("--bandwidth").arg(format!("{rate}bit"));
+        }
+        command.arg("--rtt").arg(format!("{}us", self.link.rtt.as_micros())).arg(self.choice.as_flag());
         command.args(self.parameters.as_flags());
         command.args(self.program.map.as_flags());
         if quiet {
@@ -229,13 +242,14 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
         "output_bits": { "garbler": garbler["output_bits"]["garbler"], "evaluator": evaluator["output_bits"]["evaluator"] },
         "phases": evaluator["phases"],
+        "predicted": garbler["predicted"],
         "security": evaluator["security"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
         "recovered": evaluator["recovered"],
     });
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
-        + &party::phases_text(&json["phases"])
+        + &party::phases_text(&json)
         + &party::security_json_text(&json["security"]);
     Report::new(json, human)
 }

@@ -1,5 +1,6 @@
 //! A session's statistical budget: whatever can go wrong in it, taken together, stays below `2^-s`.
 
+use super::search::is_sensible;
 use super::{Cut, Rule, Upper, cheapest};
 use crate::Error;
 
@@ -100,7 +101,10 @@ impl Budget {
     /// [`Error::Mismatch`] if they are no cuts of these batches or everything together exceeds `2^-s`.
     pub fn check(&self, batches: &[BatchSpec], cuts: &[Cut]) -> Result<Plan, Error> {
         let fits = |(batch, cut): (&BatchSpec, &Cut)| {
-            cut.slots == batch.slots && batch.slots <= MOST_SLOTS && cut.bucket <= 255 && cut.copies() <= u64::from(u32::MAX)
+            cut.slots == batch.slots
+                && batch.slots <= MOST_SLOTS
+                && is_sensible(batch.kind.rule(), cut)
+                && cut.copies() <= u64::from(u32::MAX)
         };
         if cuts.len() != batches.len() || !batches.iter().zip(cuts).all(fits) {
             return Err(Error::Mismatch("the proposed cut-and-choose parameters are not for this program".into()));

@@ -9,6 +9,11 @@ use super::{Cut, Rule, Upper};
 /// More copies than this in a bucket are never useful: a bucket alone would be good with probability `1 - 2^-127`.
 const GREATEST_BUCKET: u32 = 255;
 
+/// Whether a batch may have this cut: none of a size that nobody would choose.
+pub fn is_sensible(rule: Rule, cut: &Cut) -> bool {
+    rule.allows(cut.bucket) && cut.bucket <= GREATEST_BUCKET && cut.opened <= most_opened(cut.slots)
+}
+
 /// Copies that may be opened, for `slots` slots, before a smaller bucket stops being an alternative.
 fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(32).saturating_add(1 << 12)

@@ -31,12 +31,15 @@ mod tests;
 
 use crate::circuit::Party;
 use crate::label::Label;
-use crate::session::{Job, Observer, Report, Run, Terms};
+use crate::plan;
+use crate::session::msg::PROPOSAL;
+use crate::session::{Answer, Job, Observer, Report, Run, Terms};
 use crate::wire::{Channel, Tag};
 use crate::{Cheat, Error};
 
 use hooks::{Hooks, Point};
-pub use parameters::Parameters;
+use parameters::ot_binding;
+pub use parameters::{Cost, Parameters, Prices};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
 use sessions::{EvaluatorParts, GarblerParts, threads};
 use setup::{Begun, Wanted};
@@ -44,34 +47,73 @@ use stock::Parts;
 pub use stock::Request;
 use supply::{EvaluatorCommitted, GarblerCommitted};
 
-/// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
+/// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are the bits of its
+/// input ports, in order.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away,
 /// [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn Observer) -> Result<Report, Error> {
-    garbler_with(channel, job, input, observer, Hooks::none())
+    garbler_proposing(channel, job, &Parameters::choose(&job.program, job.security)?, input, observer)
 }
 
-/// Runs the protocol as the evaluator. `input` are the bits of its input ports, in order.
+/// [`garbler`], who proposes these parameters.
+///
+/// # Errors
+/// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
+pub fn garbler_proposing(
+    channel: Channel,
+    job: &Job,
+    parameters: &Parameters,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    let parameters = Parameters::proposed(&job.program, job.security, &parameters.proposal())?;
+    garbler_with(channel, job, parameters, input, observer, Hooks::none())
+}
+
+/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes that keep the bound. `input` are
+/// the bits of its input ports, in order.
 ///
 /// # Errors
 /// As [`garbler`].
 pub fn evaluator(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn Observer) -> Result<Report, Error> {
-    evaluator_with(channel, job, input, observer, Hooks::none())
+    evaluator_with(channel, job, &Limits::default(), input, observer, Hooks::none())
+}
+
+/// [`evaluator`], who refuses parameters beyond these limits.
+///
+/// # Errors
+/// As [`garbler`].
+pub fn evaluator_within(
+    channel: Channel,
+    job: &Job,
+    limits: &Limits,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    evaluator_with(channel, job, limits, input, observer, Hooks::none())
+}
+
+/// What an evaluator is ready to spend, whatever the garbler proposes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Bytes of memory, as `plan` estimates them.
+    pub memory_bytes: Option<u64>,
 }
 
 /// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
 pub(crate) fn garbler_with(
     channel: Channel,
     job: &Job,
+    parameters: Parameters,
     input: &[bool],
     observer: &mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let parameters = agree(job, Party::Garbler, input, &hooks)?;
+    sessions::check_input(&job.program, Party::Garbler, input)?;
     let (program, terms) = (&*job.program, job.terms());
-    let wanted = Wanted::job(program, &parameters, &terms);
+    let wanted = Wanted::proposed(program, &parameters, &terms);
     let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
@@ -84,21 +126,24 @@ pub(crate) fn garbler_with(
         evaluate::garbler(party, &ready, input, &masked)?; // 9, 10, 11
         decode::garbler(party, program, &ready) // 12
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), recovered: false })
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), parameters, recovered: false })
 }
 
 /// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
 pub(crate) fn evaluator_with(
     channel: Channel,
     job: &Job,
+    limits: &Limits,
     input: &[bool],
     observer: &mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let parameters = agree(job, Party::Evaluator, input, &hooks)?;
+    sessions::check_input(&job.program, Party::Evaluator, input)?;
     let (program, terms) = (&*job.program, job.terms());
-    let wanted = Wanted::job(program, &parameters, &terms);
-    let Begun { mut core, offsets, ots } = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &wanted, hooks)?; // 1, 2, 3
+    let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
+    let (run, wanted) = (Run::new(channel, Party::Evaluator, observer), Wanted::open(program, binding, &terms));
+    let accept = |run: &mut Run, hooks: &Hooks, answer: &Answer| accept(run, hooks, answer, job, limits);
+    let Begun { mut core, offsets, ots, agreed: parameters } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
     let (party, (outputs, recovered)) = core.pool.clone().install(|| {
         let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), &parameters, ots)?; // 3
         let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
@@ -110,15 +155,29 @@ pub(crate) fn evaluator_with(
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), recovered })
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), parameters, recovered })
 }
 
-/// The parameters, which each party computes for itself: a peer that wants weaker ones does not get far.
-fn agree(job: &Job, party: Party, input: &[bool], hooks: &Hooks) -> Result<Parameters, Error> {
-    sessions::check_input(&job.program, party, input)?;
-    match hooks.parameters() {
-        Some(unsafe_ones) => Ok(unsafe_ones.clone()),
-        None => Parameters::choose(&job.program, job.security),
+/// Receives the garbler's proposal and computes what it is worth: a garbler that wants weaker parameters does not get far.
+fn accept(run: &mut Run, hooks: &Hooks, answer: &Answer, job: &Job, limits: &Limits) -> Result<Parameters, Error> {
+    let others = || Error::Mismatch("the peer's cut-and-choose parameters are others".into());
+    let program = &*job.program;
+    let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(program))?;
+    let parameters = match hooks.parameters() {
+        Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
+        Some(_) => return Err(others()),
+        None => Parameters::proposed(program, job.security, &proposal)?,
+    };
+    // The greeting names them too, and with it the session's identifier.
+    if parameters.digest() != answer.parameters {
+        return Err(others());
+    }
+    let [_, memory] = plan::memory(program, &parameters);
+    match limits.memory_bytes {
+        Some(limit) if memory > limit => {
+            Err(Error::Mismatch(format!("what the garbler proposes takes some {memory} bytes of memory here, and {limit} are allowed")))
+        }
+        _ => Ok(parameters),
     }
 }
 
@@ -147,7 +206,8 @@ pub mod adversary {
     /// # Errors
     /// As [`super::garbler`].
     pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-        garbler_with(channel, job, input, &mut crate::session::Unobserved, hooks)
+        let parameters = proposal(job, &hooks)?;
+        garbler_with(channel, job, parameters, input, &mut crate::session::Unobserved, hooks)
     }
 
     /// [`super::evaluator`], with its hands in the machine.
@@ -155,6 +215,11 @@ pub mod adversary {
     /// # Errors
     /// As [`super::garbler`].
     pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-        evaluator_with(channel, job, input, &mut crate::session::Unobserved, hooks)
+        evaluator_with(channel, job, &Limits::default(), input, &mut crate::session::Unobserved, hooks)
+    }
+
+    /// The standard parameters, or whatever the cheater wants.
+    pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
+        hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)
     }
 }

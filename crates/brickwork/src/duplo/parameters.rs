@@ -106,12 +106,58 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The parameters for a program at `security` bits: those of least estimated time.
+    /// The parameters for a program at `security` bits that are cheapest at the [standard prices](Prices::STANDARD).
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
     pub fn choose(program: &Program, security: u32) -> Result<Self, Error> {
-        Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?)
+        Self::choose_at(program, security, &Prices::STANDARD)
+    }
+
+    /// The parameters for a program at `security` bits that are cheapest at these prices.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    pub fn choose_at(program: &Program, security: u32, prices: &Prices) -> Result<Self, Error> {
+        Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
+    }
+
+    /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain authenticators, input ones.
+    pub(super) fn proposal(&self) -> Vec<u8> {
+        let cuts = self.components.iter().chain([&self.plain, &self.input]);
+        cuts.flat_map(|cut| [cut.bucket, cut.opened]).flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// Bytes of a proposal for a program.
+    pub(crate) fn proposal_bytes(program: &Program) -> usize {
+        8 * (program.components().len() + 2)
+    }
+
+    /// The parameters that the garbler proposes, with their exact bound, whatever it is that made them cheap for the garbler.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    pub(super) fn proposed(program: &Program, security: u32, proposal: &[u8]) -> Result<Self, Error> {
+        let numbers = proposal.chunks_exact(4).map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes"))).collect::<Vec<_>>();
+        let specs = specs(&Request::of(program))?;
+        if proposal.len() != Self::proposal_bytes(program) {
+            return Err(Error::Mismatch("the proposed cut-and-choose parameters are not for this program".into()));
+        }
+        let cuts: Vec<Cut> =
+            specs.iter().zip(numbers.chunks(2)).map(|(spec, n)| Cut { slots: spec.slots, bucket: n[0], opened: n[1] }).collect();
+        if cuts.iter().any(|cut| cut.slots == 0 && *cut != NO_CUT) {
+            return Err(Error::Mismatch("cut-and-choose parameters are proposed for a component that is not used".into()));
+        }
+        // Batches without slots cost nothing and bound nothing.
+        let (used, used_cuts): (Vec<BatchSpec>, Vec<Cut>) = specs.iter().zip(&cuts).filter(|(spec, _)| spec.slots > 0).unzip();
+        let plan = checks(security, PROOFS, 2.0)?.check(&used, &used_cuts)?;
+        Ok(Self::of_cuts(security, cuts, plan.total.log2()))
+    }
+
+    /// `cuts` of the components, then of plain and of input authenticators.
+    fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
+        let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));
+        Parameters { security, components: cuts, plain, input, ot_binding: ot_binding(security), bound_log2 }
     }
 
     /// The parameters for stock, whose batches leave a share of the budget to others that the same program may use.
@@ -120,36 +166,30 @@ impl Parameters {
         let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
         let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
         let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
-        Self::of_request(request, security, checks.with_check("other batches of the stock", others))
+        Self::of_request(request, security, checks.with_check("other batches of the stock", others), &Prices::STANDARD)
     }
 
-    fn of_request(request: &Request, security: u32, budget: Budget) -> Result<Self, Error> {
+    fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
         let code = code(security)?;
-        let mut specs: Vec<BatchSpec> =
-            request.components.iter().map(|(_, slots)| spec(Kind::Component, *slots)).collect::<Result<_, _>>()?;
-        specs.push(spec(Kind::KeyAuthenticator, request.plain_wires())?);
-        specs.push(spec(Kind::InputAuthenticator, request.garbler_wires)?);
+        let specs = specs(request)?;
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().filter(|s| s.slots > 0).copied().collect();
         let costs: Vec<Cost> = request
             .components
             .iter()
-            .map(|(c, _)| Cost::of_component(&c.circuit, code))
-            .chain([Cost::of_plain(code), Cost::of_input(code)])
+            .map(|(c, _)| prices.of_component(&c.circuit, code))
+            .chain([prices.of_plain(code), prices.of_input(code)])
             .zip(&specs)
             .filter(|(_, spec)| spec.slots > 0)
             .map(|(cost, _)| cost)
             .collect();
         let plan = budget.plan(&used, |batch, cut| costs[batch].of(cut))?;
         let mut cuts = plan.batches.iter().map(|(cut, _)| *cut);
-        let mut cut = |spec: &BatchSpec| match spec.slots {
+        let cut = |spec: &BatchSpec| match spec.slots {
             0 => NO_CUT,
             _ => cuts.next().expect("one for each batch in use"),
         };
-        let (gadgets, components) = (specs.split_off(specs.len() - 2), specs);
-        let components = components.iter().map(&mut cut).collect();
-        let (plain, input) = (cut(&gadgets[0]), cut(&gadgets[1]));
-        Ok(Parameters { security, components, plain, input, ot_binding: ot_binding(security), bound_log2: plan.total.log2() })
+        Ok(Self::of_cuts(security, specs.iter().map(cut).collect(), plan.total.log2()))
     }
 
     /// A digest over all of them.
@@ -196,51 +236,99 @@ fn batch_report(name: &str, cut: &Cut) -> BatchReport {
     }
 }
 
-/// Nanoseconds that an item costs: the time of both parties and of a link of some 2.5 Gbit/s. An opened copy costs work but
-/// next to no traffic, so fewer and larger buckets are rarely the best choice. These are estimates; whatever they are, the
-/// bound is exact.
-struct Cost {
-    made: f64,
-    opened: f64,
-    chosen: f64,
+/// What an item of a batch costs in nanoseconds, or a gate of such an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// When it is made.
+    pub made: f64,
+    /// When it is opened.
+    pub opened: f64,
+    /// When it is chosen, for good.
+    pub chosen: f64,
 }
-
-const BYTE: f64 = 3.0;
-const GARBLE_AND_HASH: f64 = 12.0;
-const EVALUATE: f64 = 4.0;
-const HASH_LABEL: f64 = 75.0;
 
 impl Cost {
     fn of(&self, cut: &Cut) -> f64 {
         self.made * cut.copies() as f64 + self.opened * f64::from(cut.opened) + self.chosen * cut.kept() as f64
     }
+}
 
-    fn commitment(code: &Code, chosen: bool) -> f64 {
-        BYTE * (code.length() - if chosen { 0 } else { 128 }) as f64 / 8.0
+/// What things cost in nanoseconds, both parties' work together: from this the cheapest parameters follow. Whatever the prices
+/// are, the bound is exact. An opened copy costs work but next to no traffic.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// A byte, sent and received.
+    pub byte: f64,
+    /// An AND gate of a copy.
+    pub and: Cost,
+    /// Another gate of a copy.
+    pub other: Cost,
+    /// A label, hashed for an authenticator.
+    pub hash_label: f64,
+    /// A commitment to a random value.
+    pub commit_random: f64,
+    /// A commitment to a chosen value.
+    pub commit_chosen: f64,
+    /// A claim about commitments.
+    pub claim: f64,
+}
+
+impl Prices {
+    /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
+    pub const STANDARD: Prices = Prices {
+        byte: 3.0,
+        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
+        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        hash_label: 75.0,
+        commit_random: 0.0,
+        commit_chosen: 0.0,
+        claim: 0.0,
+    };
+
+    fn random(&self, code: &Code) -> f64 {
+        self.commit_random + self.byte * (code.length() - 128) as f64 / 8.0
     }
 
-    fn of_component(circuit: &Circuit, code: &Code) -> Cost {
+    fn chosen(&self, code: &Code) -> f64 {
+        self.commit_chosen + self.byte * code.length() as f64 / 8.0
+    }
+
+    /// A label or soldering that is sent and claimed.
+    fn told(&self) -> f64 {
+        16.0 * self.byte + self.claim
+    }
+
+    fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
         let (ands, inputs, outputs) = (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
+        let others = circuit.gate_count() as f64 - ands;
+        let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
         Cost {
-            made: ands * GARBLE_AND_HASH + (inputs + 1.0) * Self::commitment(code, false) + outputs * Self::commitment(code, true),
-            opened: ands * GARBLE_AND_HASH + (inputs + 1.0) * 16.0 * BYTE,
-            chosen: ands * (32.0 * BYTE + 2.0 * GARBLE_AND_HASH + EVALUATE) + (inputs + outputs + 1.0) * 16.0 * BYTE,
+            made: gates(|c| c.made) + (inputs + 1.0) * self.random(code) + outputs * self.chosen(code),
+            opened: gates(|c| c.opened) + (inputs + 1.0) * self.told() + outputs * self.claim,
+            chosen: gates(|c| c.chosen) + 32.0 * self.byte * ands + (inputs + outputs + 1.0) * self.told(),
         }
     }
 
-    fn of_plain(code: &Code) -> Cost {
-        let made = Self::commitment(code, false) + 32.0 * BYTE + 2.0 * HASH_LABEL;
-        Cost { made, opened: 16.0 * BYTE + HASH_LABEL, chosen: 16.0 * BYTE + HASH_LABEL }
+    fn of_plain(&self, code: &Code) -> Cost {
+        let made = self.random(code) + 32.0 * self.byte + 2.0 * self.hash_label;
+        Cost { made, opened: self.told() + self.hash_label, chosen: self.told() + self.hash_label }
     }
 
-    fn of_input(code: &Code) -> Cost {
-        let made = Self::commitment(code, false) + Self::commitment(code, true) + 32.0 * BYTE + 3.0 * HASH_LABEL;
-        Cost { made, opened: 16.0 * BYTE + 3.0 * HASH_LABEL, chosen: 32.0 * BYTE + 2.0 * HASH_LABEL }
+    fn of_input(&self, code: &Code) -> Cost {
+        let made = self.random(code) + self.chosen(code) + 32.0 * self.byte + 3.0 * self.hash_label;
+        Cost { made, opened: self.told() + self.claim + 3.0 * self.hash_label, chosen: 2.0 * self.told() + 2.0 * self.hash_label }
     }
 }
 
 /// kappa = 128 less the 15 bits of hash calls under one key, the indicator's and the colour's: design decision 2.
 const COMPUTATIONAL_BITS: f64 = 111.0;
+
+/// The batches of a request: components in order, plain authenticators, input ones.
+fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
+    let components = request.components.iter().map(|(_, slots)| (Kind::Component, *slots));
+    let gadgets = [(Kind::KeyAuthenticator, request.plain_wires()), (Kind::InputAuthenticator, request.garbler_wires)];
+    components.chain(gadgets).map(|(kind, slots)| spec(kind, slots)).collect()
+}
 
 fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
     let slots = u32::try_from(slots).map_err(|_| Error::Resource(format!("{slots} slots or wires are more than one session can hold")))?;

@@ -218,7 +218,10 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let begun = setup::evaluator(Run::new(channel, Party::Evaluator, observer), &Wanted::stock(terms), Hooks::none())?;
+        let begun =
+            setup::evaluator(Run::new(channel, Party::Evaluator, observer), &Wanted::stock(terms), Hooks::none(), |_, _, answer| {
+                setup::no_proposal(answer)
+            })?;
         Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
 

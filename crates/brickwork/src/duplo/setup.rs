@@ -29,7 +29,8 @@ use crate::label::{Delta, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::{Digests, Greeting, Run, SessionId};
+use crate::session::msg::PROPOSAL;
+use crate::session::{Answer, Digests, Greeting, Run};
 
 /// What a session is set up for.
 pub(super) struct Wanted<'a> {
@@ -39,18 +40,33 @@ pub(super) struct Wanted<'a> {
     pub ots: Option<usize>,
     /// OTs that bind Δ_ot in each batch of OTs.
     pub binding: usize,
+    /// What the garbler sends right after its greeting.
+    proposal: Option<Vec<u8>>,
 }
 
 impl<'a> Wanted<'a> {
-    /// One run of a program, whose OTs are made at once.
-    pub fn job(program: &Program, parameters: &Parameters, terms: &'a Terms) -> Self {
+    /// One run of a program, whose OTs are made at once, as the garbler wants it.
+    pub fn proposed(program: &Program, parameters: &Parameters, terms: &'a Terms) -> Self {
         let digests = Digests { program: program.digest(), parameters: parameters.digest() };
-        Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding: parameters.ot_binding }
+        let (ots, binding) = (Some(program.input_width(Party::Evaluator)), parameters.ot_binding);
+        Wanted { digests, terms, ots, binding, proposal: Some(parameters.proposal()) }
+    }
+
+    /// The same, as the evaluator wants it.
+    pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
+        let digests = Digests { program: program.digest(), parameters: [0; 32] };
+        Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding, proposal: None }
     }
 
     /// A session between two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
-        Wanted { digests: Digests { program: [0; 32], parameters: [0; 32] }, terms, ots: None, binding: ot_binding(terms.security) }
+        Wanted {
+            digests: Digests { program: [0; 32], parameters: [0; 32] },
+            terms,
+            ots: None,
+            binding: ot_binding(terms.security),
+            proposal: None,
+        }
     }
 }
 
@@ -69,23 +85,33 @@ fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Lab
     });
 }
 
-/// Greetings and base OTs: the session's name, and the keys of both series.
-fn greet(
-    run: &mut Run,
-    wanted: &Wanted,
-    hooks: &Hooks,
-    sends: Direction,
-    send: usize,
-    choices: &[u8],
-) -> Result<(SessionId, base::Keys), Error> {
-    let Wanted { digests, terms, .. } = wanted;
-    let greeting = Greeting::send(&mut run.channel, run.role, terms, digests)?;
-    if let Some(dealt) = hooks.dealt(run.role, send, choices) {
-        return Ok((greeting.answered(&mut run.channel)?.1, dealt));
+/// Base OTs on their way, or those of a dealer.
+enum BaseOts {
+    Begun(base::Begun),
+    Dealt(base::Keys),
+}
+
+impl BaseOts {
+    /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
+    fn begin(run: &mut Run, wanted: &Wanted, hooks: &Hooks, greeting: &Greeting, send: usize, choices: &[u8]) -> Result<Self, Error> {
+        if let Some(dealt) = hooks.dealt(run.role, send, choices) {
+            return Ok(BaseOts::Dealt(dealt));
+        }
+        let sends = if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
+        Ok(BaseOts::Begun(base::Begun::send(&mut run.channel, sends, &greeting.digest(), choices, wanted.terms.threads)?))
     }
-    let begun = base::Begun::send(&mut run.channel, sends, &greeting.digest(), choices, terms.threads)?;
-    let (theirs, session) = greeting.answered(&mut run.channel)?;
-    Ok((session, begun.receive(&mut run.channel, &theirs, &session, send)?))
+
+    fn finish(self, run: &mut Run, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+        match self {
+            BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
+            BaseOts::Dealt(keys) => Ok(keys),
+        }
+    }
+}
+
+/// From a peer that has nothing to propose.
+pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
+    if answer.parameters == [0; 32] { Ok(()) } else { Err(Error::Mismatch("the peer's greeting is malformed".into())) }
 }
 
 /// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
@@ -97,7 +123,15 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
     let delta_ot = rng.delta();
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
-    let (session, keys) = greet(&mut run, wanted, &hooks, Direction::GarblerSends, 0, &choices)?;
+    let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
+    if let Some(proposal) = &wanted.proposal {
+        run.channel.send(PROPOSAL, proposal)?;
+    }
+    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 0, &choices)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    no_proposal(&answer)?;
+    let keys = base_ots.finish(&mut run, &answer, 0)?;
+    let session = answer.session;
     let mut cot = extension::Sender::new(&session, in_ots, &keys.received);
     // All rows are checked before anything is committed to.
     let watched = Zeroizing::new(cot.extend(&mut run.channel, code.length())?);
@@ -163,13 +197,21 @@ impl PendingOffsets {
 }
 
 /// What the evaluator has of a session whose first proof is still to come.
-pub(super) struct Begun<'o> {
+pub(super) struct Begun<'o, P> {
     pub core: EvaluatorCore<'o>,
     pub offsets: PendingOffsets,
     pub ots: Option<EvaluatorDrawn>,
+    /// What the garbler proposed.
+    pub agreed: P,
 }
 
-pub(super) fn evaluator<'o>(mut run: Run<'o>, wanted: &Wanted, hooks: Hooks) -> Result<Begun<'o>, Error> {
+/// `accept` looks at what the garbler proposes, before anything follows from it.
+pub(super) fn evaluator<'o, P>(
+    mut run: Run<'o>,
+    wanted: &Wanted,
+    hooks: Hooks,
+    accept: impl FnOnce(&mut Run, &Hooks, &Answer) -> Result<P, Error>,
+) -> Result<Begun<'o, P>, Error> {
     let pool = threads(wanted.terms)?;
     let code = code(wanted.terms.security)?;
     run.phase("setup");
@@ -177,7 +219,12 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, wanted: &Wanted, hooks: Hooks) -> 
     let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let (session, keys) = greet(&mut run, wanted, &hooks, Direction::EvaluatorSends, 128, &[])?;
+    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, wanted.terms, &wanted.digests)?;
+    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 128, &[])?;
+    let answer = greeting.answered(&mut run.channel)?;
+    let agreed = accept(&mut run, &hooks, &answer)?;
+    let keys = base_ots.finish(&mut run, &answer, 128)?;
+    let session = answer.session;
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
     let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
     let binding = wanted.binding;
@@ -193,5 +240,5 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, wanted: &Wanted, hooks: Hooks) -> 
     }
     let security = wanted.terms.security;
     let core = EvaluatorCore { run, pool, session, security, holder, rng, hooks, cot, binding, gadgets: 0, serial: 0 };
-    Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots })
+    Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
 }

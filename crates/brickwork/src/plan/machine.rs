@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::Link;
 use super::script::Work;
 use crate::authenticator::{Hasher, Kind};
 use crate::circuit::library::aes;
@@ -14,6 +15,7 @@ use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Committer, Holder, Lsb, Shares};
 use crate::cut_and_choose::{Challenge, Cut};
+use crate::duplo::{Cost, Prices};
 use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble};
 use crate::label::{Delta, Label};
 use crate::ot::base;
@@ -67,6 +69,39 @@ impl Machine {
     /// Seconds of one thread for so much work.
     pub(super) fn seconds(&self, work: Work, units: f64) -> f64 {
         self.seconds.get(work as usize).copied().unwrap_or_default() * units
+    }
+
+    /// This machine with fewer threads, where fewer are wanted.
+    #[must_use]
+    pub fn with_threads(self, wanted: Option<u16>) -> Self {
+        Machine { threads: wanted.map_or(self.threads, |threads| self.threads.min(threads.into())), ..self }
+    }
+
+    /// What things cost here and over this link: from this the cheapest buckets follow.
+    pub fn prices(&self, code_length: usize, link: &Link) -> Prices {
+        let n = code_length as f64;
+        let cores = f64::from(self.threads.max(1));
+        let work = |work: Work, units: f64| 1e9 * self.seconds(work, units) / cores;
+        let byte = link.bits_per_second.map_or(0.0, |rate| 8e9 / rate) + 1e9 * (self.send_seconds_a_byte + self.receive_seconds_a_byte);
+        let garble = |and: Work| work(and, 1.0) + work(Work::HashTable, 1.0);
+        let commit = |made: Work| {
+            let rows = work(made, n) + work(Work::Receive, n) + work(Work::Combine, 2.0 * n + 128.0);
+            rows / 128.0 + work(Work::Touch, n / 4.0 + 16.0) + 2.0 * work(Work::Keep, 1.0)
+        };
+        let xor = work(Work::GarbleXor, 1.0);
+        Prices {
+            byte,
+            and: Cost {
+                made: garble(Work::GarbleAnd),
+                opened: garble(Work::GarbleAnd),
+                chosen: garble(Work::GarbleAnd) + work(Work::EvaluateAnd, 1.0) + work(Work::Touch, 64.0),
+            },
+            other: Cost { made: xor, opened: xor, chosen: xor + work(Work::EvaluateXor, 1.0) },
+            hash_label: work(Work::HashLabel, 1.0),
+            commit_random: commit(Work::CommitRandom),
+            commit_chosen: commit(Work::CommitChosen),
+            claim: work(Work::Combine, 2.0 * n + 128.0) / 128.0 + work(Work::Solder, 1.0),
+        }
     }
 
     /// A machine on which work takes no time: for bytes and rounds alone.

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::circuit::{Party, Program};
+use crate::commit::code::Code;
 use crate::cut_and_choose::{Cut, Rule, alternatives as alternative_cuts};
 use crate::duplo::Parameters;
 use crate::session::phase_order;
@@ -115,6 +116,30 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     phases.sort_by_key(|phase| phase_order(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
     Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: 0 }
+}
+
+/// The parameters with which a run of `program` at `security` bits is expected to take least on these machines over this link:
+/// the cheapest buckets at the prices here, and of the component that dominates whichever is then predicted to be fastest.
+///
+/// # Errors
+/// As [`Parameters::choose`].
+pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) -> Result<Parameters, Error> {
+    let length = Code::for_security(security).map_or(0, |code| code.length());
+    let first = Parameters::choose_at(program, security, &machine.prices(length, link))?;
+    let seconds = |parameters: &Parameters| predict(program, parameters, machine, link).seconds();
+    let mut best = (seconds(&first), first);
+    for other in alternatives(program, &best.1)? {
+        let other = (seconds(&other), other);
+        if other.0 < best.0 {
+            best = other;
+        }
+    }
+    Ok(best.1)
+}
+
+/// Peak memory of the garbler and of the evaluator in bytes, estimated.
+pub(crate) fn memory(program: &Program, parameters: &Parameters) -> [u64; 2] {
+    memory::peaks(program, parameters)
 }
 
 /// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the fewest opened copies.

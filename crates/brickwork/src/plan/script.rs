@@ -95,7 +95,7 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
 
-    script.setup(ots); // 1, 2, 3
+    script.setup(Parameters::proposal_bytes(program) as u64, ots); // 1, 2, 3
     let copies = script.commit_copies(program, parameters); // 3
     let gadgets = script.commit_gadgets(parameters);
     script.commit(ots, true);
@@ -143,7 +143,7 @@ impl Script {
     }
 
     /// Both send at once: the lengths of the garbler's and the evaluator's messages.
-    fn exchange(&mut self, garbler: [u64; 2], evaluator: [u64; 2]) {
+    fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         garbler.into_iter().for_each(|payload| self.message(Garbler, payload));
         let crossing = |payload| Step::Message { from: Evaluator, payload, times: 1, bulk: false, crossing: true };
         self.steps.extend(evaluator.map(crossing));
@@ -197,10 +197,10 @@ impl Script {
         self.message(Evaluator, LABEL * (1 + DIMENSION));
     }
 
-    fn setup(&mut self, ots: u64) {
+    fn setup(&mut self, proposal: u64, ots: u64) {
         self.phase("setup");
         self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
-        self.exchange([HELLO, 32 + 64 * DIMENSION], [HELLO, 32]);
+        self.exchange([HELLO, proposal, 32 + 64 * DIMENSION], [HELLO, 32]);
         self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
         self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
         self.extend(self.n);

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::median;
-use crate::arguments::{LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::failure::Failure;
 use crate::files;
 use crate::party;
@@ -25,6 +25,8 @@ pub struct Arguments {
     resources: Resources,
     #[command(flatten)]
     link: LinkArguments,
+    #[command(flatten)]
+    choice: Choice,
     /// Rounds, each with two new processes; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -40,6 +42,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
         link: arguments.link.link(),
+        choice: &arguments.choice,
     };
     let mut rounds = Vec::new();
     for round in 1..=arguments.rounds {

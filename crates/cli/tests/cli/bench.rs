@@ -71,12 +71,22 @@ fn a_plan_comes_true() {
     assert_eq!(alternatives.iter().filter(|other| other["chosen"] == true).count(), 1);
     assert!(std::fs::read_to_string(drawing).expect("a drawing").ends_with("</svg>\n"));
 
-    let run = object(&run(&["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"]));
+    // Both parties take the constants from there, too, and come to the same choice; and the standard one is no other than that
+    // of a plan for it.
+    let really = |more: &[&str]| {
+        let arguments = ["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"];
+        object(&brickwork(&[&arguments, more].concat()).env("XDG_CACHE_HOME", folder.path()).output().expect("the command starts"))
+    };
+    let standard = ["--buckets", "standard"];
+    assert_eq!(object(&plan(&standard))["choice"], really(&standard)["security"]);
+    let run = really(&[]);
     for field in ["name", "garbler_sent_bytes", "evaluator_sent_bytes"] {
         let of = |json: &Value| json["phases"].as_array().expect("phases").iter().map(|phase| phase[field].clone()).collect::<Vec<_>>();
         assert_eq!(of(&first), of(&run), "{field}");
     }
     assert_eq!(first["choice"], run["security"]);
+    assert_eq!(first["phases"], run["predicted"]["phases"]);
+    assert_eq!(first["memory_bytes"], run["predicted"]["memory_bytes"]);
 
     // What is in the cache is not believed blindly.
     let cache = std::fs::read_dir(folder.path().join("brickwork")).expect("a folder").next().expect("a file").expect("a file").path();
@@ -84,4 +94,14 @@ fn a_plan_comes_true() {
         std::fs::write(&cache, nonsense).expect("a file");
         assert!(text(&plan(&[]).stderr).contains("measuring this machine"), "{nonsense}");
     }
+}
+
+/// A garbler that may not take so much memory says so before it begins.
+#[test]
+fn memory_is_limited() {
+    let file = example("aes-128.bwp");
+    let inputs = ["--garbler", "0", "--evaluator", "0"];
+    bad(&[&["run", &file, "--max-ram", "1MiB"], &inputs[..]].concat(), 1, "--max-ram allows 1.0 MiB");
+    bad(&[&["run", &file, "--max-ram", "7 elephants"], &inputs[..]].concat(), 2, "--max-ram");
+    good(&[&["run", &file, "--max-ram", "1GiB"], &inputs[..]].concat());
 }

@@ -70,6 +70,15 @@ fn check_result(output: &Output, role: &str) {
     assert_eq!(names, ["setup", "preprocess", "prepare", "build", "evaluate", "decode"]);
 }
 
+/// The evaluator refuses what is proposed to it if it would take too much memory.
+#[test]
+fn an_evaluator_has_limits() {
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
+    is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--max-ram", "1MiB"]), 7, "memory");
+    is_error(&finish(listening), 4, "");
+}
+
 #[test]
 fn two_parties_compute_whoever_listens() {
     let keys = Keys::new();

@@ -1,15 +1,20 @@
 //! Row 19: parties that do not want the same.
 
+use std::sync::Arc;
+
 use super::harness::*;
-use crate::circuit::{Party, Recipient};
+use crate::circuit::{Party, Program, Recipient};
+use crate::duplo::{Limits, Parameters};
 use crate::ot::BASE_OT;
-use crate::session::{Job, msg::HELLO};
-use crate::wire::memory_pair;
+use crate::session::msg::{HELLO, PROPOSAL};
+use crate::session::{Job, Unobserved};
+use crate::wire::{Tag, memory_pair};
 use crate::{Cheat, Error};
 
-/// The greeting, and base OTs, which leave with it and depend on nothing but fresh randomness.
+/// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh randomness.
 fn greeting(events: &[Event]) -> bool {
-    matches!(events[..], [Event::Phase("setup"), Event::Sent(HELLO, _), Event::Sent(BASE_OT, _)])
+    let sent: Vec<Tag> = events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
+    matches!(events[0], Event::Phase("setup")) && (sent == [HELLO, BASE_OT] || sent == [HELLO, PROPOSAL, BASE_OT])
 }
 
 /// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no agreement.
@@ -41,14 +46,36 @@ fn row_19_another_program() {
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
 }
 
+/// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal, and base OTs.
 #[test]
 fn row_19_other_parameters() {
-    refused(Case::toy().wants(Party::Garbler, |_, p| p.components[1].opened -= 1), "parameters");
-    refused(Case::toy().wants(Party::Garbler, |_, p| p.components[0].bucket = 2), "parameters");
-    refused(Case::toy().wants(Party::Evaluator, |_, p| p.plain.bucket = 5), "parameters");
-    refused(Case::toy().wants(Party::Evaluator, |_, p| p.input.opened += 1), "parameters");
-    refused(Case::toy().wants(Party::Garbler, |_, p| p.ot_binding = 1), "parameters");
-    refused(Case::toy().wants(Party::Garbler, |_, p| p.security = 64), "parameters");
+    type Change = fn(&mut Parameters);
+    let changes: [(Party, Change); 6] = [
+        (Party::Garbler, |p| p.components[1].opened -= 1),
+        (Party::Garbler, |p| p.components[0].bucket = 2),
+        (Party::Evaluator, |p| p.plain.bucket = 5),
+        (Party::Evaluator, |p| p.input.opened += 1),
+        (Party::Garbler, |p| p.ot_binding = 1),
+        (Party::Garbler, |p| p.security = 64),
+    ];
+    for (party, change) in changes {
+        let outcome = Case::toy().wants(party, |_, p| change(p)).run_alone();
+        assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")));
+        assert!(matches!(outcome.garbler, Err(Error::Io(_))));
+        assert!(outcome.events.iter().all(|events| greeting(events)), "{:?}", outcome.events);
+    }
+}
+
+/// The digest in the greeting and the proposal behind it must be of the same parameters.
+#[test]
+fn row_19_altered_proposals() {
+    for byte in [0, 4, 31] {
+        let outcome = Case::toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
+        assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")), "byte {byte}");
+        assert!(greeting(&outcome.events[1]));
+    }
+    let longer = Case::toy().sends(Party::Garbler, PROPOSAL, 0, |proposal| proposal.push(0)).run_alone();
+    assert_eq!(longer.cheat(), Some((Party::Evaluator, Cheat::UnexpectedMessage)));
 }
 
 #[test]
@@ -100,20 +127,77 @@ fn row_19_two_sessions() {
     outcome.caught(Party::Garbler, Cheat::OtExtension, "setup", BASE_OT);
 }
 
-/// What is agreed on is what a party computes itself: parameters that are weaker than asked for cannot be proposed.
-#[test]
-fn row_19_parameters_are_computed_not_negotiated() {
-    let program = toy();
-    let safe = crate::duplo::Parameters::choose(&program, 40).unwrap();
-    assert!(safe.bound_log2 <= -40.0);
+/// An honest evaluator against a garbler that proposes these parameters.
+fn proposed(program: &Arc<Program>, parameters: Parameters, limits: Limits) -> [Result<crate::session::Report, Error>; 2] {
     let (left, right) = memory_pair();
-    let job = Job { program, security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
-    let weaker = small(&job.program, [1, 1], [1, 1], [1, 1]);
+    let job = Job { program: program.clone(), security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
-        let hooks = crate::duplo::hooks::Hooks { parameters: Some(weaker), ..Default::default() };
-        let garbler = scope.spawn(|| crate::duplo::adversary::garbler(left, &job, &[true; 3], hooks));
-        let evaluator = crate::duplo::evaluator(right, &job, &[true; 3], &mut crate::session::Unobserved);
-        assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")));
-        assert!(garbler.join().unwrap().is_err());
-    });
+        let hooks = crate::duplo::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
+        let garbler = scope.spawn(|| crate::duplo::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
+        let evaluator = crate::duplo::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), &mut Unobserved);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// The evaluator computes the bound of what is proposed: weaker parameters, and such that nobody would choose, are refused.
+#[test]
+fn row_19_weaker_parameters_are_refused() {
+    let program = toy();
+    let safe = Parameters::choose(&program, 40).unwrap();
+    assert!(safe.bound_log2 <= -40.0);
+    let changes: [fn(&mut Parameters); 8] = [
+        |p| p.components[0].opened -= 1,
+        |p| p.components[1].bucket -= 1,
+        |p| p.plain.opened /= 2,
+        |p| p.input.bucket = 1,
+        |p| p.components[0].bucket = 0,
+        |p| p.plain.bucket += 1,
+        |p| p.components[1].bucket = u32::MAX,
+        |p| p.input.opened = u32::MAX,
+    ];
+    for (k, change) in changes.into_iter().enumerate() {
+        let mut other = safe.clone();
+        change(&mut other);
+        let [garbler, evaluator] = proposed(&program, other, Limits::default());
+        assert!(matches!(&evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")), "{k}: {evaluator:?}");
+        assert!(matches!(garbler, Err(Error::Io(_))), "{k}");
+    }
+    for result in proposed(&program, small(&program, [1, 1], [1, 1], [1, 1]), Limits::default()) {
+        assert!(result.is_err());
+    }
+}
+
+/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed what the evaluator
+/// is ready to spend.
+#[test]
+fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
+    let program = toy();
+    let standard = Parameters::choose(&program, 40).unwrap();
+    for other in crate::plan::alternatives(&program, &standard).unwrap().into_iter().take(3) {
+        let bound = other.bound_log2;
+        let reports = proposed(&program, other.clone(), Limits::default()).map(Result::unwrap);
+        for report in &reports {
+            assert_eq!(report.parameters.proposal(), other.proposal());
+            assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
+        }
+        assert_eq!(reports[0].outputs, program.output_bits(Party::Garbler, &program.simulate(&[false; 3], &[false; 3])));
+    }
+    let [_, memory] = crate::plan::memory(&program, &standard);
+    let [_, evaluator] = proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory) });
+    evaluator.unwrap();
+    let [_, evaluator] = proposed(&program, standard, Limits { memory_bytes: Some(memory - 1) });
+    assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
+}
+
+/// A garbler does not propose by accident what the evaluator would refuse.
+#[test]
+fn row_19_an_honest_garbler_proposes_nothing_weak() {
+    let program = toy();
+    let weak = small(&program, [1, 1], [1, 1], [1, 1]);
+    let job = Job { program, security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let (left, right) = memory_pair();
+    drop(right);
+    let result = crate::duplo::garbler_proposing(left, &job, &weak, &[true; 3], &mut Unobserved);
+    assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
 }

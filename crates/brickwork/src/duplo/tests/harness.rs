@@ -8,8 +8,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::super::adversary::proposal;
 use super::super::challenge::{Batch, Challenge};
-use super::super::{Parameters, Request, evaluator_with, garbler_with};
+use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with};
 use crate::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::{Hooks, Point};
@@ -197,8 +198,10 @@ impl Side {
         }));
         let alter = move |point: Point, bytes: &mut [u8]| lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes));
         let hooks = Hooks { alter: Some(Box::new(alter)), tables, parameters: Some(parameters), dealer };
-        let party = if role == Party::Garbler { garbler_with } else { evaluator_with };
-        party(channel, &job, &input, &mut Log(events), hooks)
+        match role {
+            Party::Garbler => garbler_with(channel, &job, proposal(&job, &hooks)?, &input, &mut Log(events), hooks),
+            Party::Evaluator => evaluator_with(channel, &job, &Limits::default(), &input, &mut Log(events), hooks),
+        }
     }
 }
 

@@ -1,0 +1,69 @@
+//! What work costs on this machine: measured once, and kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use brickwork::plan::Machine;
+use brickwork_kernels::Kernel;
+
+use crate::failure::Failure;
+
+/// Largest file with the constants of a machine.
+const MAX_MACHINE_BYTES: u64 = 1 << 16;
+
+/// The constants of this machine: measured once for each version, and kept in the user's folder of caches.
+pub fn constants(calibrate: bool, quiet: bool) -> Result<Machine, Failure> {
+    let path = cache_file();
+    if !calibrate && let Some(machine) = path.as_deref().and_then(kept) {
+        return Ok(machine);
+    }
+    if !quiet {
+        eprint_line("measuring this machine …");
+    }
+    let start = Instant::now();
+    let machine = Machine::measure()?;
+    if !quiet {
+        eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
+    }
+    if let Some(path) = path {
+        // A cache that cannot be written is no cache.
+        let _ = keep(&path, &machine);
+    }
+    Ok(machine)
+}
+
+fn eprint_line(text: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+}
+
+fn kept(path: &Path) -> Option<Machine> {
+    let short = fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
+    let machine: Machine = serde_json::from_slice(&fs::read(path).ok().filter(|_| short)?).ok()?;
+    machine.is_sound().then_some(machine)
+}
+
+fn keep(path: &Path, machine: &Machine) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let whole = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&whole, serde_json::to_vec(machine)?)?;
+    fs::rename(whole, path)
+}
+
+/// Named after all that makes a machine another one.
+fn cache_file() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = variable("XDG_CACHE_HOME")
+        .or_else(|| variable("LOCALAPPDATA"))
+        .or_else(|| variable("HOME").map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" })))?;
+    let mut hash = blake3::Hasher::new();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
+    hash.update(Kernel::best().name().as_bytes()).update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
+    let name = format!("machine-{}-{}.json", env!("CARGO_PKG_VERSION"), &hash.finalize().to_hex()[..16]);
+    Some(folder.join("brickwork").join(name))
+}
