@@ -273,6 +273,17 @@ fn components_without_and_gates_join_their_neighbours() {
 }
 
 #[test]
+fn glue_is_numbered_without_gaps() {
+    let f = "function u8 mac(u8 k, u8 m) { return k * m; } function u8 glue1(u8 a) { return a * a; }";
+    // The first inversion goes into `mac`, the sum and the product are glue of two layers.
+    let p = cut(f, "u8 t = mac(~x, y); u8 s = t + y; output1 = glue1(s) * s;");
+    assert_eq!(components(&p), named(&[("mac", 1), ("glue1_", 1), ("glue1", 1), ("glue2", 1)]));
+    let x = 0x35u128;
+    let s = ((x ^ 255) * 9 + 9) % 256;
+    assert_eq!(run(&p, x, 9), s * s * s % 256);
+}
+
+#[test]
 fn variants_are_named_after_their_function() {
     let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
     // All calls have the same constant: that is the function.

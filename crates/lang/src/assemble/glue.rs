@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use brickwork::Error;
-use brickwork::circuit::{ComponentId, Port, ProgramBuilder, Type};
+use brickwork::circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
 use super::{Liveness, Wires, add, kinds::Kinds};
 use crate::generate::{Context, Trace};
@@ -231,6 +231,20 @@ impl Glue {
             }
         }
     }
+}
+
+/// Names of the components, those of glue in one sequence: some of it has been merged with others.
+pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
+    let function = |name: &str| cx.module.functions.iter().any(|f| *f.name == *name.split('.').next().unwrap_or_default());
+    let mut number = 0;
+    let names = program.components().iter().map(|c| {
+        if !c.name.starts_with("glue") || function(&c.name) {
+            return c.name.clone();
+        }
+        number += 1;
+        free(cx, format!("glue{number}"))
+    });
+    names.collect()
 }
 
 /// A name for a generated component that no function has.

@@ -28,6 +28,33 @@ pub fn merge(mut program: Program, keep: &HashSet<String>) -> Result<Program, Er
     Ok(program)
 }
 
+/// The program with other names for its components.
+///
+/// # Errors
+/// If two get the same name.
+pub fn rename(program: Program, names: &[String]) -> Result<Program, Error> {
+    if program.components().iter().zip(names).all(|(c, name)| c.name == *name) {
+        return Ok(program);
+    }
+    let mut out = like(&program)?;
+    for (component, name) in program.components().iter().zip(names) {
+        out.component(Component { name: name.clone(), ..component.clone() })?;
+    }
+    for slot in program.slots() {
+        out.slot(slot.component, slot.inputs)?;
+    }
+    for output in program.outputs() {
+        out.output(output.port.clone(), output.to, output.wires.clone())?;
+    }
+    out.finish()
+}
+
+/// An empty program of that name and with these inputs.
+fn like(program: &Program) -> Result<ProgramBuilder, Error> {
+    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
+    ProgramBuilder::new(program.name(), garbler, evaluator)
+}
+
 /// What two slots have in common with other pairs that become the same component.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Pattern {
@@ -108,11 +135,7 @@ impl Pair {
         };
         let mut merged = Some(merged);
 
-        let mut out = ProgramBuilder::new(
-            program.name(),
-            program.input_ports(Party::Garbler).to_vec(),
-            program.input_ports(Party::Evaluator).to_vec(),
-        )?;
+        let mut out = like(program)?;
         let gone: HashSet<usize> = self.slots.values().copied().collect();
         let mut ids: HashMap<ComponentId, ComponentId> = HashMap::new();
         let mut wires: Vec<Wire> = (0..out.wires()).collect();

@@ -87,7 +87,9 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     }
     let kept = module.functions.iter().zip(&cx.cuts).filter(|(_, cut)| cut.component).map(|(f, _)| f.name.to_string());
     let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();
-    merge::merge(program.finish()?, &kept)
+    let program = merge::merge(program.finish()?, &kept)?;
+    let names = glue::numbered(cx, &program);
+    merge::rename(program, &names)
 }
 
 /// Name of the component that makes constants.
