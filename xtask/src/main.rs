@@ -1,6 +1,8 @@
-//! The project's chores: `cargo xtask constant-time`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask test`.
+//! The project's chores: `cargo xtask constant-time`, `cargo xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`,
+//! `cargo xtask test`.
 #![forbid(unsafe_code)]
 
+mod crashes;
 mod dependencies;
 mod examples;
 mod test;
@@ -14,10 +16,12 @@ fn main() -> ExitCode {
         ["constant-time", ref seconds @ ..] => {
             test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--"], seconds].concat())
         }
+        ["crashes"] => crashes::run(root(), "300"),
+        ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
         ["test"] => test::run(root()),
-        _ => Err("usage: cargo xtask constant-time [SECONDS] | dependencies | examples | test".into()),
+        _ => Err("usage: cargo xtask constant-time [SECONDS] | crashes [KILLS] | dependencies | examples | test".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -77,6 +77,11 @@ impl Hasher {
         Hasher { first: made, ..self }
     }
 
+    /// Gadgets that the session had made before these.
+    pub fn made(&self) -> u64 {
+        self.first
+    }
+
     /// Hashes what `item` gives as (gadget, bits) for each place of `hashes`.
     fn hash_run(&self, purpose: Purpose, hashes: &mut [u128], item: impl Fn(usize) -> (u64, u128)) {
         let mut messages = [[0; 2]; RUN];

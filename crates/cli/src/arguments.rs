@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, doctor, examples, files, info, keygen, party, run, simulate};
+use crate::{bench, compile, doctor, examples, files, info, keygen, party, preprocess, run, simulate, stock};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -43,6 +43,8 @@ pub enum Command {
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation
     Evaluator(party::Arguments),
+    Preprocess(preprocess::Arguments),
+    Stock(stock::Arguments),
     Doctor(doctor::Arguments),
     Plan(crate::plan::Arguments),
     Bench(bench::Arguments),
@@ -119,7 +121,7 @@ pub enum Commitments {
     Split,
 }
 
-fn security(text: &str) -> Result<u32, String> {
+pub fn security(text: &str) -> Result<u32, String> {
     match text {
         "40" => Ok(40),
         "64" => Ok(64),
@@ -139,7 +141,7 @@ impl Parameters {
     }
 
     /// Names everything that both sides must have alike.
-    pub fn terms(&self, program: &Program) -> [u8; 32] {
+    pub fn terms(&self, program: &Program, from_stock: bool) -> [u8; 32] {
         let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
         hash.update(&program.digest());
         hash.update(&self.security.to_le_bytes());
@@ -151,6 +153,7 @@ impl Parameters {
             Commitments::Split => 0,
         }]);
         hash.update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
+        hash.update(&[u8::from(from_stock)]);
         *hash.finalize().as_bytes()
     }
 }
@@ -224,6 +227,10 @@ pub struct Resources {
 }
 
 impl Resources {
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), usize::from)
+    }
+
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout.into())
     }

@@ -194,7 +194,7 @@ fn connection(
         Role::Garbler => Party::Garbler,
         Role::Evaluator => Party::Evaluator,
     };
-    let options = arguments.resources.options(party, arguments.parameters.terms(program));
+    let options = arguments.resources.options(party, arguments.parameters.terms(program, false));
     if let Some(address) = &arguments.address.connect {
         tls::probe(address, identity, peer, &options)?;
     } else if let Some(address) = &arguments.address.listen {

@@ -30,7 +30,7 @@ pub mod code {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 8] = ["preprocess", "stock", "--store", "--post-quantum", "compgc", "jimu", "lego", "vole"];
+const NOT_BUILT: [&str; 5] = ["--post-quantum", "compgc", "jimu", "lego", "vole"];
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {

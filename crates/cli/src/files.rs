@@ -6,6 +6,7 @@ use std::path::Path;
 
 use brickwork::circuit::formats::{self, InputMap, Kind};
 use brickwork::circuit::{Party, Program, Type, value};
+use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork_lang::Diagnostics;
 use serde_json::Value;
@@ -155,6 +156,22 @@ pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, F
     }
 }
 
+/// Reads a text file.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let bytes = read_all(File::open(path), MAX_VALUE_BYTES, &name)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), "is it the right file?"))?;
+    Ok(text.to_owned())
+}
+
+/// Reads the key of a store, which nobody else may read.
+pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
+    let name = path.display().to_string();
+    check_private(path).map_err(|e| e.within(&name))?;
+    let text = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
+    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or("")).map_err(|e| Failure::from(e).within(&name))
+}
+
 /// The role's name.
 pub fn role(party: Party) -> &'static str {
     match party {
@@ -165,11 +182,18 @@ pub fn role(party: Party) -> &'static str {
 
 /// Reads a private key that nobody else may read.
 pub fn identity(path: &Path) -> Result<Identity, Failure> {
+    Ok(identity_and_pem(path)?.0)
+}
+
+/// [`identity`], and the text that it is made of.
+pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
     let name = path.display().to_string();
     check_private(path).map_err(|e| e.within(&name))?;
     let pem = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
     let pem = std::str::from_utf8(&pem).unwrap_or("");
-    Identity::from_pem(pem).map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))
+    let identity = Identity::from_pem(pem);
+    let identity = identity.map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))?;
+    Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brickwork::wire::tls::Identity;
 use serde_json::json;
@@ -20,6 +20,16 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let path = &arguments.output;
+    let identity = make(path)?;
+    let public = identity.public_key();
+    Ok(Report::new(
+        json!({ "identity": path.display().to_string(), "public_key": public }),
+        format!("The private key is in {}; keep it secret.\nThe public key, for the peer: {public}\n", path.display()),
+    ))
+}
+
+/// Makes a key pair and writes the private key to a new file that only its owner can read.
+pub fn make(path: &Path) -> Result<Identity, Failure> {
     let (identity, pem) = Identity::generate()?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -37,9 +47,5 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         let _ = fs::remove_file(path);
         return Err(Failure::other(format!("cannot write {}: {e}", path.display())));
     }
-    let public = identity.public_key();
-    Ok(Report::new(
-        json!({ "identity": path.display().to_string(), "public_key": public }),
-        format!("The private key is in {}; keep it secret.\nThe public key, for the peer: {public}\n", path.display()),
-    ))
+    Ok(identity)
 }

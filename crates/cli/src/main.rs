@@ -16,11 +16,14 @@ mod link;
 mod machine;
 mod party;
 mod plan;
+mod preprocess;
 mod progress;
 mod report;
 mod resources;
 mod run;
 mod simulate;
+mod stock;
+mod store;
 mod table;
 
 use std::io::Write;
@@ -72,6 +75,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Run(command) => run::run(command, cli.quiet),
         Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
         Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
+        Command::Preprocess(command) => preprocess::run(command, cli.quiet),
+        Command::Stock(command) => stock::run(command),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),

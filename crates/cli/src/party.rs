@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{self, Limits};
+use brickwork::duplo::{self, FromStock, Lacking, Limits, Stocked};
 use brickwork::plan::{self, Machine};
 use brickwork::session::{self, Job, SecurityReport};
+use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use clap::Args;
@@ -20,6 +21,7 @@ use crate::failure::{Failure, code};
 use crate::plan::cost_json;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
+use crate::store::StoreArguments;
 use crate::{announce, files, machine, resources};
 
 /// The arguments of either party.
@@ -46,6 +48,8 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     line: LineArguments,
+    #[command(flatten)]
+    stock: StoreArguments,
     /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin ends the
     /// process, so that it does not outlive its parent.
     #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
@@ -71,24 +75,23 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let input = files::input_bits(&program, party, executions, &input)?;
     let job = job(party, arguments, &program, identity.public_key(), peer)?;
 
-    // What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
-    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
-    let link = arguments.line.link().with_lanes(arguments.resources.lanes);
-    let proposal = match party {
-        Party::Garbler => Some(proposal(arguments, &job, &machine, &link)?),
-        Party::Evaluator => None,
-    };
+    let Protocol::Duplo = arguments.parameters.protocol;
+    let stock = &arguments.stock;
+    let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(party, arguments, &job)?) };
 
-    let options = arguments.resources.options(party, arguments.parameters.terms(&program));
-    let channel = channel(arguments, &identity, peer, &options, quiet)?;
+    let options = arguments.resources.options(party, arguments.parameters.terms(&program, store.is_some()));
+    let channel = connect(&arguments.address, &identity, peer, &options, quiet, arguments.leash)?;
     let mut bar = Bar::new(quiet);
     let cpu_before = resources::cpu_seconds();
-    let Protocol::Duplo = arguments.parameters.protocol;
-    let result = match &proposal {
-        Some(parameters) => duplo::garbler_proposing(channel, &job, parameters, &input, &mut bar)?,
-        None => {
+    let result = match (&mut store, &estimate) {
+        (Some(store), _) => from_stock(party, channel, store, &job, &input, stock.lacking(), &mut bar)?,
+        (None, Some(Estimate { proposal: Some(parameters), .. })) => {
+            Done::at_once(duplo::garbler_proposing(channel, &job, parameters, &input, &mut bar)?)
+        }
+        (None, _) => {
             let limits = Limits { memory_bytes: arguments.resources.max_ram };
-            duplo::evaluator_within(channel, &job, &limits, &input, &mut bar)?
+            Done::at_once(duplo::evaluator_within(channel, &job, &limits, &input, &mut bar)?)
         }
     };
     let cpu_seconds = resources::cpu_seconds() - cpu_before;
@@ -99,11 +102,56 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
         );
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
-    let predicted = cost_json(&plan::predict(&job.program, &result.parameters, &machine, &link));
-    let mut report = report(party, &value, &job.program, result, predicted);
+    let predicted = estimate.as_ref().zip(result.parameters.as_ref()).map(|(e, p)| e.predict(&job.program, p));
+    let mut report = report(party, &value, &job.program, &result, predicted.unwrap_or_default());
+    if store.is_some() {
+        report.json["made_on_the_spot"] = result.made.into();
+    }
     report.json["cpu_seconds"] = cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
     Ok(report)
+}
+
+/// What a run gave.
+struct Done {
+    outputs: Vec<bool>,
+    phases: Vec<session::PhaseReport>,
+    security: SecurityReport,
+    recovered: bool,
+    /// Where all was made for this run.
+    parameters: Option<duplo::Parameters>,
+    /// What the stock lacked, in words.
+    made: Option<String>,
+}
+
+impl Done {
+    fn at_once(report: session::Report) -> Self {
+        let session::Report { outputs, phases, security, recovered, parameters } = report;
+        Done { outputs, phases, security, recovered, parameters: Some(parameters), made: None }
+    }
+}
+
+/// What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
+struct Estimate {
+    machine: Machine,
+    link: plan::Link,
+    proposal: Option<duplo::Parameters>,
+}
+
+impl Estimate {
+    fn of(party: Party, arguments: &Arguments, job: &Job) -> Result<Self, Failure> {
+        let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+        let link = arguments.line.link().with_lanes(arguments.resources.lanes);
+        let proposal = match party {
+            Party::Garbler => Some(proposal(arguments, job, &machine, &link)?),
+            Party::Evaluator => None,
+        };
+        Ok(Estimate { machine, link, proposal })
+    }
+
+    fn predict(&self, program: &Program, parameters: &duplo::Parameters) -> Value {
+        cost_json(&plan::predict(program, parameters, &self.machine, &self.link))
+    }
 }
 
 /// What the garbler proposes.
@@ -120,6 +168,24 @@ fn proposal(arguments: &Arguments, job: &Job, machine: &Machine, link: &plan::Li
     }
 }
 
+/// Runs the program on stock. Returns the result, and what had to be made for it.
+fn from_stock(
+    party: Party,
+    channel: Channel,
+    store: &mut Store,
+    job: &Job,
+    input: &[bool],
+    lacking: Lacking,
+    bar: &mut Bar,
+) -> Result<Done, Failure> {
+    let mut session = Stocked::open(party, channel, store, &job.terms(), bar)?;
+    session.expect(&job.program);
+    let (done, session) = session.run(&job.program, input, lacking)?;
+    let FromStock { outputs, recovered, security, made } = done;
+    let made = made.map(|made| made.to_string());
+    Ok(Done { outputs, phases: session.close()?, security, recovered, parameters: None, made })
+}
+
 fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Secrets, Failure> {
     if arguments.leash {
         return from_parent();
@@ -131,7 +197,6 @@ fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Sec
 }
 
 fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, peer: PublicKey) -> Result<Job, Failure> {
-    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let keys = match party {
         Party::Garbler => [own, peer],
         Party::Evaluator => [peer, own],
@@ -139,16 +204,24 @@ fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, p
     Ok(Job {
         program: Arc::new(files::repeated(program, arguments.parameters.executions.executions)?),
         security: arguments.parameters.security,
-        threads: arguments.resources.threads.map_or_else(cores, usize::from),
+        threads: arguments.resources.threads(),
         identities: keys.map(PublicKey::to_bytes),
     })
 }
 
-fn channel(arguments: &Arguments, identity: &Identity, peer: PublicKey, options: &tls::Options, quiet: bool) -> Result<Channel, Failure> {
-    match (&arguments.address.listen, &arguments.address.connect) {
+/// Connects to the peer. On a leash the address goes to stdout.
+pub fn connect(
+    address: &Address,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &tls::Options,
+    quiet: bool,
+    leash: bool,
+) -> Result<Channel, Failure> {
+    match (&address.listen, &address.connect) {
         (Some(address), _) => {
             let listener = Listener::bind(address, identity, peer, options)?;
-            if arguments.leash {
+            if leash {
                 crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
             } else {
                 announce(&listener, quiet)?;
@@ -160,7 +233,7 @@ fn channel(arguments: &Arguments, identity: &Identity, peer: PublicKey, options:
     }
 }
 
-fn report(party: Party, value: &Value, program: &Program, result: session::Report, predicted: Value) -> Report {
+fn report(party: Party, value: &Value, program: &Program, result: &Done, predicted: Value) -> Report {
     let role = files::role(party);
     let mut json = json!({
         "role": role,

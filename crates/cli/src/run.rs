@@ -5,6 +5,7 @@
 //! ends, so none outlives this process, however it dies.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use brickwork::circuit::Party;
 use brickwork::wire::tls::{Identity, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::failure::{Failure, code};
@@ -20,7 +22,8 @@ use crate::link::{Link, Relay};
 use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
-use crate::{files, machine};
+use crate::store::StoreArguments;
+use crate::{files, keygen, machine};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -37,6 +40,8 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
+    #[command(flatten)]
+    stock: StoreArguments,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -57,6 +62,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
+        stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
@@ -69,14 +75,18 @@ pub struct Both<'a> {
     pub resources: &'a Resources,
     pub link: Link,
     pub choice: &'a Choice,
+    /// The folder with both parties' stores and keys, and how they are to be used.
+    pub stock: Option<(&'a Path, &'a StoreArguments)>,
 }
 
 impl Both<'_> {
     /// Runs both parties, each in its process, on these inputs; the objects that they print.
     pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
-        // Measured here, and not by both children at once.
-        machine::constants(false, true)?;
-        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [Identity::generate()?, Identity::generate()?];
+        if self.stock.is_none() {
+            // Measured here, and not by both children at once.
+            machine::constants(false, true)?;
+        }
+        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
         let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
             let command = self.command(party, peer, place, quiet)?;
@@ -96,6 +106,21 @@ impl Both<'_> {
         second.listen_on();
         drop(said);
         outcomes(first, second, &heard)
+    }
+
+    /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with it.
+    fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
+        let Some((directory, _)) = self.stock else {
+            let (identity, pem) = Identity::generate()?;
+            return Ok((identity, pem));
+        };
+        let path = directory.join(format!("{}.key", files::role(party)));
+        if !path.exists() {
+            let made = std::fs::create_dir_all(directory);
+            made.map_err(|e| Failure::other(format!("cannot make {}: {e}", directory.display())))?;
+            keygen::make(&path)?;
+        }
+        files::identity_and_pem(&path)
     }
 
     /// The command of a party.
@@ -118,6 +143,9 @@ impl Both<'_> {
         command.arg("--rtt").arg(format!("{}us", self.link.rtt.as_micros())).arg(self.choice.as_flag());
         command.args(self.parameters.as_flags());
         command.args(self.program.map.as_flags());
+        if let Some((directory, stock)) = self.stock {
+            command.args(stock.as_flags(&directory.join(files::role(party))));
+        }
         if quiet {
             command.arg("--quiet");
         }
@@ -248,6 +276,10 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         "protocol": evaluator["protocol"],
         "recovered": evaluator["recovered"],
     });
+    let mut json = json;
+    if let Some(made) = evaluator.get("made_on_the_spot") {
+        json["made_on_the_spot"] = made.clone();
+    }
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &party::phases_text(&json)
         + &party::security_json_text(&json["security"]);

@@ -70,8 +70,8 @@ impl Program {
         out.0
     }
 
-    /// Names the program: BLAKE3 over its canonical encoding.
-    pub fn digest(&self) -> [u8; 32] {
+    /// The digest of what [`Program::to_bytes`] writes.
+    pub(super) fn encoded_digest(&self) -> [u8; 32] {
         let bytes = self.to_bytes();
         bytes[bytes.len() - DIGEST_LEN..].try_into().expect("32 bytes")
     }

@@ -4,7 +4,7 @@
 //! of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::port::{check_name, total_width};
 use super::{Circuit, Port, Wire};
@@ -93,9 +93,36 @@ pub struct Program {
     solderings: Vec<Wire>,
     outputs: Vec<OutputPort>,
     wires: Wire,
+    digests: Digests,
 }
 
+/// The digests of a program and of its components, once somebody has asked for them.
+#[derive(Clone, Debug, Default)]
+struct Digests {
+    program: OnceLock<[u8; 32]>,
+    components: OnceLock<Vec<ComponentDigest>>,
+}
+
+impl PartialEq for Digests {
+    fn eq(&self, _: &Self) -> bool {
+        // They follow from what else is compared.
+        true
+    }
+}
+
+impl Eq for Digests {}
+
 impl Program {
+    /// Names the program: BLAKE3 over its canonical encoding.
+    pub fn digest(&self) -> [u8; 32] {
+        *self.digests.program.get_or_init(|| self.encoded_digest())
+    }
+
+    /// The digests of the components, in order.
+    pub fn component_digests(&self) -> &[ComponentDigest] {
+        self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
+    }
+
     /// Name of the program.
     pub fn name(&self) -> &str {
         &self.name
@@ -211,6 +238,7 @@ impl ProgramBuilder {
                 solderings: Vec::new(),
                 outputs: Vec::new(),
                 wires,
+                digests: Digests::default(),
             },
             component_names: HashSet::new(),
             output_names: HashSet::new(),

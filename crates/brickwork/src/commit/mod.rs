@@ -130,6 +130,22 @@ impl Shares {
         }
     }
 
+    /// All words, share after share.
+    pub(crate) fn columns(&self) -> &[u64] {
+        &self.columns
+    }
+
+    /// Shares of so many words each.
+    pub(crate) fn from_columns(words: usize, columns: Vec<u64>) -> Shares {
+        Shares { words, columns }
+    }
+
+    /// The shares that belong to some of `all` items, which have equally many each.
+    pub(crate) fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
+        let each = self.len().checked_div(all).unwrap_or(0);
+        self.slice(items.start * each..items.end * each)
+    }
+
     /// The shares at the places `first..end`.
     pub fn slice(&self, places: Range<usize>) -> Shares {
         if places.is_empty() {
@@ -185,6 +201,12 @@ impl Committed {
         self.values.zeroize();
         self.values = values;
         self.shares.append(&others.shares);
+    }
+
+    /// The commitments that belong to some of `all` items, which have equally many each.
+    pub(crate) fn of_items(&self, all: usize, items: Range<usize>) -> Committed {
+        let each = self.values.len().checked_div(all).unwrap_or(0);
+        self.slice(items.start * each..items.end * each)
     }
 
     /// The commitments at the places `first..end`.

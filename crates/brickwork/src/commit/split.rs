@@ -26,7 +26,7 @@ use brickwork_kernels as kernels;
 use kernels::Aes128;
 use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::code::{Code, DIMENSION};
 use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
@@ -54,9 +54,14 @@ const CHUNK_BLOCKS: usize = 16;
 /// Chunks that are computed in parallel and travel as one message.
 const CHUNKS_A_MESSAGE: usize = 16;
 
+/// Blocks that belong to one range, as a power of two.
+const BLOCKS_OF_A_RANGE: u32 = 40;
+
 /// The committing party: the garbler.
 pub struct Sender {
     code: &'static Code,
+    /// What the keys are made of, for a store.
+    pairs: Vec<[Seed; 2]>,
     seeds: [Vec<Aes128>; 2],
     next_block: u64,
 }
@@ -64,6 +69,8 @@ pub struct Sender {
 /// The party that holds the other to its word: the evaluator.
 pub struct Receiver {
     code: &'static Code,
+    /// What the keys are made of, for a store.
+    chosen: Vec<Seed>,
     seeds: Vec<Aes128>,
     watch: WatchBits,
     next_block: u64,
@@ -79,7 +86,18 @@ impl Sender {
     /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`.
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]]) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
-        Sender { code, seeds: [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect()), next_block: 0 }
+        let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
+        Sender { code, pairs: seeds.to_vec(), seeds: keys, next_block: 0 }
+    }
+
+    /// What [`Sender::new`] was given.
+    pub(crate) fn seeds(&self) -> &[[Seed; 2]] {
+        &self.pairs
+    }
+
+    /// Goes on with the range of blocks that has this number; the holder does the same.
+    pub(crate) fn enter(&mut self, range: u64) {
+        self.next_block = range << BLOCKS_OF_A_RANGE;
     }
 
     fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
@@ -197,12 +215,23 @@ impl Receiver {
         assert_eq!((seeds.len(), watch_bits.len()), (code.length(), code.length()), "one seed and one bit for each coordinate");
         Ok(Receiver {
             code,
+            chosen: seeds.to_vec(),
             seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
             watch: WatchBits(watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect()),
             next_block: 0,
             next_id: 0,
             challenge: Rng::new("brickwork commitment challenge")?,
         })
+    }
+
+    /// What [`Receiver::new`] was given: the seeds, and the watch bits.
+    pub(crate) fn seeds(&self) -> (&[Seed], Zeroizing<Vec<u8>>) {
+        (&self.chosen, Zeroizing::new(self.watch.0.iter().map(|&mask| mask as u8 & 1).collect()))
+    }
+
+    /// Goes on with the range of blocks that has this number; the committer does the same.
+    pub(crate) fn enter(&mut self, range: u64) {
+        self.next_block = range << BLOCKS_OF_A_RANGE;
     }
 
     /// No commitments, where a step may need some.

@@ -23,6 +23,8 @@
 //! arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is guessed in floating point
 //! (module `estimate`); a wrong guess costs time or copies, never security.
 
+use serde::{Deserialize, Serialize};
+
 use super::Upper;
 use super::estimate::Estimate;
 
@@ -64,7 +66,7 @@ impl Rule {
 }
 
 /// The sizes of a batch: so many slots, copies a bucket, and opened copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cut {
     /// `N`: slots to fill.
     pub slots: u32,

@@ -1,11 +1,13 @@
 //! A session's statistical budget: whatever can go wrong in it, taken together, stays below `2^-s`.
 
+use serde::{Deserialize, Serialize};
+
 use super::search::is_sensible;
 use super::{Cut, Rule, Upper, cheapest};
 use crate::Error;
 
 /// What a batch consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Copies of a component.
     Component,

@@ -118,15 +118,15 @@ impl Layout {
     }
 }
 
-/// Shares and bucket size of each set of gadgets that homes are in, and the offsets of input gadgets.
+/// Of each set of gadgets that homes are in: shares, how many of them a bucket has, and those of the offsets of input gadgets.
 type Gadgets<'a> = (&'a Shares, usize, &'a Shares);
 
 /// The shares that the claims about a program speak of, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
     gadgets: Vec<Gadgets<'a>>,
-    /// Shape, inputs and offsets of each batch.
-    batches: Vec<(Shape, &'a Shares, &'a Shares)>,
+    /// Shape, inputs and offsets of each batch, and of how many copies of a bucket they are.
+    batches: Vec<(Shape, &'a Shares, &'a Shares, usize)>,
 }
 
 impl View<'_> {
@@ -147,7 +147,11 @@ impl GarblerParts {
         View {
             layout: &self.layout,
             gadgets: self.gadgets().map(|g| (&g.wires.shares, g.size, &g.offsets.shares)).collect(),
-            batches: self.batches.iter().map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares)).collect(),
+            batches: self
+                .batches
+                .iter()
+                .map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares, c.batch.shape.batch.size))
+                .collect(),
         }
     }
 
@@ -169,8 +173,8 @@ impl EvaluatorParts {
     pub fn view(&self) -> View<'_> {
         View {
             layout: &self.layout,
-            gadgets: self.gadgets().map(|g| (&g.wires, g.size, &g.offsets)).collect(),
-            batches: self.batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets)).collect(),
+            gadgets: self.gadgets().map(|g| (&g.wires, g.stride(), &g.offsets)).collect(),
+            batches: self.batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets, c.batch.stride())).collect(),
         }
     }
 
@@ -212,11 +216,11 @@ pub(super) struct Joints {
 
 /// Claims about the joints of a program.
 fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
-    for (b, &(shape, inputs, offsets)) in view.batches.iter().enumerate() {
+    for (b, &(shape, inputs, offsets, stride)) in view.batches.iter().enumerate() {
         let (slots, solderings) = (&view.layout.slots[b], &joints.inputs[b]);
         claims.known(solderings.len(), move |k, sum| {
             let (bucket, wire) = (k / shape.inputs, k % shape.inputs);
-            let head = bucket * shape.batch.size;
+            let head = bucket * stride;
             view.add(program.slot(slots[bucket] as usize).inputs[wire], sum);
             inputs.add(head * shape.inputs + wire, sum);
             offsets.add_if(solderings[k].flip(), head, sum);

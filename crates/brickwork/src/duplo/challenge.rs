@@ -39,6 +39,11 @@ impl Batch {
         Batch { buckets, ..*self }
     }
 
+    /// Only the first item of each bucket.
+    pub fn heads(&self) -> Batch {
+        Batch { size: self.size.min(1), ..*self }
+    }
+
     /// Solderings from the head of each bucket to its other items.
     pub fn pairs(&self) -> usize {
         self.buckets * self.size.saturating_sub(1)

@@ -25,6 +25,7 @@ mod preprocess;
 mod sessions;
 mod setup;
 mod stock;
+mod stored;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ use sessions::{EvaluatorParts, GarblerParts, threads};
 use setup::{Begun, Wanted};
 use stock::Parts;
 pub use stock::Request;
+pub use stored::{BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, inventory};
 use supply::{EvaluatorCommitted, GarblerCommitted};
 
 /// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are the bits of its

@@ -59,7 +59,7 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
     let mut seen = HashSet::new();
     for (_, origin) in origins {
         if seen.insert(origin.serial) {
-            spent = spent + origin.cut.bound(origin.kind.rule());
+            spent = spent + origin.cut.bound(origin.kind.rule()) * Upper::integer(origin.attempts.into());
         }
     }
     if spent.log2() > -f64::from(security) {
@@ -162,34 +162,45 @@ impl Parameters {
 
     /// The parameters for stock, whose batches leave a share of the budget to others that the same program may use.
     pub(super) fn for_stock(request: &Request, security: u32) -> Result<Self, Error> {
+        Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
+    }
+
+    /// [`Parameters::for_stock`], for several requests that share the share.
+    pub(super) fn for_steps(requests: &[Request], security: u32) -> Result<Vec<Self>, Error> {
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
         let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
         let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
         let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
-        Self::of_request(request, security, checks.with_check("other batches of the stock", others), &Prices::STANDARD)
+        Self::of_requests(requests, security, checks.with_check("other batches of the stock", others), &Prices::STANDARD)
     }
 
     fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
+        Ok(Self::of_requests(std::slice::from_ref(request), security, budget, prices)?.remove(0))
+    }
+
+    fn of_requests(requests: &[Request], security: u32, budget: Budget, prices: &Prices) -> Result<Vec<Self>, Error> {
         let code = code(security)?;
-        let specs = specs(request)?;
+        let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
-        let used: Vec<BatchSpec> = specs.iter().filter(|s| s.slots > 0).copied().collect();
-        let costs: Vec<Cost> = request
-            .components
+        let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
+        let costs: Vec<Cost> = requests
             .iter()
-            .map(|(c, _)| prices.of_component(&c.circuit, code))
-            .chain([prices.of_plain(code), prices.of_input(code)])
-            .zip(&specs)
+            .flat_map(|r| {
+                let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, code));
+                components.chain([prices.of_plain(code), prices.of_input(code)])
+            })
+            .zip(specs.iter().flatten())
             .filter(|(_, spec)| spec.slots > 0)
             .map(|(cost, _)| cost)
             .collect();
         let plan = budget.plan(&used, |batch, cut| costs[batch].of(cut))?;
         let mut cuts = plan.batches.iter().map(|(cut, _)| *cut);
-        let cut = |spec: &BatchSpec| match spec.slots {
+        let mut cut = |spec: &BatchSpec| match spec.slots {
             0 => NO_CUT,
             _ => cuts.next().expect("one for each batch in use"),
         };
-        Ok(Self::of_cuts(security, specs.iter().map(cut).collect(), plan.total.log2()))
+        let of_request = |specs: &Vec<BatchSpec>| Self::of_cuts(security, specs.iter().map(&mut cut).collect(), plan.total.log2());
+        Ok(specs.iter().map(of_request).collect())
     }
 
     /// A digest over all of them.

@@ -60,6 +60,11 @@ pub(super) struct EvaluatorGadgets {
 }
 
 impl EvaluatorGadgets {
+    /// Shares that are kept of each bucket: those of all its gadgets, or the head's alone.
+    pub fn stride(&self) -> usize {
+        self.wires.len().checked_div(self.len()).unwrap_or(0)
+    }
+
     /// `Δ_g ⊕ Δ_ka` of a gadget.
     pub fn link(&self, gadget: usize) -> Label {
         self.links.get(gadget).copied().unwrap_or_default()
@@ -112,9 +117,9 @@ impl Pieces for GarblerGadgets {
     }
 
     fn slice(&self, buckets: Range<usize>) -> Self {
-        let gadgets = buckets.start * self.size..buckets.end * self.size;
-        let offsets = if self.offsets.values.is_empty() { Committed::default() } else { self.offsets.slice(gadgets.clone()) };
-        GarblerGadgets { origin: self.origin, size: self.size, wires: self.wires.slice(gadgets), offsets }
+        let all = self.len();
+        let (wires, offsets) = (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
+        GarblerGadgets { origin: self.origin, size: self.size, wires, offsets }
     }
 }
 
@@ -136,8 +141,8 @@ impl Pieces for EvaluatorGadgets {
             hasher: self.hasher.clone(),
             indices: self.indices[gadgets.clone()].to_vec(),
             authenticators: self.authenticators[gadgets.clone()].to_vec(),
-            wires: self.wires.slice(gadgets.clone()),
-            offsets: if self.offsets.is_empty() { Shares::default() } else { self.offsets.slice(gadgets.clone()) },
+            wires: self.wires.of_items(self.len(), buckets.clone()),
+            offsets: self.offsets.of_items(self.len(), buckets.clone()),
             links: if self.links.is_empty() { Vec::new() } else { self.links[gadgets].to_vec() },
             solderings: self.solderings[buckets.start * pairs..buckets.end * pairs].to_vec(),
         }
@@ -338,7 +343,7 @@ fn kinds(serial: &mut u64, parameters: &Parameters) -> [(Kind, Origin); 2] {
     ];
     kinds.map(|(gadget, kind, cut)| {
         *serial += 1;
-        (gadget, Origin { serial: *serial, kind, cut })
+        (gadget, Origin { serial: *serial, kind, cut, attempts: 1 })
     })
 }
 

@@ -107,24 +107,29 @@ pub(super) struct EvaluatorBatch {
 impl GarblerBatch {
     /// Some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
-        let Shape { inputs, outputs, .. } = self.shape;
+        let all = self.shape.batch.buckets;
         GarblerBatch {
             origin: self.origin,
             component: self.component,
             shape: self.shape.part(buckets.len()),
-            inputs: self.inputs.slice(copies.start * inputs..copies.end * inputs),
-            outputs: self.outputs.slice(copies.start * outputs..copies.end * outputs),
-            offsets: self.offsets.slice(copies),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            outputs: self.outputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets),
         }
     }
 }
 
 impl EvaluatorBatch {
+    /// Copies of each bucket whose shares are kept: all of them, or the head alone.
+    pub fn stride(&self) -> usize {
+        self.offsets.len().checked_div(self.shape.batch.buckets).unwrap_or(0)
+    }
+
     /// Some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
-        let Shape { inputs, outputs, table_bytes, .. } = self.shape;
+        let Shape { inputs, table_bytes, .. } = self.shape;
+        let all = self.shape.batch.buckets;
         let pairs = self.shape.batch.size - 1;
         EvaluatorBatch {
             origin: self.origin,
@@ -133,12 +138,13 @@ impl EvaluatorBatch {
             plan: self.plan.clone(),
             keys: self.keys,
             copies: self.copies[copies.clone()].to_vec(),
-            inputs: self.inputs.slice(copies.start * inputs..copies.end * inputs),
-            outputs: self.outputs.slice(copies.start * outputs..copies.end * outputs),
-            offsets: self.offsets.slice(copies.clone()),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            outputs: self.outputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets.clone()),
             links: self.links[copies.clone()].to_vec(),
             solderings: self.solderings[buckets.start * pairs * inputs..buckets.end * pairs * inputs].to_vec(),
-            tables: self.tables[copies.start * table_bytes..copies.end * table_bytes].to_vec(),
+            // Where they are still to come, there are none.
+            tables: self.tables.get(copies.start * table_bytes..copies.end * table_bytes).map(<[u8]>::to_vec).unwrap_or_default(),
         }
     }
 }
@@ -297,7 +303,7 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let outputs = committer.commit(&mut run.channel, &outputs)?;
         run.channel.send(msg::TABLE_HASHES, &[&keys.start().to_le_bytes()[..], &hashes].concat())?;
         *serial += 1;
-        let origin = Origin { serial: *serial, kind: Kind::Component, cut };
+        let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
         let batch = GarblerBatch { origin, component: component.digest(), shape, inputs, outputs, offsets };
         made.push(GarblerMade { id, batch, plan, keys, deltas });
     }
@@ -407,7 +413,7 @@ pub(super) fn evaluator_receives(
         hashes.drain(..SEED_BYTES);
         *serial += 1;
         let hashed = Hashed {
-            origin: Origin { serial: *serial, kind: Kind::Component, cut },
+            origin: Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 },
             component: component.digest(),
             shape,
             plan: Plan::new(circuit),

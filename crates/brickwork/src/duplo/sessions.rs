@@ -57,7 +57,11 @@ impl<'o> Garbler<'o> {
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let (mut party, _) = setup::garbler(Run::new(channel, Party::Garbler, observer), &Wanted::stock(terms), Hooks::none())?;
+        Self::set_up(Run::new(channel, Party::Garbler, observer), terms, Hooks::none())
+    }
+
+    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let (mut party, _) = setup::garbler(run, &Wanted::stock(terms), hooks)?;
         GarblerCommitted::default().prove(&mut party, true)?;
         Ok(party)
     }
@@ -80,9 +84,14 @@ impl<'o> Garbler<'o> {
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
         agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        self.fill_agreed(request, &parameters)
+    }
+
+    /// What both parties have agreed to preprocess.
+    pub(super) fn fill_agreed(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
         in_pool(self, |mut party| {
             let ots = request.ots.map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding)).transpose()?;
-            let committed = GarblerCommitted::to_all(&mut party, request, &parameters, ots)?;
+            let committed = GarblerCommitted::to_all(&mut party, request, parameters, ots)?;
             committed.prove(&mut party, false)?;
             let (supply, told) = committed.open(&mut party)?;
             let Garbler { run, committer, ka, ot, .. } = &mut party;
@@ -112,7 +121,7 @@ impl<'o> Garbler<'o> {
     }
 
     /// Makes the OTs that parts lack, and tells what is still to be proven of them.
-    fn with_ots(&mut self, mut parts: GarblerParts) -> Result<(GarblerParts, GarblerTold), Error> {
+    pub(super) fn with_ots(&mut self, mut parts: GarblerParts) -> Result<(GarblerParts, GarblerTold), Error> {
         if parts.ots.is_some() {
             return Ok((parts, GarblerTold::default()));
         }
@@ -218,10 +227,11 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let begun =
-            setup::evaluator(Run::new(channel, Party::Evaluator, observer), &Wanted::stock(terms), Hooks::none(), |_, _, answer| {
-                setup::no_proposal(answer)
-            })?;
+        Self::set_up(Run::new(channel, Party::Evaluator, observer), terms, Hooks::none())
+    }
+
+    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let begun = setup::evaluator(run, &Wanted::stock(terms), hooks, |_, _, answer| setup::no_proposal(answer))?;
         Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
 
@@ -243,10 +253,15 @@ impl<'o> Evaluator<'o> {
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
         agree(&mut self.core.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        self.fill_agreed(request, &parameters)
+    }
+
+    /// What both parties have agreed to preprocess.
+    pub(super) fn fill_agreed(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
         in_pool(self, |mut party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
             let ots = request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
-            let committed = EvaluatorCommitted::to_all(&mut party.core, request, &parameters, ots)?.verify(&mut party.core)?;
+            let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?.verify(&mut party.core)?;
             let (supply, opened) = committed.open(&mut party.core)?;
             let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut party;
             let mut claims = Claims::new();
@@ -275,7 +290,7 @@ impl<'o> Evaluator<'o> {
     }
 
     /// Makes the OTs that parts lack, and what was opened of them.
-    fn with_ots(&mut self, parts: EvaluatorParts) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
+    pub(super) fn with_ots(&mut self, parts: EvaluatorParts) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
         if parts.ots.is_some() {
             return Ok((Claimed::new(parts), EvaluatorOpened::default()));
         }

@@ -7,6 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::Error;
 use super::build::{Layout, Owner};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
@@ -54,8 +56,8 @@ impl Request {
         outputs + self.evaluator_inputs
     }
 
-    /// Both parties must ask for the same.
-    pub(super) fn digest(&self) -> [u8; 32] {
+    /// Names what is asked for; both parties must ask for the same.
+    pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo preprocessing request");
         for (component, slots) in self.components.iter().filter(|(_, slots)| *slots > 0) {
             hasher.update(&component.digest()).update(&(*slots as u64).to_le_bytes());
@@ -83,22 +85,20 @@ impl std::fmt::Display for Request {
 }
 
 /// Wires of the garbler's inputs and of the outputs that only it learns.
-fn garbler_wires(program: &Program) -> usize {
+pub(super) fn garbler_wires(program: &Program) -> usize {
     let private: usize = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
     program.input_width(Party::Garbler) + private
 }
 
-fn digests(program: &Program) -> Vec<ComponentDigest> {
-    program.components().iter().map(Component::digest).collect()
-}
-
 /// The cut-and-choose that items came out of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Origin {
     /// Unique in a session.
     pub serial: u64,
     pub kind: Kind,
     pub cut: Cut,
+    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound counts as often.
+    pub attempts: u32,
 }
 
 /// A number of buckets or OTs that share a shape.
@@ -150,6 +150,12 @@ impl<T: Pieces> Pool<T> {
         self.0.iter().map(Open::left).sum()
     }
 
+    /// All that is left.
+    fn into_pieces(self) -> Vec<T> {
+        let left = |open: Open<T>| if open.next == 0 { open.pieces } else { open.pieces.slice(open.next..open.pieces.len()) };
+        self.0.into_iter().map(left).collect()
+    }
+
     /// Takes `count` items that are there.
     fn take(&mut self, mut count: usize) -> Vec<T> {
         let mut taken = Vec::new();
@@ -195,7 +201,8 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
 
     /// What a run with these parts promises.
     pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
-        let name = |digest: &ComponentDigest| program.components().iter().find(|c| c.digest() == *digest).map_or("", |c| &c.name);
+        let named = || program.components().iter().zip(program.component_digests());
+        let name = |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
         let named = |origin: Origin, component: &str| match origin.kind {
             Kind::Component => (component.to_owned(), origin),
             Kind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
@@ -218,6 +225,38 @@ pub(super) struct Stock<B, G, O> {
     ots: Option<Pool<O>>,
 }
 
+/// How much of everything there is.
+pub(super) struct Counts {
+    pub components: HashMap<ComponentDigest, usize>,
+    pub plain: usize,
+    pub input: usize,
+    /// `None` where OTs are made when a program is built.
+    pub ots: Option<usize>,
+}
+
+impl Counts {
+    /// What a program lacks.
+    pub fn missing(mut self, program: &Program) -> Request {
+        // Two components of one program may be the same circuit under two names: they share what is there.
+        let mut lacking = |digest: &ComponentDigest, wanted: usize| {
+            let left = self.components.entry(*digest).or_default();
+            let here = wanted.min(*left);
+            *left -= here;
+            wanted - here
+        };
+        let counts = program.slots_by_component();
+        let of_component = |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
+        let components = program.components().iter().zip(program.component_digests()).zip(&counts).map(of_component).collect();
+        let evaluator_inputs = program.input_width(Party::Evaluator);
+        Request {
+            components,
+            evaluator_inputs: evaluator_inputs.saturating_sub(self.plain),
+            garbler_wires: garbler_wires(program).saturating_sub(self.input),
+            ots: self.ots.map(|ots| evaluator_inputs.saturating_sub(ots)),
+        }
+    }
+}
+
 /// What a program took, and how it lies on it.
 pub(super) struct Parts<B, G, O> {
     pub layout: Layout,
@@ -228,12 +267,18 @@ pub(super) struct Parts<B, G, O> {
     pub ots: Option<Vec<O>>,
 }
 
-impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
-    pub fn new() -> Self {
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Default for Stock<B, G, O> {
+    fn default() -> Self {
         Stock { components: Vec::new(), input: Pool::new(), plain: Pool::new(), ots: None }
     }
+}
 
-    fn put_component(&mut self, batch: B) {
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
+    pub fn new() -> Self {
+        Stock::default()
+    }
+
+    pub fn put_component(&mut self, batch: B) {
         let digest = *batch.digest();
         match self.components.iter_mut().find(|(d, _)| *d == digest) {
             Some((_, pool)) => pool.put(batch),
@@ -254,29 +299,37 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         supply.ots.into_iter().for_each(|ots| self.ots.get_or_insert_with(Pool::new).put(ots));
     }
 
-    /// What a program lacks here.
-    pub fn missing(&self, program: &Program) -> Request {
-        self.missing_of(program, &digests(program))
+    pub fn put_plain(&mut self, gadgets: G) {
+        self.plain.put(gadgets);
     }
 
-    fn missing_of(&self, program: &Program, digests: &[ComponentDigest]) -> Request {
-        // Two components of one program may be the same circuit under two names: they share what is there.
-        let mut left: HashMap<ComponentDigest, usize> = self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect();
-        let mut lacking = |digest: &ComponentDigest, wanted: usize| {
-            let left = left.entry(*digest).or_default();
-            let here = wanted.min(*left);
-            *left -= here;
-            wanted - here
-        };
-        let counts = program.slots_by_component();
-        let of_component = |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
-        let evaluator_inputs = program.input_width(Party::Evaluator);
-        Request {
-            components: program.components().iter().zip(digests).zip(&counts).map(of_component).collect(),
-            evaluator_inputs: evaluator_inputs.saturating_sub(self.plain.left()),
-            garbler_wires: garbler_wires(program).saturating_sub(self.input.left()),
-            ots: self.ots.as_ref().map(|ots| evaluator_inputs.saturating_sub(ots.left())),
+    pub fn put_input(&mut self, gadgets: G) {
+        self.input.put(gadgets);
+    }
+
+    pub fn put_ots(&mut self, ots: O) {
+        self.ots.get_or_insert_with(Pool::new).put(ots);
+    }
+
+    /// Everything that is there: batches, gadgets for the evaluator's inputs, for the garbler's wires, OTs.
+    pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<G>, Vec<O>) {
+        let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_pieces()).collect();
+        let ots = self.ots.map_or_else(Vec::new, Pool::into_pieces);
+        (components, self.plain.into_pieces(), self.input.into_pieces(), ots)
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            components: self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect(),
+            plain: self.plain.left(),
+            input: self.input.left(),
+            ots: self.ots.as_ref().map(Pool::left),
         }
+    }
+
+    /// What a program lacks here.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.counts().missing(program)
     }
 
     /// Takes what a program needs.
@@ -284,8 +337,8 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
     /// # Errors
     /// [`Error::Stock`] if something is missing; then nothing is taken.
     pub fn take(&mut self, program: &Program) -> Result<Parts<B, G, O>, Error> {
-        let digests = digests(program);
-        let missing = self.missing_of(program, &digests);
+        let digests = program.component_digests();
+        let missing = self.counts().missing(program);
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }

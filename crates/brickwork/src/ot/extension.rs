@@ -63,6 +63,8 @@ pub mod msg {
 const ROWS: usize = 128;
 /// Bits of a block.
 const BLOCK: usize = 128;
+/// Blocks that belong to one range, as a power of two.
+const BLOCKS_OF_A_RANGE: u32 = 40;
 /// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
 const CHUNK: usize = 64;
 
@@ -74,6 +76,8 @@ pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 /// The party that chooses the offset.
 pub struct Sender {
     delta: Delta,
+    /// What the keys are made of, for a store.
+    seeds: Vec<Seed>,
     keys: Vec<Aes128>,
     next_block: u128,
     hash: KeyHash,
@@ -84,6 +88,8 @@ pub struct Sender {
 
 /// The party that chooses the bits.
 pub struct Receiver {
+    /// What the keys are made of, for a store.
+    pairs: Vec<[Seed; 2]>,
     keys: [Vec<Aes128>; 2],
     next_block: u128,
     hash: KeyHash,
@@ -219,7 +225,18 @@ impl Sender {
     pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Self {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        Sender { delta, keys, next_block: 0, hash: KeyHash::new(session), oracle: Oracle::new(session), sound: true }
+        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        Sender { delta, seeds: seeds.to_vec(), keys, next_block: 0, hash, oracle, sound: true }
+    }
+
+    /// What [`Sender::new`] was given.
+    pub(crate) fn seeds(&self) -> (Delta, &[Seed]) {
+        (self.delta, &self.seeds)
+    }
+
+    /// Goes on with the range of blocks that has this number; the receiver does the same.
+    pub(crate) fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
     }
 
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it would make two
@@ -291,7 +308,18 @@ impl Receiver {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
         let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
-        Ok(Receiver { keys, next_block: 0, hash, oracle, rng: Rng::new("brickwork OT extension receiver")? })
+        let rng = Rng::new("brickwork OT extension receiver")?;
+        Ok(Receiver { pairs: seeds.to_vec(), keys, next_block: 0, hash, oracle, rng })
+    }
+
+    /// What [`Receiver::new`] was given.
+    pub(crate) fn seeds(&self) -> &[[Seed; 2]] {
+        &self.pairs
+    }
+
+    /// Goes on with the range of blocks that has this number; the sender does the same.
+    pub(crate) fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
     }
 
     /// More OTs: the label of each choice (0 or 1).

@@ -43,6 +43,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
+        stock: None,
     };
     let mut rounds = Vec::new();
     for round in 1..=arguments.rounds {

@@ -5,6 +5,7 @@ mod doctor;
 mod examples;
 mod offline;
 mod parties;
+mod stock;
 mod tutorial;
 
 use std::io::Read;

@@ -1,4 +1,7 @@
-//! Several programs from one stock, in memory.
+//! Several programs from one stock, in memory and on disk.
+
+mod crash;
+mod disk;
 
 use std::sync::Arc;
 

@@ -1,0 +1,88 @@
+//! Bytes of records: arrays of plain values one after the other. How many there are follows from the batch's header, never
+//! from the bytes.
+
+use bytemuck::Pod;
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::commit::{Committed, Shares};
+
+/// A record that is being written.
+#[derive(Default)]
+pub(super) struct Out(Zeroizing<Vec<u8>>);
+
+impl Out {
+    pub fn pods<T: Pod>(&mut self, values: &[T]) {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        if self.0.capacity() < self.0.len() + bytes.len() {
+            // What grows leaves copies behind; so it is made anew.
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.0.len() + bytes.len()) + 64));
+            larger.extend_from_slice(&self.0);
+            self.0 = larger;
+        }
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Numbers that fit 32 bits: indices in a batch.
+    pub fn indices(&mut self, values: &[usize]) {
+        let small: Vec<u32> = values.iter().map(|&v| u32::try_from(v).expect("a batch has at most 2^32 items")).collect();
+        self.pods(&small);
+    }
+
+    pub fn shares(&mut self, shares: &Shares) {
+        self.pods(shares.columns());
+    }
+
+    pub fn committed(&mut self, committed: &Committed) {
+        self.pods(&committed.values);
+        self.shares(&committed.shares);
+    }
+
+    pub fn finish(self) -> Zeroizing<Vec<u8>> {
+        self.0
+    }
+}
+
+/// A record that is being read.
+pub(super) struct In<'a> {
+    bytes: &'a [u8],
+    /// Words of a share.
+    words: usize,
+}
+
+impl<'a> In<'a> {
+    pub fn new(bytes: &'a [u8], words: usize) -> Self {
+        In { bytes, words }
+    }
+
+    fn broken() -> Error {
+        Error::Stock("a record is shorter or longer than what it should hold".into())
+    }
+
+    pub fn pods<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, Error> {
+        let length = count.checked_mul(size_of::<T>()).filter(|&length| length <= self.bytes.len()).ok_or_else(Self::broken)?;
+        let (bytes, rest) = self.bytes.split_at(length);
+        self.bytes = rest;
+        let mut values = vec![T::zeroed(); count];
+        bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
+        Ok(values)
+    }
+
+    pub fn indices(&mut self, count: usize) -> Result<Vec<usize>, Error> {
+        Ok(self.pods::<u32>(count)?.into_iter().map(|index| index as usize).collect())
+    }
+
+    pub fn shares(&mut self, count: usize) -> Result<Shares, Error> {
+        let words = self.words;
+        Ok(Shares::from_columns(words, self.pods(count * words)?))
+    }
+
+    pub fn committed(&mut self, count: usize) -> Result<Committed, Error> {
+        Ok(Committed { values: self.pods(count)?, shares: self.shares(count)? })
+    }
+
+    /// Everything must have been read.
+    pub fn end(self) -> Result<(), Error> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(Self::broken()) }
+    }
+}

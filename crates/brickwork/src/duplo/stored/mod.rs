@@ -1,0 +1,428 @@
+//! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
+//!
+//! ```text
+//!   both ways    greeting; where both parties' logs stand ([`reconcile`])
+//!   fill:        both ways    what is made next
+//!                             each appends `Fill`, durably;  both ways  the head of the log
+//!                             preprocess and prepare; each writes what it made, durably
+//!                both ways    that it is written;  each appends `Made`;  both ways  the head of the log
+//!   run:         both ways    the program, and what it takes from where
+//!                             each appends `Use`, durably;  both ways  the head of the log
+//!                             build, evaluate, decode
+//! ```
+//!
+//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and all that was made with them. Every
+//! entry of its log has a number, and with it a range of every counter: blocks of the commitments' and the OTs' streams,
+//! indices of authenticators, serials of cut-and-chooses. A range is entered once, by the process that has just made the
+//! entry durable and has heard that the peer has it too. So no stream is ever used twice, whatever crashes in between
+//! (`docs/stock.md`).
+//!
+//! What is broken off is not continued but given up: the items of a program's entry are burned, those of a step that is
+//! not made are never used, and the step is begun anew in another range. A peer that cheats costs the whole epoch: what
+//! its failed check told it concerns everything that was made with the same secrets.
+
+mod codec;
+mod inventory;
+mod pieces;
+mod reconcile;
+mod secrets;
+mod shelf;
+mod side;
+
+use std::sync::Arc;
+
+use super::hooks::Hooks;
+use super::parameters::Parameters;
+use super::sessions::check_input;
+use super::stock::Request;
+use super::{Evaluator, Garbler, msg};
+use crate::Error;
+use crate::circuit::{Party, Program};
+use crate::session::{Digests, Greeting, Observer, PhaseReport, Run, SecurityReport, Terms, agree};
+use crate::stock::{Entry, Epoch, EpochId, Step, Store};
+use crate::wire::Channel;
+pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+use reconcile::{PROTOCOL, meet, reconcile};
+use shelf::{Plans, Shelves};
+use side::{Outcome, Side};
+
+/// How often a step is begun before its epoch is given up: each time counts in the bound.
+const MAX_ATTEMPTS: u32 = 8;
+
+/// What to do about stock that a program lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// Make it on the spot.
+    Make,
+    /// Refuse the program.
+    Refuse,
+}
+
+/// What a program from stock gave.
+#[derive(Debug)]
+pub struct FromStock {
+    /// The bits of the outputs that this party learns, port after port.
+    pub outputs: Vec<bool>,
+    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
+    pub recovered: bool,
+    /// What was promised, over the batches that were used.
+    pub security: SecurityReport,
+    /// What had to be made on the spot.
+    pub made: Option<Request>,
+}
+
+/// What [`Stocked::preprocess`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preprocessed {
+    /// The steps.
+    pub steps: u32,
+    /// How many of them were there from a run that was interrupted.
+    pub resumed: u32,
+}
+
+/// A connection between two parties with stock on disk.
+pub struct Stocked<'o>(Of<'o>);
+
+enum Of<'o> {
+    Garbler(Inner<'o, Garbler<'o>>),
+    Evaluator(Inner<'o, Evaluator<'o>>),
+}
+
+impl<'o> Stocked<'o> {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Stock`] if its store does not fit this one; what does not
+    /// fit is burned. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &'o mut Store,
+        terms: &Terms,
+        observer: &'o mut dyn Observer,
+    ) -> Result<Self, Error> {
+        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+    }
+
+    pub(super) fn open_with(
+        party: Party,
+        channel: Channel,
+        store: &'o mut Store,
+        terms: &Terms,
+        observer: &'o mut dyn Observer,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let run = Run::new(channel, party, observer);
+        Ok(Stocked(match party {
+            Party::Garbler => Of::Garbler(Inner::open(run, store, terms, hooks)?),
+            Party::Evaluator => Of::Evaluator(Inner::open(run, store, terms, hooks)?),
+        }))
+    }
+
+    /// Does beforehand what a program takes that depends neither on the peer nor on an input.
+    pub fn expect(&mut self, program: &Program) {
+        match &mut self.0 {
+            Of::Garbler(inner) => inner.expect(program),
+            Of::Evaluator(inner) => inner.expect(program),
+        }
+    }
+
+    /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not made again. It
+    /// joins an epoch in which no program has been run yet, or begins one.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
+    pub fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
+        Ok(match self.0 {
+            Of::Garbler(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(inner))))?,
+            Of::Evaluator(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Evaluator(inner))))?,
+        })
+    }
+
+    /// Runs a program on what is in stock. `input` are the bits of this party's input ports, in order.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made, [`Error::Input`] if `input` has
+    /// the wrong length.
+    pub fn run(self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+        Ok(match self.0 {
+            Of::Garbler(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Garbler(inner))))?,
+            Of::Evaluator(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Evaluator(inner))))?,
+        })
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(inner) => inner.run.finish(),
+            Of::Evaluator(inner) => inner.run.finish(),
+        }
+    }
+}
+
+/// What both parties know to do next for a program.
+mod plan {
+    pub const REFUSE: u8 = 0;
+    pub const USE: u8 = 1;
+    pub const MAKE: u8 = 2;
+}
+
+struct Inner<'o, S> {
+    run: Run<'o>,
+    hooks: Hooks,
+    store: &'o mut Store,
+    terms: Terms,
+    /// Those that both parties may use, oldest first.
+    epochs: Vec<EpochId>,
+    plans: Plans,
+    side: std::marker::PhantomData<fn() -> S>,
+}
+
+/// A hash over what both parties do next, to be compared.
+fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(domain);
+    parts.iter().for_each(|part| {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    });
+    *hasher.finalize().as_bytes()
+}
+
+/// The digest that names a list of steps.
+fn job_digest(steps: &[Request]) -> [u8; 32] {
+    let digests: Vec<[u8; 32]> = steps.iter().map(Request::digest).collect();
+    digest("brickwork 2026-11 stock job", &[&digests.concat()])
+}
+
+/// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
+fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
+    if let Err(Error::Peer(cheat)) = &result
+        && let Err(error) = store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
+    {
+        tracing::error!("what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`");
+    }
+    result
+}
+
+impl<'o, S: Side<'o>> Inner<'o, S> {
+    fn open(mut run: Run<'o>, store: &'o mut Store, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        run.phase("setup");
+        let digests = Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
+        Greeting::send(&mut run.channel, run.role, terms, &digests)?.answered(&mut run.channel)?;
+        let epochs = reconcile(&mut run, store, terms)?;
+        Ok(Inner { run, hooks, store, terms: terms.clone(), epochs, plans: Plans::new(), side: std::marker::PhantomData })
+    }
+
+    fn expect(&mut self, program: &Program) {
+        program.component_digests();
+        program.digest();
+        if S::ROLE == Party::Evaluator {
+            shelf::plan(&mut self.plans, program);
+        }
+    }
+
+    /// The session of an epoch; a new one if there is none.
+    fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, S), Error> {
+        let Inner { mut run, hooks, store, terms, mut epochs, plans, .. } = self;
+        run.phase("setup");
+        let session = match epoch {
+            Some(id) => S::restore(run, &terms, &store.secrets(&id)?, hooks)?,
+            None => {
+                let mut session = S::setup(run, &terms, hooks)?;
+                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs());
+                let epoch = Epoch {
+                    protocol: PROTOCOL.into(),
+                    role: S::ROLE,
+                    security: terms.security,
+                    identities: terms.identities,
+                    created: now,
+                };
+                let id = *session.id();
+                store.begin(&id, &epoch, &session.secrets())?;
+                // Nothing is made before both have it.
+                meet(session.run(), &id)?;
+                epochs.push(id);
+                session
+            }
+        };
+        Ok((Open { store, terms, epochs, plans }, session))
+    }
+
+    /// The newest epoch to which something may be added.
+    fn unused(&self) -> Result<Option<EpochId>, Error> {
+        for id in self.epochs.iter().rev() {
+            if !self.store.state(id)?.is_used() {
+                return Ok(Some(*id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
+        let epoch = self.unused()?;
+        let parameters = Parameters::for_steps(steps, self.terms.security)?;
+        let (open, session) = self.session(epoch)?;
+        open.fill(session, steps, &parameters)
+    }
+
+    fn run(mut self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+        check_input(program, S::ROLE, input)?;
+        self.expect(program);
+        self.run.phase("build");
+        let chosen = self.choose(program)?;
+        let (what, step) = match (&chosen, lacking) {
+            (Ok((epoch, entry)), _) => (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)])),
+            (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
+            (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
+        };
+        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
+        self.run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
+        let theirs = self.run.channel.receive(msg::PLAN, 33)?;
+        match (what, theirs[0], chosen) {
+            (plan::REFUSE, _, Err(why)) => Err(why),
+            (_, plan::REFUSE, _) => Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())),
+            (plan::USE, plan::USE, Ok((epoch, entry))) if theirs[1..] == step => {
+                let (open, session) = self.session(Some(epoch))?;
+                open.take(session, epoch, &entry, program, input)
+            }
+            (plan::MAKE, plan::MAKE, Err(why)) => self.make_and_run(program, input, &why),
+            _ => Err(Error::Stock("this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells".into())),
+        }
+    }
+
+    /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
+    fn choose(&self, program: &Program) -> Result<Result<(EpochId, Entry), Error>, Error> {
+        let mut lacking = Error::Stock(format!("the program needs {}, and there is nothing", Request::of(program)));
+        for id in &self.epochs {
+            match Shelves::of(self.store, id)?.choose(program, self.terms.security) {
+                Ok(taken) => return Ok(Ok((*id, Entry::Use { program: program.digest(), taken }))),
+                Err(Error::Stock(why)) => lacking = Error::Stock(why),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(Err(lacking))
+    }
+
+    /// Makes what a program lacks, and runs it. What a program uses exists before its session's first input: what is lacking is
+    /// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program needs.
+    fn make_and_run(self, program: &Arc<Program>, input: &[bool], why: &Error) -> Result<(FromStock, Self), Error> {
+        let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
+        let mut epoch = self.unused()?;
+        let mut request = match epoch {
+            Some(id) => Shelves::of(self.store, &id)?.counts().missing(program),
+            None => everything.clone(),
+        };
+        if request.is_empty() {
+            // It is there, but out of too many batches.
+            (epoch, request) = (None, everything);
+        }
+        tracing::warn!("{why}; {request} are made on the spot");
+        let parameters = Parameters::for_steps(std::slice::from_ref(&request), self.terms.security)?;
+        let (open, session) = self.session(epoch)?;
+        let (_, inner) = open.fill(session, std::slice::from_ref(&request), &parameters)?;
+        let (done, inner) = inner.run(program, input, Lacking::Refuse)?;
+        Ok((FromStock { made: Some(request), ..done }, inner))
+    }
+}
+
+fn encoded(entry: &Entry) -> Vec<u8> {
+    postcard::to_stdvec(entry).expect("an entry can be encoded")
+}
+
+/// What remains of [`Inner`] while a session has the connection.
+struct Open<'o> {
+    store: &'o mut Store,
+    terms: Terms,
+    epochs: Vec<EpochId>,
+    plans: Plans,
+}
+
+impl<'o> Open<'o> {
+    fn closed<S: Side<'o>>(self, session: S) -> Inner<'o, S> {
+        let (run, hooks) = session.release();
+        let Open { store, terms, epochs, plans } = self;
+        Inner { run, hooks, store, terms, epochs, plans, side: std::marker::PhantomData }
+    }
+
+    /// Makes the steps that are not made yet.
+    fn fill<S: Side<'o>>(
+        self,
+        mut session: S,
+        steps: &[Request],
+        parameters: &[Parameters],
+    ) -> Result<(Preprocessed, Inner<'o, S>), Error> {
+        let (job, of) = (job_digest(steps), steps.len() as u32);
+        let epoch = *session.id();
+        let resumed = self.store.state(&epoch)?.progress(&job, of);
+        for number in resumed..of {
+            let step = Step { job, number, of };
+            let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
+            let made = fill_step(self.store, session, &epoch, step, request, parameters);
+            session = burn_if_cheated(self.store, &epoch, made)?;
+        }
+        let _ = self.store.append(&epoch, &Entry::Confirmed)?;
+        Ok((Preprocessed { steps: of, resumed }, self.closed(session)))
+    }
+
+    /// Takes what a program needs and runs it.
+    fn take<S: Side<'o>>(
+        self,
+        session: S,
+        epoch: EpochId,
+        entry: &Entry,
+        program: &Arc<Program>,
+        input: &[bool],
+    ) -> Result<(FromStock, Inner<'o, S>), Error> {
+        let done = take(self.store, session, &epoch, entry, program, input, &self.plans);
+        let (Outcome { outputs, recovered, security }, session) = burn_if_cheated(self.store, &epoch, done)?;
+        let _ = self.store.append(&epoch, &Entry::Confirmed)?;
+        Ok((FromStock { outputs, recovered, security, made: None }, self.closed(session)))
+    }
+}
+
+fn fill_step<'o, S: Side<'o>>(
+    store: &mut Store,
+    mut session: S,
+    epoch: &EpochId,
+    step: Step,
+    request: &Request,
+    parameters: &Parameters,
+) -> Result<S, Error> {
+    if store.state(epoch)?.attempts_of(&step) == MAX_ATTEMPTS {
+        let _ = store.append(epoch, &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")))?;
+        return Err(Error::Stock(format!("preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew")));
+    }
+    let entry = Entry::Fill(step);
+    let next = digest("brickwork 2026-11 stock fill", &[epoch, &encoded(&entry), &request.digest(), &parameters.digest()]);
+    agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
+    let begun = store.append(epoch, &entry)?;
+    meet(session.run(), store.state(epoch)?.head())?;
+    session.enter(begun.number());
+    let mut session = session.fill(request, parameters)?;
+    shelf::keep::<S>(store, epoch, begun.number(), std::mem::take(session.stock()), request)?;
+    let _ = store.append(epoch, &Entry::Stored)?;
+    meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
+    let _ = store.append(epoch, &Entry::Made)?;
+    meet(session.run(), store.state(epoch)?.head())?;
+    Ok(session)
+}
+
+fn take<'o, S: Side<'o>>(
+    store: &mut Store,
+    mut session: S,
+    epoch: &EpochId,
+    entry: &Entry,
+    program: &Arc<Program>,
+    input: &[bool],
+    plans: &Plans,
+) -> Result<(Outcome, S), Error> {
+    session.run().phase("build");
+    let taken = store.append(epoch, entry)?;
+    meet(session.run(), store.state(epoch)?.head())?;
+    session.enter(taken.number());
+    shelf::fetch(&mut session, store, &taken, program, plans)?;
+    drop(taken);
+    session.evaluate(program, input)
+}

@@ -1,0 +1,125 @@
+//! At the start of a connection: do both parties' stores tell the same story?
+//!
+//! ```text
+//!   both ways    of each epoch that may still be used: where its log stands
+//!   both ways    after the log of whoever was one entry behind was completed: a hash over where all stand now
+//! ```
+//!
+//! Nothing that depends on an input or on stock is sent before. If anything differs in a way that a crash between two
+//! writes does not explain, somebody brought back an old copy, lost a folder, or lies: what differs is burned, and the
+//! run is refused.
+
+use serde::{Deserialize, Serialize};
+
+use super::msg;
+use crate::Error;
+use crate::circuit::Party;
+use crate::session::{Run, Terms};
+use crate::stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
+
+/// The name of this protocol in a store.
+pub(super) const PROTOCOL: &str = "duplo";
+
+/// Epochs that may be alive between two parties.
+const MAX_EPOCHS: usize = 64;
+
+/// Most bytes of one party's standings.
+const MAX_BYTES: usize = 1 << 20;
+
+#[derive(Serialize, Deserialize)]
+struct Stand {
+    epoch: EpochId,
+    standing: Standing,
+}
+
+/// What a store holds that belongs to these terms, oldest first.
+fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
+    let ours = |epoch: &Epoch| {
+        epoch.protocol == PROTOCOL && epoch.role == role && epoch.security == terms.security && epoch.identities == terms.identities
+    };
+    let mut living = Vec::new();
+    for (id, _) in store.epochs()?.into_iter().filter(|(_, epoch)| ours(epoch)) {
+        let state = store.state(&id)?;
+        if state.burned().is_none() {
+            living.push((id, state));
+        }
+    }
+    match living.len() {
+        ..=MAX_EPOCHS => Ok(living),
+        n => Err(Error::Stock(format!("{n} parts of the store belong to this peer; burn some (`brickwork stock burn`)"))),
+    }
+}
+
+/// Whether the peer stands where this epoch began.
+fn is_new(stand: &Stand) -> bool {
+    stand.standing.head == *State::new(&stand.epoch).head()
+}
+
+/// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
+///
+/// # Errors
+/// [`Error::Stock`] if the stores differ; what differs is burned.
+pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Result<Vec<EpochId>, Error> {
+    let mine = living(store, run.role, terms)?;
+    // A part of it that is missing shows before anything is sent.
+    mine.iter().try_for_each(|(id, _)| store.present(id))?;
+    let stands: Vec<Stand> = mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    let bytes = postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    if bytes.len() > MAX_BYTES {
+        return Err(Error::Stock("the last programs took from too many batches to be compared; burn them".into()));
+    }
+    run.channel.send(msg::STANDINGS, &bytes)?;
+    let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    let theirs: Vec<Stand> = postcard::from_bytes(&theirs).map_err(|_| crate::Cheat::UnexpectedMessage)?;
+    let distinct = (1..theirs.len()).all(|i| theirs[..i].iter().all(|other| other.epoch != theirs[i].epoch));
+    if theirs.len() > MAX_EPOCHS || !distinct {
+        return Err(crate::Cheat::UnexpectedMessage.into());
+    }
+
+    let mut differs = theirs.iter().any(|stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand));
+    let mut shared = Vec::new();
+    for (id, state) in &mine {
+        match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
+            Some(Verdict::Same | Verdict::Ahead) => shared.push(*id),
+            Some(Verdict::Behind(entry)) => {
+                let _ = store.append(id, &entry)?;
+                shared.push(*id);
+            }
+            // The peer died before it had begun.
+            None if state.is_new() => store.forget(id)?,
+            Some(Verdict::Apart) | None => {
+                let _ = store.append(id, &Entry::Burned("the peer's log of it is another one, or the peer has none".into()))?;
+                differs = true;
+            }
+        }
+    }
+    // Both take the garbler's order: clocks need not agree.
+    if run.role == Party::Evaluator {
+        shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
+    }
+    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock standings");
+    hasher.update(&[u8::from(differs)]);
+    for id in &shared {
+        hasher.update(id).update(store.state(id)?.head());
+    }
+    let agreed = meet(run, hasher.finalize().as_bytes());
+    match (differs, agreed) {
+        (false, Ok(())) => Ok(shared),
+        (false, Err(error)) => Err(error),
+        (true, _) => Err(Error::Stock(
+            "this store and the peer's do not tell the same story; an old copy of one was brought back, or a part was lost or burned. \
+             What differs is burned now"
+                .into(),
+        )),
+    }
+}
+
+/// Makes sure that both stand alike. Rounds: half of one.
+///
+/// # Errors
+/// [`Error::Stock`] if they do not.
+pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
+    run.channel.send(msg::STAND, mine)?;
+    let theirs = run.channel.receive(msg::STAND, mine.len())?;
+    if theirs == mine { Ok(()) } else { Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())) }
+}

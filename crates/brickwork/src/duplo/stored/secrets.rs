@@ -1,0 +1,164 @@
+//! What a session needs to go on in another process: its seeds, its offsets, the evaluator's watch bits. They live as long as
+//! there is stock that was made with them.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::Error;
+use crate::commit::{Committed, Shares, split};
+use crate::duplo::hooks::Hooks;
+use crate::duplo::parameters::{code, ot_binding};
+use crate::duplo::sessions::{EvaluatorCore, threads};
+use crate::duplo::stock::Stock;
+use crate::duplo::{Evaluator, Garbler};
+use crate::label::{Delta, Label};
+use crate::ot::extension;
+use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::session::{Run, SessionId, Terms};
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+type SeedBytes = [u8; SEED_BYTES];
+
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfGarbler {
+    version: u32,
+    session: SessionId,
+    commitments: Vec<[SeedBytes; 2]>,
+    ots: Vec<SeedBytes>,
+    /// Δ_ot as it is in the OTs.
+    delta_ot: u128,
+    /// Committed values and shares of Δ_ka and Δ_ot.
+    ka: (u128, Vec<u64>),
+    ot: (u128, Vec<u64>),
+}
+
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfEvaluator {
+    version: u32,
+    session: SessionId,
+    commitments: Vec<SeedBytes>,
+    watch_bits: Vec<u8>,
+    ots: Vec<[SeedBytes; 2]>,
+    ka: Vec<u64>,
+    ot: Vec<u64>,
+    link_ot: u128,
+}
+
+fn bytes(seeds: &[Seed]) -> Vec<SeedBytes> {
+    seeds.iter().map(|seed| *seed.as_bytes()).collect()
+}
+
+fn pairs(seeds: &[[Seed; 2]]) -> Vec<[SeedBytes; 2]> {
+    seeds.iter().map(|pair| [*pair[0].as_bytes(), *pair[1].as_bytes()]).collect()
+}
+
+fn seeds(bytes: &[SeedBytes]) -> Vec<Seed> {
+    bytes.iter().map(|&bytes| Seed::from_bytes(bytes)).collect()
+}
+
+fn seed_pairs(bytes: &[[SeedBytes; 2]]) -> Vec<[Seed; 2]> {
+    bytes.iter().map(|pair| pair.map(Seed::from_bytes)).collect()
+}
+
+fn encode(secrets: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(postcard::to_stdvec(secrets).expect("secrets can be encoded"))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    postcard::from_bytes(bytes).map_err(|_| malformed())
+}
+
+fn malformed() -> Error {
+    Error::Stock("the secrets of a session are malformed or of another version".into())
+}
+
+impl<'o> Garbler<'o> {
+    pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        let (delta_ot, ots) = self.cot.seeds();
+        let committed = |c: &Committed| (c.values[0].bits(), c.shares.columns().to_vec());
+        encode(&OfGarbler {
+            version: VERSION,
+            session: self.session,
+            commitments: pairs(self.committer.seeds()),
+            ots: bytes(ots),
+            delta_ot: delta_ot.bits(),
+            ka: committed(&self.ka),
+            ot: committed(&self.ot),
+        })
+    }
+
+    pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfGarbler = decode(secrets)?;
+        let code = code(terms.security)?;
+        let lengths = [secrets.commitments.len(), secrets.ots.len(), secrets.ka.1.len(), secrets.ot.1.len()];
+        if secrets.version != VERSION || lengths != [code.length(), 128, code.words(), code.words()] {
+            return Err(malformed());
+        }
+        let committed = |c: &(u128, Vec<u64>)| Committed {
+            values: vec![Label::from_bits(c.0)],
+            shares: Shares::from_columns(code.words(), c.1.clone()),
+        };
+        Ok(Garbler {
+            run,
+            pool: threads(terms)?,
+            session: secrets.session,
+            security: terms.security,
+            committer: split::Sender::new(code, &seed_pairs(&secrets.commitments)),
+            cot: extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots)),
+            delta_ka: Delta::checked(secrets.ka.0).ok_or_else(malformed)?,
+            ka: committed(&secrets.ka),
+            ot: committed(&secrets.ot),
+            rng: Rng::new("brickwork garbler")?,
+            hooks,
+            binding: ot_binding(terms.security),
+            gadgets: 0,
+            serial: 0,
+            used: false,
+            stock: Stock::new(),
+        })
+    }
+}
+
+impl<'o> Evaluator<'o> {
+    pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        let (commitments, watch_bits) = self.core.holder.seeds();
+        encode(&OfEvaluator {
+            version: VERSION,
+            session: self.core.session,
+            commitments: bytes(commitments),
+            watch_bits: watch_bits.to_vec(),
+            ots: pairs(self.core.cot.seeds()),
+            ka: self.ka.columns().to_vec(),
+            ot: self.ot.columns().to_vec(),
+            link_ot: self.link_ot.bits(),
+        })
+    }
+
+    pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfEvaluator = decode(secrets)?;
+        let code = code(terms.security)?;
+        let lengths = [secrets.commitments.len(), secrets.watch_bits.len(), secrets.ots.len(), secrets.ka.len(), secrets.ot.len()];
+        if secrets.version != VERSION || lengths != [code.length(), code.length(), 128, code.words(), code.words()] {
+            return Err(malformed());
+        }
+        let shares = |columns: &[u64]| Shares::from_columns(code.words(), columns.to_vec());
+        let core = EvaluatorCore {
+            run,
+            pool: threads(terms)?,
+            session: secrets.session,
+            security: terms.security,
+            holder: split::Receiver::new(code, &seeds(&secrets.commitments), &secrets.watch_bits)?,
+            cot: extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?,
+            rng: Rng::new("brickwork evaluator")?,
+            hooks,
+            binding: ot_binding(terms.security),
+            gadgets: 0,
+            serial: 0,
+        };
+        let (ka, ot, link_ot) = (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.link_ot));
+        Ok(Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() })
+    }
+}

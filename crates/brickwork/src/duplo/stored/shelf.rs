@@ -1,0 +1,256 @@
+//! Pieces in the store: what a step has made is put there, what a program takes is fetched.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::codec::{In, Out};
+use super::pieces::{Context, Header, Known, Stored};
+use super::side::Side;
+use crate::Error;
+use crate::circuit::{ComponentDigest, Party, Program};
+use crate::duplo::parameters::{code, report_of_parts};
+use crate::duplo::stock::{ComponentPieces, Counts, Origin, Request, Stock, garbler_wires};
+use crate::garbling::Plan;
+use crate::stock::{self, Batch, EpochId, Left, Record, Serial, Store, Taken};
+
+/// What the items of a batch are: the `kind` of [`Batch`].
+pub(super) mod kind {
+    pub const COMPONENT: u8 = 0;
+    pub const PLAIN: u8 = 1;
+    pub const INPUT: u8 = 2;
+    pub const OTS: u8 = 3;
+}
+
+/// What is kept together in a record, at least: so much is read for the smallest item.
+const RECORD_BYTES: usize = 128 << 10;
+/// Larger items are cut.
+const PIECE_BYTES: usize = 32 << 20;
+/// The part of a record with everything but the bulk.
+const MAIN: u8 = 0;
+/// The part with the bulk.
+const BULK: u8 = 1;
+
+/// Puts all of a stock into the store, as batches of the step that entry `number` began.
+pub(super) fn keep<'o, S: Side<'o>>(
+    store: &mut Store,
+    epoch: &EpochId,
+    number: u64,
+    stock: Stock<S::Component, S::Gadgets, S::Ots>,
+    request: &Request,
+) -> Result<(), Error> {
+    let (components, plain, input, ots) = stock.into_pieces();
+    let mut next = 0;
+    let mut shelf = Shelf { store, epoch, number, next: &mut next };
+    for pieces in components {
+        let digest = *pieces.digest();
+        let named = request.components.iter().find(|(c, _)| c.digest() == digest);
+        shelf.put(kind::COMPONENT, named.map_or("", |(c, _)| &c.name), digest, pieces)?;
+    }
+    plain.into_iter().try_for_each(|pieces| shelf.put(kind::PLAIN, "authenticators of evaluator inputs", [0; 32], pieces))?;
+    input.into_iter().try_for_each(|pieces| shelf.put(kind::INPUT, "input authenticators", [0; 32], pieces))?;
+    ots.into_iter().try_for_each(|pieces| shelf.put(kind::OTS, "OTs", [0; 32], pieces))
+}
+
+struct Shelf<'a> {
+    store: &'a mut Store,
+    epoch: &'a EpochId,
+    number: u64,
+    next: &'a mut u64,
+}
+
+impl Shelf<'_> {
+    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, mut pieces: P) -> Result<(), Error> {
+        let serial = stock::serial(self.number, *self.next);
+        *self.next += 1;
+        let mut writer = self.store.writer(self.epoch, serial)?;
+        let count = pieces.len();
+        let one = |items| {
+            let mut out = Out::default();
+            pieces.encode(items, &mut out);
+            out.finish()
+        };
+        let a_record = RECORD_BYTES.div_ceil(one(0..1).len().max(1));
+        for first in (0..count).step_by(a_record) {
+            let here = a_record.min(count - first);
+            writer.record(MAIN, first as u64, here as u32, one(first..first + here))?;
+        }
+        let each = pieces.bulk_bytes();
+        let batch = Batch { kind, name: name.into(), component, header: pieces.header().encode() };
+        if let Some(bulk) = pieces.bulk().filter(|_| each > 0) {
+            let a_record = RECORD_BYTES.div_ceil(each);
+            for (k, bytes) in bulk.chunks(a_record * each).enumerate() {
+                let (first, here) = (k * a_record, bytes.len() / each);
+                for piece in bytes.chunks(PIECE_BYTES) {
+                    writer.record(BULK, first as u64, here as u32, piece.to_vec().into())?;
+                }
+            }
+        }
+        self.store.put(self.epoch, serial, &batch, writer)
+    }
+}
+
+/// What an epoch holds for programs.
+pub(super) struct Shelves {
+    batches: Vec<(Left, Header)>,
+}
+
+impl Shelves {
+    pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
+        let state = store.state(epoch)?;
+        let header = |left: Left| {
+            let header = Header::decode(&left.batch.header, state.attempts(left.serial))?;
+            Ok((left, header))
+        };
+        Ok(Shelves { batches: store.batches(epoch)?.into_iter().filter(|left| left.left > 0).map(header).collect::<Result<_, Error>>()? })
+    }
+
+    fn of_kind(&self, kind: u8) -> impl Iterator<Item = &(Left, Header)> {
+        self.batches.iter().filter(move |(left, _)| left.batch.kind == kind)
+    }
+
+    /// Items that are left.
+    pub fn counts(&self) -> Counts {
+        let left = |kind| self.of_kind(kind).map(|(left, _)| left.left as usize).sum();
+        let mut components = HashMap::new();
+        for (batch, _) in self.of_kind(kind::COMPONENT) {
+            *components.entry(batch.batch.component).or_default() += batch.left as usize;
+        }
+        let ots = left(kind::OTS);
+        Counts { components, plain: left(kind::PLAIN), input: left(kind::INPUT), ots: (ots > 0).then_some(ots) }
+    }
+
+    /// What a program takes: items of batches, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is exceeded.
+    pub fn choose(&self, program: &Program, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
+        let counts = self.counts();
+        let with_ots = counts.ots.is_some();
+        let missing = counts.missing(program);
+        if !missing.is_empty() {
+            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+        }
+        let mut wanted: Vec<(u8, ComponentDigest, usize)> = Vec::new();
+        for (digest, slots) in program.component_digests().iter().zip(program.slots_by_component()) {
+            match wanted.iter_mut().find(|w| w.1 == *digest) {
+                Some(w) => w.2 += slots,
+                None => wanted.push((kind::COMPONENT, *digest, slots)),
+            }
+        }
+        let evaluator_inputs = program.input_width(Party::Evaluator);
+        wanted.push((kind::PLAIN, [0; 32], evaluator_inputs));
+        wanted.push((kind::INPUT, [0; 32], garbler_wires(program)));
+        wanted.push((kind::OTS, [0; 32], if with_ots { evaluator_inputs } else { 0 }));
+        let mut taken = Vec::new();
+        let mut origins: Vec<(String, Origin)> = Vec::new();
+        for (kind, component, mut count) in wanted {
+            for (left, header) in self.of_kind(kind).filter(|(left, _)| left.batch.component == component) {
+                let here = count.min(left.left as usize);
+                if here > 0 {
+                    taken.push((left.serial, u32::try_from(here).map_err(|_| Error::Usage("a program of more than 2^32 slots".into()))?));
+                    origins.extend(header.origins.iter().map(|origin| (left.batch.name.clone(), *origin)));
+                    count -= here;
+                }
+            }
+        }
+        report_of_parts(&origins, security)?;
+        Ok(taken)
+    }
+}
+
+/// The evaluator's plans for components, made once.
+pub(super) type Plans = HashMap<ComponentDigest, Arc<Plan>>;
+
+/// Makes the plans that a program needs.
+pub(super) fn plan(plans: &mut Plans, program: &Program) {
+    for (component, digest) in program.components().iter().zip(program.component_digests()) {
+        plans.entry(*digest).or_insert_with(|| Arc::new(Plan::new(&component.circuit)));
+    }
+}
+
+/// Fetches what was taken for a program.
+pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Taken, program: &Program, plans: &Plans) -> Result<(), Error> {
+    let id = *session.id();
+    let words = code(session.security())?.words();
+    let state = store.state(&id)?;
+    let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
+    store.read(taken, |serial, record| {
+        records.entry(serial).or_default().push(record);
+        Ok(())
+    })?;
+    let batches = store.batches(&id)?;
+    for &(serial, first, count) in taken.items() {
+        let batch = &batches.iter().find(|b| b.serial == serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
+        let header = Header::decode(&batch.header, state.attempts(serial))?;
+        let mut components = program.components().iter().zip(program.component_digests());
+        let component = components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
+        let component = component.map(|(component, digest)| Known { component, digest, plan: plans.get(digest) });
+        let context = Context { session: &id, words, component };
+        let piece =
+            Piece { header, context, first: first as usize, count: count as usize, records: records.remove(&serial).unwrap_or_default() };
+        let stock = session.stock();
+        match batch.kind {
+            kind::COMPONENT => stock.put_component(piece.assemble()?),
+            kind::PLAIN => stock.put_plain(piece.assemble()?),
+            kind::INPUT => stock.put_input(piece.assemble()?),
+            kind::OTS => stock.put_ots(piece.assemble()?),
+            other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+        }
+    }
+    Ok(())
+}
+
+/// Items of a batch, in records that may hold more.
+struct Piece<'a> {
+    header: Header,
+    context: Context<'a>,
+    first: usize,
+    count: usize,
+    records: Vec<Record>,
+}
+
+impl Piece<'_> {
+    fn assemble<P: Stored>(self) -> Result<P, Error> {
+        let Piece { header, context, first, count, records } = self;
+        let end = first + count;
+        let mut whole: Option<P> = None;
+        for record in records.iter().filter(|record| record.part == MAIN) {
+            let (start, here) = (record.first as usize, record.items as usize);
+            let mut bytes = In::new(&record.bytes, context.words);
+            let piece = P::decode(&header, &context, here, &mut bytes)?;
+            bytes.end()?;
+            let wanted = first.max(start) - start..end.min(start + here) - start;
+            let piece = if wanted == (0..here) { piece } else { piece.slice(wanted) };
+            match &mut whole {
+                None => whole = Some(piece),
+                Some(whole) => whole.append(piece),
+            }
+        }
+        let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
+        let each = whole.bulk_bytes();
+        if let Some(bulk) = whole.bulk().filter(|_| each > 0) {
+            *bulk = assemble_bulk(records.into_iter().filter(|record| record.part == BULK), first * each..end * each, each)?;
+        }
+        Ok(whole)
+    }
+}
+
+/// The bytes `wanted` of a bulk with `each` bytes an item.
+fn assemble_bulk(records: impl Iterator<Item = Record>, wanted: std::ops::Range<usize>, each: usize) -> Result<Vec<u8>, Error> {
+    let mut bulk = vec![0; wanted.len()];
+    let (mut at, mut done, mut last) = (0, 0, None);
+    for record in records {
+        // Several records of the same items are pieces of one.
+        if last != Some(record.first) {
+            at = record.first as usize * each;
+        }
+        last = Some(record.first);
+        let (start, end) = (at.max(wanted.start), (at + record.bytes.len()).min(wanted.end));
+        if start < end {
+            bulk[start - wanted.start..end - wanted.start].copy_from_slice(&record.bytes[start - at..end - at]);
+            done += end - start;
+        }
+        at += record.bytes.len();
+    }
+    if done == wanted.len() { Ok(bulk) } else { Err(Error::Stock("a record is missing".into())) }
+}

@@ -1,0 +1,182 @@
+//! What the two roles have in common where their stock lies on disk: a session that is set up or restored, is filled, and
+//! runs programs.
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::pieces::Stored;
+use crate::Error;
+use crate::circuit::{Party, Program};
+use crate::duplo::hooks::Hooks;
+use crate::duplo::ots::{EvaluatorOts, GarblerOts};
+use crate::duplo::parameters::Parameters;
+use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use crate::duplo::stock::{ComponentPieces, Request, Stock};
+use crate::duplo::{Evaluator, Garbler, build, decode, evaluate};
+use crate::session::{Run, SecurityReport, SessionId, Terms};
+
+/// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was promised.
+pub(super) struct Outcome {
+    pub outputs: Vec<bool>,
+    pub recovered: bool,
+    pub security: SecurityReport,
+}
+
+/// A role's session.
+pub(super) trait Side<'o>: Sized + Send {
+    const ROLE: Party;
+    type Component: Stored + ComponentPieces;
+    type Gadgets: Stored;
+    type Ots: Stored;
+
+    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
+    /// The session that [`Side::secrets`] are of.
+    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn id(&self) -> &SessionId;
+    fn security(&self) -> u32;
+    fn run(&mut self) -> &mut Run<'o>;
+    /// The connection and the hooks, for the next session.
+    fn release(self) -> (Run<'o>, Hooks);
+    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
+    /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the same.
+    fn enter(&mut self, number: u64);
+    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error>;
+    /// Runs a program on what is in [`Side::stock`].
+    fn evaluate(self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error>;
+}
+
+/// Authenticators, and cut-and-chooses, that belong to one range, as powers of two.
+const GADGETS_OF_A_RANGE: u32 = 36;
+const CUTS_OF_A_RANGE: u32 = 20;
+
+impl<'o> Side<'o> for Garbler<'o> {
+    const ROLE: Party = Party::Garbler;
+    type Component = GarblerComponent;
+    type Gadgets = GarblerGadgets;
+    type Ots = GarblerOts;
+
+    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        Garbler::set_up(run, terms, hooks)
+    }
+
+    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        Garbler::restored(run, terms, secrets, hooks)
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        Garbler::secrets(self)
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    fn security(&self) -> u32 {
+        self.security
+    }
+
+    fn run(&mut self) -> &mut Run<'o> {
+        &mut self.run
+    }
+
+    fn release(self) -> (Run<'o>, Hooks) {
+        (self.run, self.hooks)
+    }
+
+    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerGadgets, GarblerOts> {
+        &mut self.stock
+    }
+
+    fn enter(&mut self, number: u64) {
+        self.committer.enter(number);
+        self.cot.enter(number);
+        self.gadgets = number << GADGETS_OF_A_RANGE;
+        self.serial = number << CUTS_OF_A_RANGE;
+    }
+
+    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+        self.fill_agreed(request, parameters)
+    }
+
+    fn evaluate(mut self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error> {
+        let parts = self.stock.take(program)?;
+        let security = parts.report(program, self.security)?;
+        let outputs = self.pool.clone().install(|| {
+            let party = &mut self;
+            let (parts, told) = party.with_ots(parts)?;
+            let (ready, joints) = build::garbler(party, program, parts)?;
+            let masked = evaluate::garbler_receives(party, &ready)?;
+            build::garbler_proves(party, program, &ready, &joints, &told)?;
+            evaluate::garbler(party, &ready, input, &masked)?;
+            decode::garbler(party, program, &ready)
+        })?;
+        Ok((Outcome { outputs, recovered: false, security }, self))
+    }
+}
+
+impl<'o> Side<'o> for Evaluator<'o> {
+    const ROLE: Party = Party::Evaluator;
+    type Component = EvaluatorComponent;
+    type Gadgets = EvaluatorGadgets;
+    type Ots = EvaluatorOts;
+
+    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        Evaluator::set_up(run, terms, hooks)
+    }
+
+    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        Evaluator::restored(run, terms, secrets, hooks)
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        Evaluator::secrets(self)
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.core.session
+    }
+
+    fn security(&self) -> u32 {
+        self.core.security
+    }
+
+    fn run(&mut self) -> &mut Run<'o> {
+        &mut self.core.run
+    }
+
+    fn release(self) -> (Run<'o>, Hooks) {
+        (self.core.run, self.core.hooks)
+    }
+
+    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts> {
+        &mut self.stock
+    }
+
+    fn enter(&mut self, number: u64) {
+        self.core.holder.enter(number);
+        self.core.cot.enter(number);
+        self.core.gadgets = number << GADGETS_OF_A_RANGE;
+        self.core.serial = number << CUTS_OF_A_RANGE;
+    }
+
+    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+        self.fill_agreed(request, parameters)
+    }
+
+    fn evaluate(mut self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error> {
+        let parts = self.stock.take(program)?;
+        let security = parts.report(program, self.core.security)?;
+        let (outputs, recovered) = self.core.pool.clone().install(|| {
+            let party = &mut self;
+            let (parts, opened) = party.with_ots(parts)?;
+            let ready = build::evaluator(party, parts)?;
+            let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
+            let ready = build::evaluator_verifies(party, program, ready, opened)?;
+            let evaluated = evaluate::evaluator(party, program, &ready, input, masked)?;
+            decode::evaluator(party, program, &ready, &evaluated, input)
+        })?;
+        Ok((Outcome { outputs, recovered, security }, self))
+    }
+}

@@ -1,0 +1,233 @@
+//! Rows 16, 20, 21, 22: the world of either party ends at every change of its disk, in every part of a story of
+//! preprocessing and of running programs; afterwards both go on with what is on their disks.
+//!
+//! Who crashed finds every item fresh or burned and goes on; nobody has to burn an epoch for an honest crash. And each
+//! party keeps count of what the other sends: the messages that follow an entry of the log are sent in one connection
+//! only, and no block of key material comes twice.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use brickwork::duplo::{Lacking, Stocked};
+use brickwork::stock::{Change, Entry, EpochId, Faults, Store};
+use brickwork::wire::{Channel, Tag};
+
+use super::disk::{Folders, KEY, steps};
+use super::*;
+
+/// How many of the crashes are tried where not all are asked for.
+const SOME: usize = 14;
+
+/// Set to try every single one.
+const ALL: &str = "BRICKWORK_ALL_CRASHES";
+
+/// A greeting.
+const HELLO: Tag = Tag(1);
+
+/// Where both stores stand, where a message with this tag says so.
+const STAND: Tag = Tag(41);
+
+/// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings, tables,
+/// authenticators, labels.
+const MATERIAL: [u8; 8] = [24, 32, 53, 54, 55, 57, 58, 61];
+
+/// Messages before which nothing was taken: greetings, standings and plans.
+fn is_talk(tag: Tag) -> bool {
+    tag.0 < 3 || (40..43).contains(&tag.0)
+}
+
+/// The world of one party ends at one change.
+#[derive(Debug)]
+struct End {
+    at: usize,
+    /// Bytes of the last write that still arrive.
+    some: usize,
+    seen: AtomicUsize,
+}
+
+impl Faults for End {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        let now = self.seen.fetch_add(1, Ordering::Relaxed);
+        if now < self.at {
+            return Ok(());
+        }
+        Err((if now == self.at { self.some } else { 0 }, io::Error::other("the world ended")))
+    }
+}
+
+/// What a party sent, as its peer counts it.
+#[derive(Default)]
+struct Count {
+    connections: u64,
+    /// In which connection something was sent that follows an entry of the log, named by the head behind it.
+    heads: HashMap<Vec<u8>, u64>,
+    /// Blocks of key material.
+    blocks: HashSet<[u8; 16]>,
+}
+
+impl Count {
+    /// Watches what goes out over a channel.
+    fn watch(count: &Arc<Mutex<Count>>, channel: &mut Channel) {
+        let count = count.clone();
+        let connection = {
+            let mut count = count.lock().unwrap();
+            count.connections += 1;
+            count.connections
+        };
+        let mut head = None;
+        channel.set_tamper(Box::new(move |tag, bytes| {
+            let mut count = count.lock().unwrap();
+            match tag {
+                STAND => head = Some(bytes.clone()),
+                // A new session: nothing stands yet.
+                HELLO => head = None,
+                talk if is_talk(talk) => {}
+                _ => {
+                    // Behind the setup of an epoch stands its identifier, behind each entry the head of the log.
+                    if let Some(head) = &head {
+                        let first = *count.heads.entry(head.clone()).or_insert(connection);
+                        assert_eq!(first, connection, "sent twice behind one entry");
+                    }
+                    for block in bytes.chunks_exact(16).filter(|_| MATERIAL.contains(&tag.0)) {
+                        let block: [u8; 16] = block.try_into().unwrap();
+                        assert!(block == [0; 16] || count.blocks.insert(block), "a block of message {tag:?} came twice");
+                    }
+                }
+            }
+        }));
+    }
+}
+
+/// Both parties' counts.
+type Counts = [Arc<Mutex<Count>>; 2];
+
+/// What both parties do with a connection.
+type Work<'w> = &'w (dyn for<'o> Fn(Party, Stocked<'o>) -> Result<Stocked<'o>, Error> + Sync);
+
+/// Connects both; `faults` are those of one party's disk.
+fn connect(folders: &Folders, counts: &Counts, faults: Option<(Party, &Arc<End>)>, work: Work) -> [Result<(), Error>; 2] {
+    let (mut left, mut right) = memory_pair();
+    Count::watch(&counts[0], &mut left);
+    Count::watch(&counts[1], &mut right);
+    let one = |party: Party, channel| {
+        let mut store = match faults.filter(|(who, _)| *who == party) {
+            Some((_, end)) => Store::open_with(&folders.of(party), &KEY, end.clone())?,
+            None => Store::open(&folders.of(party), &KEY)?,
+        };
+        let mut observer = Unobserved;
+        let session = Stocked::open(party, channel, &mut store, &terms(), &mut observer)?;
+        work(party, session)?.close().map(drop)
+    };
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(Party::Garbler, left));
+        let evaluator = one(Party::Evaluator, right);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// The logs of both parties' epochs.
+fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<Entry>>; 2] {
+    [Party::Garbler, Party::Evaluator].map(|party| {
+        let store = folders.store(party);
+        store.verify().unwrap();
+        store.epochs().unwrap().into_iter().map(|(id, _)| (id, store.log(&id).unwrap())).collect()
+    })
+}
+
+/// A story in which the world of one party ends somewhere.
+struct Story<'s> {
+    begin: &'s Folders,
+    work: Work<'s>,
+    /// What both do afterwards, which must succeed.
+    after: Work<'s>,
+}
+
+impl Story<'_> {
+    /// Tells it for some or all places where the world can end. Returns how often that was.
+    fn tell(&self) -> usize {
+        let mut told = 0;
+        for party in [Party::Garbler, Party::Evaluator] {
+            // Once without an end, to count the changes.
+            let changes = self.told(party, usize::MAX, 0);
+            let all = std::env::var_os(ALL).is_some();
+            let places: Vec<usize> = if all { (0..changes).collect() } else { (0..SOME).map(|k| k * changes / SOME + told % 3).collect() };
+            for at in places {
+                // Nothing of the last write arrives, or some, or all of it.
+                for some in if all { vec![0, 100, usize::MAX] } else { vec![[0, 100, usize::MAX][at % 3]] } {
+                    self.told(party, at, some);
+                    told += 1;
+                }
+            }
+        }
+        told
+    }
+
+    fn told(&self, party: Party, at: usize, some: usize) -> usize {
+        let folders = self.begin.clone_folders();
+        let counts = Counts::default();
+        let end = Arc::new(End { at, some, seen: AtomicUsize::new(0) });
+        let results = connect(&folders, &counts, Some((party, &end)), self.work);
+        let changes = end.seen.load(Ordering::Relaxed);
+        if changes <= at {
+            assert!(results.iter().all(Result::is_ok), "{results:?}");
+        }
+        let before = logs(&folders);
+        // The next connection may have to say that one of them died; it never has to burn anything.
+        let after = connect(&folders, &counts, None, self.after);
+        assert!(after.iter().all(Result::is_ok), "{party:?} died at change {at} of {changes} ({some} bytes): {results:?}, then {after:?}");
+        for (mine, (before, after)) in before.iter().zip(logs(&folders)).enumerate() {
+            for (id, log) in before {
+                let is_empty = log.is_empty();
+                let now = after.get(id);
+                assert!(is_empty || now.is_some_and(|now| now.starts_with(log)), "party {mine}: a log was rewritten");
+            }
+            let burned = after.values().flatten().any(|entry| matches!(entry, Entry::Burned(_)));
+            assert!(!burned, "party {mine}: an honest crash burned an epoch");
+        }
+        changes
+    }
+}
+
+fn small() -> Arc<Program> {
+    program(0, Recipient::Both)
+}
+
+/// Runs a program and checks its outputs.
+fn run<'o>(party: Party, session: Stocked<'o>, lacking: Lacking) -> Result<Stocked<'o>, Error> {
+    let program = small();
+    let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
+    let (done, session) = session.run(&program, if party == Party::Garbler { &x } else { &y }, lacking)?;
+    assert_eq!(done.outputs, program.output_bits(party, &program.simulate(&x, &y)));
+    Ok(session)
+}
+
+#[test]
+fn row_21_a_crash_while_a_program_runs() {
+    let begin = Folders::new();
+    begin.fill(&[request(4, 4, 32)]);
+    let story = Story {
+        begin: &begin,
+        work: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
+        // Two of four are gone at most.
+        after: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
+    };
+    let told = story.tell();
+    println!("{told} crashes while programs run");
+    assert!(told >= 2 * SOME, "{told}");
+}
+
+/// Preprocessing in steps: what was made is there afterwards, what was not is made then, and programs run.
+#[test]
+fn row_21_a_crash_while_stock_is_made() {
+    let begin = Folders::new();
+    let story = Story {
+        begin: &begin,
+        work: &|_, session| Ok(session.preprocess(&steps(1, 1, 8))?.1),
+        after: &|party, session| run(party, session.preprocess(&steps(1, 1, 8))?.1, Lacking::Refuse),
+    };
+    let told = story.tell();
+    println!("{told} crashes while stock is made");
+    assert!(told >= 2 * SOME, "{told}");
+}

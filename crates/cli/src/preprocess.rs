@@ -1,0 +1,227 @@
+//! `brickwork preprocess`: one party of making stock, before anybody knows the programs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::{Component, Party, Program};
+use brickwork::duplo::{Request, Stocked};
+use brickwork::session::Terms;
+use brickwork::wire::tls::PublicKey;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::arguments::{Address, Map, Resources, public_key, security};
+use crate::failure::Failure;
+use crate::files;
+use crate::party::{connect, phases_text};
+use crate::progress::Bar;
+use crate::report::{Report, plural};
+use crate::store::KeyArguments;
+
+/// Make stock with the peer: garbled components, checked and ready for any program
+#[derive(Args)]
+pub struct Arguments {
+    /// Which party this is
+    #[arg(long, value_name = "ROLE")]
+    role: Role,
+    #[command(flatten)]
+    address: Address,
+    /// This party's private key, made by `brickwork keygen`
+    #[arg(long, value_name = "KEYFILE")]
+    identity: PathBuf,
+    /// The peer's public key
+    #[arg(long, value_name = "PUBKEY")]
+    peer: String,
+    /// The folder of the store; it is made if there is none
+    #[arg(long, value_name = "DIR")]
+    store: PathBuf,
+    #[command(flatten)]
+    key: KeyArguments,
+    /// A component and how often programs will use it, such as aes.bwp:sbox=1600; without a name, all components of the
+    /// program, for so many executions
+    #[arg(long = "component", value_name = "FILE[:NAME]=COUNT")]
+    components: Vec<String>,
+    /// A TOML file that lists components, as tables [[component]] with file, name and count
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
+    /// Make no gadgets for inputs and private outputs, and no OTs
+    #[arg(long)]
+    no_inputs: bool,
+    /// Make no OTs; they are then made when a program is built
+    #[arg(long)]
+    no_ots: bool,
+    #[command(flatten)]
+    map: Map,
+    /// Statistical security in bits
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    security: u32,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Role {
+    Garbler,
+    Evaluator,
+}
+
+impl From<Role> for Party {
+    fn from(role: Role) -> Party {
+        match role {
+            Role::Garbler => Party::Garbler,
+            Role::Evaluator => Party::Evaluator,
+        }
+    }
+}
+
+/// A component that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    file: PathBuf,
+    /// All components of the program if there is none.
+    name: Option<String>,
+    count: u32,
+}
+
+/// The file of a list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    component: Vec<Wanted>,
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let party = Party::from(arguments.role);
+    let wanted = wanted(arguments)?;
+    let steps = steps(arguments, &wanted)?;
+    let peer = public_key(&arguments.peer)?;
+    let identity = files::identity(&arguments.identity)?;
+    let keys = match party {
+        Party::Garbler => [identity.public_key(), peer],
+        Party::Evaluator => [peer, identity.public_key()],
+    };
+    let terms = Terms { security: arguments.security, threads: arguments.resources.threads(), identities: keys.map(PublicKey::to_bytes) };
+    let mut store = arguments.key.open(&arguments.store)?;
+    let options = arguments.resources.options(party, agreed(&steps, arguments.security));
+    let channel = connect(&arguments.address, &identity, peer, &options, quiet, false)?;
+    let mut bar = Bar::new(quiet);
+    let session = Stocked::open(party, channel, &mut store, &terms, &mut bar)?;
+    let (done, session) = session.preprocess(&steps)?;
+    let phases = session.close()?;
+    drop(bar);
+    let made: Vec<String> = steps.iter().map(Request::to_string).collect();
+    let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
+    if done.resumed > 0 {
+        human += &format!("{} of them from a run that was interrupted\n", plural(done.resumed.into(), "step"));
+    }
+    let json = json!({
+        "role": files::role(party),
+        "steps": made,
+        "resumed": done.resumed,
+        "phases": phases,
+        "store": arguments.store.display().to_string(),
+    });
+    human += &phases_text(&json["phases"]);
+    Ok(Report::new(json, human))
+}
+
+/// What both sides must ask for alike.
+fn agreed(steps: &[Request], security: u32) -> [u8; 32] {
+    let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of preprocessing");
+    steps.iter().for_each(|step| {
+        hash.update(&step.digest());
+    });
+    hash.update(&security.to_le_bytes()).update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
+    *hash.finalize().as_bytes()
+}
+
+fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
+    let mut wanted = arguments.components.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &arguments.list {
+        let list: List = toml::from_str(&files::text(path)?).map_err(|e| {
+            Failure::input(format!("{}: {}", path.display(), e.message()), "a list holds tables [[component]] with file, name and count")
+        })?;
+        // Paths in a list are relative to it.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        wanted.extend(list.component.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
+    }
+    match wanted.iter().all(|w| w.count > 0) {
+        _ if wanted.is_empty() => Err(Failure::usage("nothing is asked for: give --component or --list")),
+        true => Ok(wanted),
+        false => Err(Failure::usage("a count of 0 asks for nothing")),
+    }
+}
+
+/// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
+fn parse(text: &str) -> Result<Wanted, Failure> {
+    let bad = || Failure::usage(format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"));
+    let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
+    let count = count.parse().map_err(|_| bad())?;
+    // A file's own name may hold a colon.
+    match what.rsplit_once(':') {
+        Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
+            Ok(Wanted { file: file.into(), name: Some(name.into()), count })
+        }
+        _ if what.is_empty() => Err(bad()),
+        _ => Ok(Wanted { file: what.into(), name: None, count }),
+    }
+}
+
+/// A step for each component, and one for what inputs and private outputs need.
+fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failure> {
+    let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
+    for w in wanted {
+        if !by_file.contains_key(w.file.as_path()) {
+            by_file.insert(&w.file, (files::load(&w.file, &arguments.map.parties())?, Vec::new()));
+        }
+        if let Some((_, all)) = by_file.get_mut(w.file.as_path()) {
+            all.push(w);
+        }
+    }
+    let mut components: Vec<(Component, usize)> = Vec::new();
+    let mut gadgets = Request { components: Vec::new(), evaluator_inputs: 0, garbler_wires: 0, ots: None };
+    for (file, (program, wanted)) in &by_file {
+        let executions = add(&mut components, file, program, wanted)?;
+        let one = Request::of(program);
+        gadgets.evaluator_inputs += executions * one.evaluator_inputs;
+        gadgets.garbler_wires += executions * one.garbler_wires;
+    }
+    let none = || Request { components: Vec::new(), evaluator_inputs: 0, garbler_wires: 0, ots: None };
+    let mut steps: Vec<Request> = components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
+    if !arguments.no_inputs {
+        gadgets.ots = (!arguments.no_ots && gadgets.evaluator_inputs > 0).then_some(gadgets.evaluator_inputs);
+        if !gadgets.is_empty() {
+            steps.push(gadgets);
+        }
+    }
+    Ok(steps)
+}
+
+/// Adds what is wanted of a program's components. Returns the executions of the program that this is for.
+fn add(components: &mut Vec<(Component, usize)>, file: &Path, program: &Program, wanted: &[&Wanted]) -> Result<usize, Failure> {
+    let slots = program.slots_by_component();
+    let mut executions = 0;
+    for w in wanted {
+        let count = w.count as usize;
+        let named = program.components().iter().zip(&slots).filter(|(c, _)| w.name.as_ref().is_none_or(|name| c.name == *name));
+        let named: Vec<_> = named.collect();
+        if named.is_empty() {
+            let name = w.name.as_deref().unwrap_or_default();
+            let hint = "`brickwork info FILE` lists a program's components";
+            return Err(Failure::input(format!("{} has no component {name}", file.display()), hint));
+        }
+        for (component, &slots) in named {
+            let uses = if w.name.is_some() { count } else { count * slots };
+            executions = executions.max(uses.div_ceil(slots.max(1)));
+            let digest = component.digest();
+            match components.iter_mut().find(|(c, _)| c.digest() == digest) {
+                Some((_, all)) => *all += uses,
+                None => components.push((component.clone(), uses)),
+            }
+        }
+    }
+    components.retain(|(_, uses)| *uses > 0);
+    Ok(executions)
+}

@@ -1,0 +1,281 @@
+//! `brickwork stock`: what a store holds.
+
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo::{BatchInventory, Inventory, inventory};
+use brickwork::stock::{Entry, EpochId, Store};
+use brickwork::wire::tls::PublicKey;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::arguments::Map;
+use crate::failure::{Failure, code};
+use crate::files;
+use crate::report::{Report, bytes, hex, plural, thousands};
+use crate::store::KeyArguments;
+
+/// Look after a store
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show what is there, how old, and how many executions of programs it makes
+    Ls(Ls),
+    /// Read everything and name what was altered or is missing
+    Verify(Verify),
+    /// Make stock unusable for good, for instance after a machine was restored from a copy
+    Burn(Burn),
+    /// Write what is there and what has happened as JSON, without secrets; both parties' reports can be compared
+    ExportReport(ExportReport),
+}
+
+/// The store.
+#[derive(Args)]
+struct Place {
+    /// The folder of the store
+    #[arg(value_name = "DIR", required_unless_present = "store")]
+    directory: Option<PathBuf>,
+    /// The same as DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "directory")]
+    store: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArguments,
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.directory.clone().or_else(|| self.store.clone()).unwrap_or_default()
+    }
+
+    fn open(&self) -> Result<Store, Failure> {
+        self.key.open_existing(&self.path())
+    }
+}
+
+#[derive(Args)]
+struct Ls {
+    #[command(flatten)]
+    place: Place,
+    /// Say how many executions of this program the stock makes
+    #[arg(long = "program", value_name = "FILE")]
+    programs: Vec<PathBuf>,
+    #[command(flatten)]
+    map: Map,
+}
+
+#[derive(Args)]
+struct Verify {
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+struct Burn {
+    #[command(flatten)]
+    place: Place,
+    /// The part to burn: the beginning of its identifier, as `ls` shows it
+    #[arg(long, value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    epoch: Option<String>,
+    /// Burn everything
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Args)]
+struct ExportReport {
+    #[command(flatten)]
+    place: Place,
+    /// Where to write it; stdout by default
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    match &arguments.command {
+        Command::Ls(command) => ls(command),
+        Command::Verify(command) => verify(command),
+        Command::Burn(command) => burn(command),
+        Command::ExportReport(command) => export(command),
+    }
+}
+
+fn ls(command: &Ls) -> Result<Report, Failure> {
+    let programs =
+        command.programs.iter().map(|path| Ok((path, files::load(path, &command.map.parties())?))).collect::<Result<Vec<_>, Failure>>()?;
+    let store = command.place.open()?;
+    let epochs = inventory(&store)?;
+    let mut json = summary(&command.place, &epochs);
+    let mut human = text(&epochs);
+    let mut makes = Vec::new();
+    for (path, program) in &programs {
+        let executions = executions(&store, &epochs, program)?;
+        human += &format!("It makes {} of {}.\n", plural(executions, "execution"), path.display());
+        makes.push(json!({ "program": path.display().to_string(), "executions": executions }));
+    }
+    json["programs"] = makes.into();
+    Ok(Report::new(json, human))
+}
+
+fn executions(store: &Store, epochs: &[Inventory], program: &Program) -> Result<u64, Failure> {
+    let each = epochs.iter().map(|epoch| epoch.executions(store, program));
+    Ok(each.sum::<Result<u64, _>>()?)
+}
+
+fn peer(epoch: &Inventory) -> String {
+    let [garbler, evaluator] = epoch.epoch.identities;
+    let key = if epoch.epoch.role == Party::Garbler { evaluator } else { garbler };
+    PublicKey::from_bytes(key).to_string()
+}
+
+fn age(created: u64) -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs().saturating_sub(created))
+}
+
+fn condition(epoch: &Inventory) -> &'static str {
+    match epoch.state.burned() {
+        Some(_) => "burned",
+        None if epoch.state.is_used() => "in use",
+        None => "unused",
+    }
+}
+
+fn summary(place: &Place, epochs: &[Inventory]) -> Value {
+    let epochs: Vec<Value> = epochs.iter().map(epoch_json).collect();
+    let total: u64 = epochs.iter().filter_map(|epoch| epoch["bytes"].as_u64()).sum();
+    json!({ "store": place.path().display().to_string(), "bytes": total, "epochs": epochs })
+}
+
+fn epoch_json(epoch: &Inventory) -> Value {
+    let progress = epoch.progress.map(|(made, of)| json!({ "made": made, "of": of }));
+    let batch = |batch: &BatchInventory| {
+        let mut value = json!(batch);
+        if batch.kind == "component" {
+            value["component"] = hex(&batch.component).into();
+        }
+        value
+    };
+    json!({
+        "id": hex(&epoch.id),
+        "protocol": epoch.epoch.protocol,
+        "role": files::role(epoch.epoch.role),
+        "peer": peer(epoch),
+        "security": epoch.epoch.security,
+        "created": epoch.epoch.created,
+        "age_seconds": age(epoch.epoch.created),
+        "condition": condition(epoch),
+        "burned": epoch.state.burned(),
+        "uses": epoch.uses,
+        "entries": epoch.state.shared(),
+        "head": hex(epoch.state.head()),
+        "progress": progress,
+        "bytes": epoch.batches.iter().map(|b| b.bytes).sum::<u64>(),
+        "batches": epoch.batches.iter().map(batch).collect::<Vec<_>>(),
+    })
+}
+
+fn text(epochs: &[Inventory]) -> String {
+    if epochs.is_empty() {
+        return "The store is empty.\n".into();
+    }
+    let mut text = String::new();
+    for epoch in epochs {
+        let size = bytes(epoch.batches.iter().map(|b| b.bytes).sum());
+        let days = age(epoch.epoch.created) as f64 / 86400.0;
+        text += &format!(
+            "{}  {}, s = {}, {days:.1} days old, {size}, {}, {}\n    peer {}\n",
+            &hex(&epoch.id)[..12],
+            files::role(epoch.epoch.role),
+            epoch.epoch.security,
+            condition(epoch),
+            plural(epoch.uses, "use"),
+            peer(epoch),
+        );
+        if let Some(why) = epoch.state.burned() {
+            text += &format!("    burned: {why}\n");
+            continue;
+        }
+        if let Some((made, of)) = epoch.progress.filter(|(made, of)| made < of) {
+            text += &format!("    preprocessing was interrupted: {made} of {} made\n", plural(of.into(), "step"));
+        }
+        for batch in &epoch.batches {
+            let cuts: Vec<String> = batch
+                .cuts
+                .iter()
+                .map(|cut| format!("{} {}, {} opened", thousands(cut.items), cut.of, thousands(cut.opened.into())))
+                .collect();
+            let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", 2^{bound:.2}"));
+            let attempts = if batch.attempts > 1 { format!(", attempt {}", batch.attempts) } else { String::new() };
+            let (left, items) = (thousands(batch.left), thousands(batch.items));
+            text += &format!("    {}: {left} of {items} left, {}{bound}{attempts}\n", batch.name, bytes(batch.bytes));
+            if !cuts.is_empty() {
+                text += &format!("        {}\n", cuts.join("; "));
+            }
+        }
+    }
+    text
+}
+
+fn verify(command: &Verify) -> Result<Report, Failure> {
+    let store = command.place.open()?;
+    let start = Instant::now();
+    let read = store.verify()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let rate = read as f64 / seconds.max(1e-9);
+    let json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
+    Ok(Report::new(json, format!("All of it is as it was written: {}, {}/s.\n", bytes(read), bytes(rate as u64))))
+}
+
+fn burn(command: &Burn) -> Result<Report, Failure> {
+    let mut store = command.place.open()?;
+    let wanted = |id: &EpochId| command.all || command.epoch.as_ref().is_some_and(|start| hex(id).starts_with(start.as_str()));
+    let mut burned = Vec::new();
+    for (id, _) in store.epochs()?.into_iter().filter(|(id, _)| wanted(id)) {
+        if store.state(&id)?.burned().is_none() {
+            store.append(&id, &Entry::Burned("by `brickwork stock burn`".into())).map(drop)?;
+            burned.push(hex(&id));
+        }
+    }
+    if burned.is_empty() {
+        return Err(Failure::new(code::STOCK, "there is nothing to burn", "`brickwork stock ls` shows what there is"));
+    }
+    let human = burned.iter().map(|id| format!("burned {}\n", &id[..12])).collect();
+    Ok(Report::new(json!({ "burned": burned }), human))
+}
+
+fn export(command: &ExportReport) -> Result<Report, Failure> {
+    let store = command.place.open()?;
+    let epochs = inventory(&store)?;
+    let mut report = summary(&command.place, &epochs);
+    for (value, epoch) in report["epochs"].as_array_mut().into_iter().flatten().zip(&epochs) {
+        value["log"] = store.log(&epoch.id)?.iter().map(entry).collect();
+    }
+    let Some(path) = &command.output else {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| Failure::other(e.to_string()))?;
+        return Ok(Report::new(report, text + "\n"));
+    };
+    let text = serde_json::to_vec_pretty(&report).map_err(|e| Failure::other(e.to_string()))?;
+    std::fs::write(path, text).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+    let name = path.display().to_string();
+    Ok(Report::new(json!({ "report": name }), format!("The report is in {name}.\n")))
+}
+
+fn entry(entry: &Entry) -> Value {
+    match entry {
+        Entry::Fill(step) => json!({ "entry": "fill", "job": hex(&step.job), "step": step.number, "of": step.of }),
+        Entry::Stored => json!({ "entry": "stored" }),
+        Entry::Made => json!({ "entry": "made" }),
+        Entry::Use { program, taken } => json!({
+            "entry": "use",
+            "program": hex(program),
+            "taken": taken.iter().map(|(serial, count)| json!({ "batch": serial, "items": count })).collect::<Vec<_>>(),
+        }),
+        Entry::Confirmed => json!({ "entry": "confirmed" }),
+        Entry::Burned(why) => json!({ "entry": "burned", "why": why }),
+    }
+}

@@ -1,0 +1,77 @@
+//! The flags that name a store, and the key that opens it.
+
+use std::path::{Path, PathBuf};
+
+use brickwork::duplo::Lacking;
+use brickwork::stock::{Store, StoreKey};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::files;
+
+/// The variable that holds the store's key where no file does.
+const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
+
+/// Where the key of a store is.
+#[derive(Args)]
+pub struct KeyArguments {
+    /// A file with the store's key, 64 hexadecimal digits; without it the variable BRICKWORK_STORE_KEY holds them
+    #[arg(long, value_name = "FILE")]
+    pub store_key: Option<PathBuf>,
+}
+
+impl KeyArguments {
+    fn key(&self) -> Result<StoreKey, Failure> {
+        match &self.store_key {
+            Some(path) => Ok(files::store_key(path)?),
+            None => match std::env::var(KEY_VARIABLE) {
+                Ok(text) => StoreKey::from_hex(&text).map_err(|e| Failure::usage(format!("{KEY_VARIABLE}: {e}"))),
+                Err(_) => Err(Failure::usage(format!("a store needs its key: give --store-key FILE or set {KEY_VARIABLE}"))),
+            },
+        }
+    }
+
+    /// Opens a store that exists or is to be made.
+    pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
+        Ok(Store::open(directory, &self.key()?)?)
+    }
+
+    /// Opens a store that must exist.
+    pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
+        if !directory.join("index.redb").is_file() {
+            return Err(Failure::input(format!("{} is no store", directory.display()), "`brickwork preprocess` makes one"));
+        }
+        self.open(directory)
+    }
+}
+
+/// Running from stock.
+#[derive(Args)]
+pub struct StoreArguments {
+    /// Take what was preprocessed from the store in this folder; what is lacking is made on the spot
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    #[command(flatten)]
+    pub key: KeyArguments,
+    /// Refuse a program that the stock does not suffice for
+    #[arg(long, requires = "store")]
+    pub no_top_up: bool,
+}
+
+impl StoreArguments {
+    pub fn lacking(&self) -> Lacking {
+        if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
+    }
+
+    /// The flags that say the same, for a store in this folder.
+    pub fn as_flags(&self, directory: &Path) -> Vec<std::ffi::OsString> {
+        let mut flags: Vec<std::ffi::OsString> = vec!["--store".into(), directory.into()];
+        if let Some(path) = &self.key.store_key {
+            flags.extend(["--store-key".into(), path.into()]);
+        }
+        if self.no_top_up {
+            flags.push("--no-top-up".into());
+        }
+        flags
+    }
+}

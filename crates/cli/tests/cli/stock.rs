@@ -1,0 +1,368 @@
+//! `preprocess`, `stock`, and running from a store: two real processes, and `kill -9` of either at any moment.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+
+/// How often a process is killed where the number is not asked for.
+const KILLS: u64 = 6;
+
+/// Asks for another number.
+const KILLS_VARIABLE: &str = "BRICKWORK_KILLS";
+
+const ROLES: [&str; 2] = ["garbler", "evaluator"];
+
+/// Two parties with a store each.
+struct Parties {
+    keys: Keys,
+    file: String,
+    store_key: String,
+}
+
+impl Parties {
+    fn new(file: &str) -> Self {
+        let keys = Keys::new();
+        let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
+        private(&store_key);
+        Parties { keys, file: example(file), store_key }
+    }
+
+    fn store(&self, role: &str) -> String {
+        self.keys.file(&format!("{role} store"))
+    }
+
+    /// What both commands need.
+    fn common(&self, role: &str) -> Vec<String> {
+        let peer = if role == "garbler" { &self.keys.evaluator } else { &self.keys.garbler };
+        let flags = [("--identity", self.keys.file(&format!("{role}.key"))), ("--peer", peer.clone()), ("--store", self.store(role))];
+        let flags = flags.into_iter().chain([("--store-key", self.store_key.clone())]);
+        flags.flat_map(|(flag, value)| [flag.to_owned(), value]).chain(["--json".to_owned()]).collect()
+    }
+
+    fn preprocess(&self, role: &str, more: &[&str]) -> Vec<String> {
+        let own = ["preprocess", "--role", role].map(str::to_owned).into_iter().chain(self.common(role));
+        own.chain(more.iter().map(|s| s.to_string())).collect()
+    }
+
+    fn run(&self, role: &str, input: &str, more: &[&str]) -> Vec<String> {
+        let own = [role, &self.file, "--input", input].map(str::to_owned).into_iter().chain(self.common(role));
+        own.chain(more.iter().map(|s| s.to_string())).collect()
+    }
+
+    /// Starts both; the garbler listens.
+    fn start(&self, arguments: [Vec<String>; 2]) -> [Child; 2] {
+        let [garbler, evaluator] = arguments;
+        let strings = |all: &[String], more: [&str; 2]| all.iter().map(String::as_str).chain(more).map(str::to_owned).collect::<Vec<_>>();
+        let launch = |all: Vec<String>| start(&all.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut first = launch(strings(&garbler, ["--listen", "127.0.0.1:0"]));
+        let address = address(&mut first);
+        [first, launch(strings(&evaluator, ["--connect", &address]))]
+    }
+
+    fn both(&self, arguments: [Vec<String>; 2]) -> [Output; 2] {
+        self.start(arguments).map(finish)
+    }
+
+    /// Both succeed; what they print.
+    fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
+        self.both(arguments).map(|output| {
+            assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
+            object(&output)
+        })
+    }
+
+    fn fill(&self, component: &str) -> [Value; 2] {
+        self.good(ROLES.map(|role| self.preprocess(role, &["--component", component])))
+    }
+
+    /// Runs the program, which both know the result of.
+    fn millionaires(&self, more: &[&str]) -> [Value; 2] {
+        let results = self.good([self.run("garbler", "1000000", more), self.run("evaluator", "1250000", more)]);
+        for (role, result) in ROLES.iter().zip(&results) {
+            assert_eq!(result["outputs"][role], json!({ "alice": 0, "bob": 1 }), "{result}");
+        }
+        results
+    }
+
+    fn stock(&self, role: &str, command: &str, more: &[&str]) -> Vec<String> {
+        let place = ["stock", command, &self.store(role), "--store-key", &self.store_key].map(str::to_owned).into_iter();
+        place.chain(more.iter().map(|s| s.to_string())).collect()
+    }
+
+    fn ls(&self, role: &str) -> Value {
+        let arguments = self.stock(role, "ls", &["--program", &self.file]);
+        good(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).1
+    }
+
+    fn executions(&self, role: &str) -> u64 {
+        self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
+    }
+
+    /// Both parties' epochs, by identifier, with their logs.
+    fn logs(&self) -> [Vec<Value>; 2] {
+        ROLES.map(|role| {
+            let arguments = self.stock(role, "export-report", &[]);
+            let report = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).1;
+            report["epochs"].as_array().expect("epochs").clone()
+        })
+    }
+}
+
+fn private(path: &str) {
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+fn phase_bytes(result: &Value, name: &str) -> u64 {
+    let phases = result["phases"].as_array().expect("phases").iter().filter(|phase| phase["name"] == name);
+    phases.map(|phase| phase["garbler_sent_bytes"].as_u64().expect("bytes") + phase["evaluator_sent_bytes"].as_u64().expect("bytes")).sum()
+}
+
+#[test]
+fn stock_is_made_used_and_used_up() {
+    let parties = Parties::new("millionaires.bwp");
+    let done = parties.fill(&format!("{}=3", parties.file));
+    assert_eq!(done[0]["steps"], done[1]["steps"]);
+    assert_eq!(done[0]["steps"].as_array().expect("steps").len(), 2, "a component, and gadgets");
+    assert!(ROLES.iter().all(|role| parties.executions(role) == 3));
+    for left in [2, 1, 0] {
+        for result in parties.millionaires(&["--no-top-up"]) {
+            assert!(result["made_on_the_spot"].is_null());
+            // From stock no table travels.
+            assert_eq!(phase_bytes(&result, "preprocess") + phase_bytes(&result, "prepare"), 0);
+            assert!(result["security"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
+        }
+        assert!(ROLES.iter().all(|role| parties.executions(role) == left));
+    }
+    for output in parties.both([parties.run("garbler", "1", &["--no-top-up"]), parties.run("evaluator", "2", &["--no-top-up"])]) {
+        is_error(&output, 6, "needs 1 compare");
+    }
+    // Top-up: with a warning, and with tables.
+    let outputs = parties.both([parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])]);
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("made on the spot"), "{}", text(&output.stderr));
+        let result = object(output);
+        assert!(result["made_on_the_spot"].as_str().expect("what").contains("1 compare") && phase_bytes(&result, "preprocess") > 0);
+    }
+    let logs = parties.logs();
+    assert_eq!(logs[0].len(), 2);
+    for (garbler, evaluator) in logs[0].iter().zip(&logs[1]) {
+        assert_eq!((&garbler["id"], &garbler["head"], &garbler["uses"]), (&evaluator["id"], &evaluator["head"], &evaluator["uses"]));
+    }
+}
+
+#[test]
+fn an_old_copy_is_code_6_on_both_sides() {
+    for role in ROLES {
+        let parties = Parties::new("millionaires.bwp");
+        parties.fill(&format!("{}=2", parties.file));
+        let (store, kept) = (parties.store(role), parties.keys.file("kept"));
+        copy(&store, &kept);
+        parties.millionaires(&["--no-top-up"]);
+        std::fs::remove_dir_all(&store).expect("a folder");
+        copy(&kept, &store);
+        for output in parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]) {
+            is_error(&output, 6, "same story");
+        }
+        assert!(ROLES.iter().all(|role| parties.ls(role)["epochs"][0]["condition"] == "burned"));
+        assert!(ROLES.iter().all(|role| parties.executions(role) == 0));
+        // Nothing is wrong with new stock.
+        parties.millionaires(&[]);
+    }
+}
+
+fn copy(from: &str, to: &str) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let (source, target) = (path(&entry.path()), path(&Path::new(to).join(entry.file_name())));
+        if entry.path().is_dir() {
+            copy(&source, &target);
+        } else {
+            std::fs::copy(source, target).expect("a copy");
+        }
+    }
+}
+
+#[test]
+fn stores_are_looked_after() {
+    let parties = Parties::new("millionaires.bwp");
+    let list =
+        parties.keys.write("list.toml", format!("[[component]]\nfile = {:?}\nname = \"compare\"\ncount = 2\n", parties.file).as_bytes());
+    parties.good(ROLES.map(|role| parties.preprocess(role, &["--list", &list])));
+    let arguments = parties.stock("evaluator", "verify", &[]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (human, json) = good(&arguments);
+    assert!(human.contains("as it was written") && json["bytes"].as_u64().expect("bytes") > 50_000, "{human}");
+    // One bit.
+    let segments = Path::new(&parties.store("evaluator")).join("segments");
+    let segment = std::fs::read_dir(&segments).expect("a folder").next().expect("a segment").expect("an entry").path();
+    let whole = std::fs::read(&segment).expect("a segment");
+    let mut altered = whole.clone();
+    altered[whole.len() / 2] ^= 4;
+    std::fs::write(&segment, altered).expect("a segment");
+    bad(&arguments, 6, &path(&segment));
+    std::fs::write(&segment, &whole).expect("a segment");
+    good(&arguments);
+    // The key, and none.
+    let other = parties.keys.write("other.key", "5f".repeat(32).as_bytes());
+    private(&other);
+    bad(&["stock", "ls", &parties.store("garbler"), "--store-key", &other], 6, "key");
+    bad(&["stock", "ls", &parties.store("garbler")], 2, "BRICKWORK_STORE_KEY");
+    bad(&["stock", "ls", &parties.keys.file("nothing"), "--store-key", &other], 3, "no store");
+    let mut by_variable = brickwork(&["stock", "ls", &parties.store("garbler"), "--json"]);
+    let by_variable = by_variable.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
+    assert_eq!(object(&by_variable)["epochs"][0]["condition"], "unused");
+    // Burned on one side, refused on both, and gone after that.
+    let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
+    let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
+    let burned = run(&burn.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(burned.status.code(), Some(0), "{}", text(&burned.stderr));
+    for output in parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]) {
+        is_error(&output, 6, "same story");
+    }
+    assert_eq!(parties.ls("evaluator")["epochs"][0]["condition"], "burned");
+}
+
+#[test]
+fn wrong_requests() {
+    let parties = Parties::new("millionaires.bwp");
+    let wrong = |more: &[&str], code, words: &str| {
+        let all = parties.preprocess("garbler", &[more, &["--listen", "127.0.0.1:0"]].concat());
+        is_error(&run(&all.iter().map(String::as_str).collect::<Vec<_>>()), code, words);
+    };
+    wrong(&[], 2, "nothing is asked for");
+    wrong(&["--component", "x"], 2, "FILE:NAME=COUNT");
+    wrong(&["--component", &format!("{}=0", parties.file)], 2, "count of 0");
+    wrong(&["--component", &format!("{}:adder=1", parties.file)], 3, "no component adder");
+    wrong(&["--component", "nothing.bwp=1"], 3, "nothing.bwp");
+    let list = parties.keys.write("list.toml", b"[[component]]\nfile = 3");
+    wrong(&["--list", &list], 3, "list.toml");
+    let wants = |role: &str, count: u32| parties.preprocess(role, &["--component", &format!("{}={count}", parties.file)]);
+    for output in parties.both([wants("garbler", 1), wants("evaluator", 2)]) {
+        assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn run_keeps_both_stores_in_one_folder() {
+    let folder = TempDir::new().expect("a folder");
+    let (store, file) = (path(&folder.path().join("stores")), example("millionaires.bwp"));
+    for _ in 0..2 {
+        let mut command = brickwork(&["run", &file, "--garbler", "5", "--evaluator", "3", "--store", &store, "--json"]);
+        let output = command.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let result = object(&output);
+        assert_eq!(result["outputs"]["evaluator"], json!({ "alice": 1, "bob": 0 }));
+        assert!(result["made_on_the_spot"].is_string());
+    }
+}
+
+/// A generator for moments, so that a failure can be repeated (as far as the machine repeats itself).
+struct Moments(u64);
+
+impl Moments {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Rows 20 and 21: either process, or both, are killed at random moments while they make stock or run a program. After each
+/// kill both stores are sound, their logs only ever grow and agree but for an entry that the other is about to write, and the
+/// parties go on: a program gives the right result, from what is left or from what is made then, and nobody burns an epoch.
+#[test]
+fn row_21_kill_9_at_any_moment() {
+    let kills: u64 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
+    let parties = Parties::new("millionaires.bwp");
+    let stock = format!("{}=2", parties.file);
+    let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &stock]));
+    let use_it = || [parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])];
+    // How long either takes, so that the moments cover it.
+    let timed = |arguments: [Vec<String>; 2]| {
+        let start = Instant::now();
+        parties.good(arguments);
+        start.elapsed()
+    };
+    let times = [timed(fill()), timed(use_it())];
+    let mut moments = Moments(1);
+    let mut before = parties.logs();
+    let (mut killed, mut in_time) = (0, 0);
+    while killed < kills {
+        let what = moments.below(2) as usize;
+        let mut children = parties.start(if what == 0 { fill() } else { use_it() });
+        let moment = times[what].as_micros() as u64 * moments.below(1200) / 1000;
+        std::thread::sleep(Duration::from_micros(moment));
+        let victims: &[usize] = [&[0][..], &[1], &[0, 1]][moments.below(3) as usize];
+        in_time += u64::from(victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none()));
+        for &victim in victims {
+            // SIGKILL; it may have ended by itself.
+            let _ = children[victim].kill();
+        }
+        // Who listens for a peer that died before it called waits for as long as it takes.
+        let outputs = children.map(|child| finish_within(child, Duration::from_secs(8)));
+        killed += 1;
+        for (output, role) in outputs.iter().zip(ROLES) {
+            // Ended well, killed, or the other went away: nothing else.
+            let code = output.status.code();
+            assert!(
+                [Some(0), Some(4), None].contains(&code),
+                "kill {killed}: {role} {code:?} {} {}",
+                text(&output.stdout),
+                text(&output.stderr)
+            );
+        }
+        let after = parties.logs();
+        only_grown(&before, &after);
+        // They go on at once, every other time; otherwise the next kill comes on top.
+        if moments.below(2) == 0 {
+            parties.millionaires(&[]);
+        }
+        before = parties.logs();
+    }
+    parties.millionaires(&[]);
+    let last = parties.logs();
+    only_grown(&before, &last);
+    for (garbler, evaluator) in last[0].iter().zip(&last[1]) {
+        assert_eq!(garbler["head"], evaluator["head"]);
+    }
+    println!("{killed} times one or both were killed, {in_time} times before they ended");
+    assert!(in_time * 2 >= killed, "{in_time} of {killed} kills came in time");
+}
+
+/// Waits for the end, and after this time kills.
+fn finish_within(mut child: Child, patience: Duration) -> Output {
+    let start = Instant::now();
+    while start.elapsed() < patience && child.try_wait().expect("a state").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    finish(child)
+}
+
+/// No entry of a log ever changes or goes away, an epoch with entries stays, and none is burned. What programs took is counted
+/// by both alike: of each batch, item after item.
+fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
+    for (before, after) in before.iter().zip(after) {
+        for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
+            let new = after.iter().find(|epoch| epoch["id"] == old["id"]).expect("an epoch was lost");
+            let (old, new) = (old["log"].as_array().expect("a log"), new["log"].as_array().expect("a log"));
+            assert!(new.starts_with(old), "a log was rewritten: {old:?} {new:?}");
+        }
+        assert!(after.iter().all(|epoch| epoch["burned"].is_null()), "an honest crash burned an epoch: {after:?}");
+    }
+    let shared = |epoch: &Value| -> Vec<Value> {
+        let own = ["stored", "confirmed"];
+        epoch["log"].as_array().expect("a log").iter().filter(|e| !own.contains(&e["entry"].as_str().expect("a name"))).cloned().collect()
+    };
+    for mine in &after[0] {
+        let Some(theirs) = after[1].iter().find(|epoch| epoch["id"] == mine["id"]) else { continue };
+        let (mine, theirs) = (shared(mine), shared(theirs));
+        let (short, long) = if mine.len() < theirs.len() { (mine, theirs) } else { (theirs, mine) };
+        assert!(long.starts_with(&short) && long.len() <= short.len() + 1, "the logs part: {short:?} {long:?}");
+    }
+}
