@@ -33,7 +33,7 @@ pub struct Arguments {
 }
 
 /// How a .wir source is compiled.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SourceFlags {
     /// Compute calls of this function from main as part of main; * stands for all
     #[arg(long, value_name = "FUNCTION")]
@@ -62,7 +62,7 @@ enum Format {
     Bristol,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, ValueEnum)]
 enum StructOrder {
     #[default]
     Declared,
@@ -86,6 +86,39 @@ impl SourceFlags {
             ..Options::default()
         }
     }
+
+    /// The same but for the cut.
+    pub fn with_cut(&self, inline: BTreeSet<String>, component: BTreeSet<String>) -> Self {
+        SourceFlags { inline: inline.into_iter().collect(), component: component.into_iter().collect(), ..self.clone() }
+    }
+
+    /// The cuts in which this function is treated in another way.
+    pub fn one_flag_away(&self, function: &str) -> [Self; 2] {
+        let sets = || [&self.inline, &self.component].map(|names| names.iter().cloned().collect::<BTreeSet<_>>());
+        [0, 1].map(|which| {
+            let mut sets = sets();
+            if !sets[which].remove(function) {
+                sets[1 - which].remove(function);
+                sets[which].insert(function.to_owned());
+            }
+            let [inline, component] = sets;
+            self.with_cut(inline, component)
+        })
+    }
+
+    /// The flags of the cut, as a shell takes them.
+    pub fn cut_flags(&self) -> String {
+        let quoted = |name: &String| if name == "*" { "'*'".to_owned() } else { name.clone() };
+        let inline = self.inline.iter().map(|name| format!("--inline {}", quoted(name)));
+        inline.chain(self.component.iter().map(|name| format!("--component {}", quoted(name)))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The functions of a source that the flags of a cut make a difference for.
+pub fn functions(path: &Path, source: &[u8], flags: &SourceFlags) -> Vec<String> {
+    let folder = Directory(path.parent().map(Path::to_path_buf).unwrap_or_default());
+    let text = std::str::from_utf8(source).unwrap_or_default();
+    brickwork_lang::functions(&path.display().to_string(), text, &folder, &flags.options())
 }
 
 /// Compiles the source at `path`; includes are looked for beside it.

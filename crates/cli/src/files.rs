@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::table;
 
 /// Largest program file.
-const MAX_PROGRAM_BYTES: u64 = 4 << 30;
+pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
 /// Largest file with a party's input.
 pub const MAX_VALUE_BYTES: u64 = 1 << 30;
@@ -52,14 +52,18 @@ pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     Ok(program)
 }
 
+/// Whether this file is a source of the language.
+pub fn is_source(path: &Path, bytes: &[u8]) -> bool {
+    match formats::kind(bytes) {
+        Some(kind) => kind == Kind::Wir,
+        None => path.extension().is_some_and(|extension| extension == "wir"),
+    }
+}
+
 /// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
 pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Program, Option<Diagnostics>), Failure> {
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
-    let is_source = match formats::kind(&bytes) {
-        Some(kind) => kind == Kind::Wir,
-        None => path.extension().is_some_and(|extension| extension == "wir"),
-    };
-    if is_source && map.is_empty() {
+    if is_source(path, &bytes) && map.is_empty() {
         return compile::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();

@@ -5,7 +5,9 @@
 
 mod arguments;
 mod bench;
+mod chart;
 mod compile;
+mod cuts;
 mod doctor;
 mod examples;
 mod failure;

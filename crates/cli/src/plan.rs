@@ -1,6 +1,5 @@
 //! `brickwork plan`: what a run will cost, without running it.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,6 +11,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::chart::{self, Axis, Chart, Point, Series};
+use crate::compile::{self, SourceFlags};
+use crate::cuts::{self, Cuts, Decomposition};
 use crate::failure::Failure;
 use crate::report::{Report, bytes, plural, thousands};
 use crate::{files, machine};
@@ -21,6 +23,8 @@ use crate::{files, machine};
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
+    #[command(flatten)]
+    source: SourceFlags,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]
@@ -36,7 +40,7 @@ pub struct Arguments {
     /// Measure this machine again, instead of taking what was measured before
     #[arg(long)]
     calibrate: bool,
-    /// Also draw time against the size of the buckets, into this file
+    /// Also draw time against the size of components and of buckets, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -50,7 +54,8 @@ struct Alternative {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = files::program(&arguments.program)?;
+    let (program, warnings) = files::load_with(&arguments.program.file, &arguments.program.map.parties(), &arguments.source)?;
+    warnings.iter().for_each(compile::warn);
     let executions = arguments.parameters.executions.executions;
     let repeated = files::repeated(&program, executions)?;
     let machine = machine::constants(arguments.calibrate, quiet)?.with_threads(arguments.threads);
@@ -58,13 +63,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
     let cost = plan::predict(&repeated, &parameters, &machine, &link);
     let options = options(&repeated, &parameters, &machine, &link)?;
+    let of_cut = |program: &Program| -> Result<Cost, Failure> {
+        let repeated = files::repeated(program, executions)?;
+        let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
+        Ok(plan::predict(&repeated, &parameters, &machine, &link))
+    };
+    let cuts = cuts::all(&arguments.program.file, &arguments.source, &program, &of_cut)?;
     if let Some(path) = &arguments.svg {
-        fs::write(path, svg(&options)).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)]))
+            .map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
     }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({
         "choice": parameters.report(&repeated),
         "alternatives": alternatives,
+        "decompositions": cuts.tried.iter().map(Decomposition::json).collect::<Vec<_>>(),
         "executions": executions.unwrap_or(1),
         "and_gates": repeated.and_gates(),
         "link": link,
@@ -73,7 +86,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(&cost)) {
         json.extend(cost);
     }
-    let human = text(&program, executions.unwrap_or(1), &repeated, &cost, &options);
+    let human = text(&program, executions.unwrap_or(1), &repeated, &cost, &options) + &cuts_text(&cuts);
     Ok(Report::new(json, human))
 }
 
@@ -166,47 +179,64 @@ fn text(program: &Program, executions: u32, repeated: &Program, cost: &Cost, opt
     text
 }
 
-/// Time against the size of the buckets.
-fn svg(options: &[Alternative]) -> String {
-    const WIDTH: f64 = 640.0;
-    const HEIGHT: f64 = 400.0;
-    const MARGIN: f64 = 60.0;
-    let largest = options.iter().map(|option| f64::from(option.cut.bucket)).fold(1.0, f64::max);
-    let slowest = options.iter().map(|option| option.cost.seconds()).fold(1e-9, f64::max);
-    let place = |option: &Alternative| {
-        let x = MARGIN + (WIDTH - 2.0 * MARGIN) * f64::from(option.cut.bucket) / largest;
-        let y = HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * option.cost.seconds() / slowest;
-        (x, y)
-    };
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <path d=\"M{MARGIN} {MARGIN}V{0}H{1}\" fill=\"none\" stroke=\"black\"/>\n\
-         <text x=\"{2}\" y=\"{3}\" text-anchor=\"middle\">B: copies in a bucket</text>\n\
-         <text x=\"{MARGIN}\" y=\"{4}\" text-anchor=\"middle\">seconds</text>\n",
-        HEIGHT - MARGIN,
-        WIDTH - MARGIN,
-        WIDTH / 2.0,
-        HEIGHT - 15.0,
-        MARGIN - 20.0
+/// Cuts of the program, by the size of their pieces.
+fn cuts_text(cuts: &Cuts) -> String {
+    let [_, _, ..] = cuts.tried[..] else { return String::new() };
+    let seconds = |cut: &Decomposition| cut.cost.seconds();
+    let fastest = cuts.tried.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    let slowest = cuts.tried.iter().map(seconds).fold(0.0, f64::max);
+    let mut text = String::from(
+        "Cuts of the program (* is this one; `brickwork compile` with the flags gives another):\n    components    slots  ANDs a slot       bytes   seconds\n",
     );
-    let points: Vec<String> = options.iter().map(place).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    // Writing to a string does not fail.
-    let _ = writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"steelblue\" stroke-width=\"2\"/>", points.join(" "));
-    for option in options {
-        let (x, y) = place(option);
-        let (radius, colour) = if option.chosen { (6, "crimson") } else { (4, "steelblue") };
-        let _ = writeln!(
-            svg,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{colour}\"><title>B = {}, {} opened: {:.3} s, {} bytes</title></circle>\n\
-             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            option.cut.bucket,
-            option.cut.opened,
-            option.cost.seconds(),
-            option.cost.bytes(),
-            HEIGHT - MARGIN + 18.0,
-            option.cut.bucket,
+    for cut in &cuts.tried {
+        let length = (30.0 * seconds(cut) / slowest).round() as usize;
+        let remark = if seconds(cut) == fastest { "   fastest" } else { "" };
+        text += &format!(
+            "  {} {:>10} {:>8} {:>12.1} {:>11} {:>9.3}  {:30} {}{remark}\n",
+            if cut.given { '*' } else { ' ' },
+            cut.components,
+            cut.slots,
+            cut.ands_a_slot,
+            bytes(cut.cost.bytes()),
+            seconds(cut),
+            "#".repeat(length),
+            cut.flags,
         );
     }
-    svg + "</svg>\n"
+    if !cuts.complete {
+        text += "There are more cuts than were tried.\n";
+    }
+    text
+}
+
+/// Time against the size of a component: the sweet spot.
+fn cuts_chart(cuts: &Cuts) -> Chart {
+    let point = |cut: &Decomposition| Point {
+        x: cut.ands_a_slot.max(1.0),
+        y: cut.cost.seconds(),
+        title: format!("{}: {} in {}", if cut.given { "this cut" } else { &cut.flags }, cut.components, plural(cut.slots as u64, "slot")),
+        marked: cut.given,
+    };
+    Chart {
+        title: "Cuts of the program".into(),
+        x: Axis::logarithmic("AND gates of a slot"),
+        y: Axis::linear("seconds"),
+        series: vec![Series { name: "cuts".into(), points: cuts.tried.iter().map(point).collect() }],
+    }
+}
+
+/// Time against the size of the buckets.
+fn buckets_chart(options: &[Alternative]) -> Chart {
+    let point = |option: &Alternative| Point {
+        x: f64::from(option.cut.bucket),
+        y: option.cost.seconds(),
+        title: format!("B = {}, {} opened: {} bytes", option.cut.bucket, option.cut.opened, option.cost.bytes()),
+        marked: option.chosen,
+    };
+    Chart {
+        title: options.first().map_or(String::new(), |option| format!("Buckets of {}", option.component)),
+        x: Axis::linear("B: copies in a bucket"),
+        y: Axis::linear("seconds"),
+        series: vec![Series { name: "buckets".into(), points: options.iter().map(point).collect() }],
+    }
 }

@@ -113,6 +113,26 @@ pub fn compile(name: &str, text: &str, resolver: &dyn Resolver, options: &Option
     })
 }
 
+/// The functions that `main` calls, directly or not: those that [`Options::inline`] and [`Options::component`] make a difference
+/// for. None if the source has errors, which [`compile`] tells.
+pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
+    let find = || {
+        let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
+        let items = expand::load(name, text, resolver, &mut sources, &mut sink);
+        let root = Span { file: 0, start: 0, end: 0 };
+        let module = check::check(items, root, options.reverse_structs, &mut sink).filter(|_| sink.errors() == 0)?;
+        let (mut reached, mut open) = (BTreeSet::new(), vec![module.main]);
+        while let Some(function) = open.pop() {
+            open.extend(module.functions[function].calls.iter().map(|(callee, _)| *callee).filter(|&callee| reached.insert(callee)));
+        }
+        Some(reached.into_iter().map(|function| module.functions[function].name.to_string()).collect())
+    };
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK).spawn_scoped(scope, find);
+        worker.ok().and_then(|worker| worker.join().ok()).flatten().unwrap_or_default()
+    })
+}
+
 fn compile_here(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
     let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
     let program = run(name, text, resolver, options, &mut sources, &mut sink);

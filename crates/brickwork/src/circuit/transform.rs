@@ -1,6 +1,8 @@
 //! Programs made from programs.
 
-use super::{Circuit, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use std::sync::Arc;
+
+use super::{Circuit, Component, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use crate::Error;
 
 /// Largest number of soldered wires of a repeated program; they take 4 bytes each.
@@ -98,5 +100,28 @@ impl Program {
         }
         let outputs = self.outputs().iter().flat_map(|o| o.wires.iter().map(|&w| global[w as usize])).collect();
         Circuit::new(inputs, gates, outputs)
+    }
+
+    /// The same computation as one component in one slot.
+    ///
+    /// # Errors
+    /// As [`Program::flatten`].
+    pub fn whole(&self) -> Result<Program, Error> {
+        let [x, y] = [Party::Garbler, Party::Evaluator].map(|party| self.input_ports(party));
+        let of = |prefix: &str, port: &Port| Port::new(format!("{prefix}_{}", port.name), port.ty.clone());
+        let inputs = x.iter().map(|port| of("garbler", port)).chain(y.iter().map(|port| of("evaluator", port)));
+        let outputs = self.outputs().iter().map(|output| output.port.clone());
+        let mut program = ProgramBuilder::new(self.name(), x.to_vec(), y.to_vec())?;
+        let circuit = Arc::new(self.flatten()?);
+        let id =
+            program.component(Component { name: self.name().into(), inputs: inputs.collect(), outputs: outputs.collect(), circuit })?;
+        let wires: Vec<Wire> = (0..program.wires()).collect();
+        let mut next = program.slot(id, &wires)?;
+        for output in self.outputs() {
+            let width = output.wires.len() as Wire;
+            program.output(output.port.clone(), output.to, (next..next + width).collect())?;
+            next += width;
+        }
+        program.finish()
     }
 }

@@ -26,6 +26,12 @@ proptest! {
         let flat = program.flatten().unwrap();
         prop_assert_eq!(flat.evaluate(&[&garbler[..], &evaluator].concat()), outputs.concat());
         prop_assert_eq!(flat.and_gates() as u64, program.and_gates());
+        let whole = program.whole().unwrap();
+        prop_assert_eq!((whole.slot_count(), whole.and_gates()), (1, program.and_gates()));
+        prop_assert_eq!(whole.simulate(&garbler, &evaluator), outputs);
+        for party in [Party::Garbler, Party::Evaluator] {
+            prop_assert_eq!((whole.input_ports(party), whole.output_ports(party)), (program.input_ports(party), program.output_ports(party)));
+        }
     }
 
     #[test]
