@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::{Address, Map, Parameters, Resources, public_key};
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural};
-use crate::{announce, files};
+use crate::{announce, files, resources};
 
 /// Find what would fail, before work starts
 ///
@@ -164,7 +164,7 @@ fn memory_need(program: &Program, parameters: &duplo::Parameters) -> u64 {
 }
 
 fn memory(need: u64) -> Result<((), String), Failure> {
-    match available_memory() {
+    match resources::available_bytes() {
         Some(available) if available < need => Err(Failure::new(
             code::OTHER,
             format!("{} are free, and the run needs about {}", bytes(available), bytes(need)),
@@ -173,13 +173,6 @@ fn memory(need: u64) -> Result<((), String), Failure> {
         Some(available) => Ok(((), format!("{} are free, and the run needs about {}", bytes(available), bytes(need)))),
         None => Ok(((), format!("the run needs about {}; what is free is not known on this system", bytes(need)))),
     }
-}
-
-/// What Linux says is available.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn connection(

@@ -21,6 +21,11 @@ pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
+/// The memory that is free for a new process, where the system says.
+pub fn available_bytes() -> Option<u64> {
+    kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
 /// A field of the forms in which Linux tells about memory, `Name:  123 kB`.
 pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

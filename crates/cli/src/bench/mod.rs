@@ -1,6 +1,7 @@
 //! `brickwork bench`: how fast it is here.
 
 mod garbling;
+mod papers;
 mod protocol;
 
 use clap::{Args, Subcommand};
@@ -19,12 +20,14 @@ pub struct Arguments {
 enum What {
     Garbling(garbling::Arguments),
     Protocol(protocol::Arguments),
+    Papers(papers::Arguments),
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match &arguments.what {
         What::Garbling(arguments) => garbling::run(arguments),
         What::Protocol(arguments) => protocol::run(arguments, quiet),
+        What::Papers(arguments) => papers::run(arguments, quiet),
     }
 }
 

@@ -34,9 +34,6 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = files::program(&arguments.program)?;
-    let executions = arguments.parameters.executions.executions;
-    let repeated = files::repeated(&program, executions)?;
-    let and_gates = repeated.and_gates();
     let both = Both {
         program: &arguments.program,
         parameters: &arguments.parameters,
@@ -45,19 +42,26 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         choice: &arguments.choice,
         stock: None,
     };
+    let json = measure(&both, &program, arguments.rounds, quiet)?;
+    let human = text(&program, &json);
+    Ok(Report::new(json, human))
+}
+
+/// What `program`, which `both` run, takes on random inputs.
+pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
+    let executions = both.parameters.executions.executions;
+    let repeated = files::repeated(program, executions)?;
     let mut rounds = Vec::new();
-    for round in 1..=arguments.rounds {
+    for round in 1..=count {
         let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));
         let [x, y] = bits;
         let (x, y) = (x?, y?);
-        let values = [input_value(&program, Party::Garbler, executions, &x), input_value(&program, Party::Evaluator, executions, &y)];
+        let values = [input_value(program, Party::Garbler, executions, &x), input_value(program, Party::Evaluator, executions, &y)];
         let results = both.run(&values, quiet).map_err(|failure| failure.within(&format!("round {round}")))?;
         check(&repeated, &x, &y, &results)?;
         rounds.push(results);
     }
-    let json = summary(arguments, executions.unwrap_or(1), and_gates, &rounds)?;
-    let human = text(&program, &json);
-    Ok(Report::new(json, human))
+    summary(both, executions.unwrap_or(1), repeated.and_gates(), &rounds)
 }
 
 fn random_bits(program: &Program, party: Party) -> Result<Vec<bool>, Failure> {
@@ -90,7 +94,7 @@ fn check(program: &Program, x: &[bool], y: &[bool], results: &[Value; 2]) -> Res
 
 const NAMES: [&str; 6] = ["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
 
-fn summary(arguments: &Arguments, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
+fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
     let n = f64::from(executions);
     let phase = |round: &[Value; 2], name: &str| -> Value {
         let phases = round[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -121,7 +125,7 @@ fn summary(arguments: &Arguments, executions: u32, and_gates: u64, rounds: &[[Va
     // A program of XORs alone has no such rate.
     let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let link = arguments.link.link();
+    let link = both.link;
     Ok(json!({
         "phases": phases,
         "executions": executions,
@@ -135,8 +139,8 @@ fn summary(arguments: &Arguments, executions: u32, and_gates: u64, rounds: &[[Va
         "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
         "security": rounds[0][1]["security"],
         "kernel": Kernel::best().name(),
-        "threads": arguments.resources.threads.map_or(cores, usize::from),
-        "lanes": arguments.resources.lanes,
+        "threads": both.resources.threads.map_or(cores, usize::from),
+        "lanes": both.resources.lanes,
         "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
     }))
 }

@@ -128,6 +128,38 @@ fn a_plan_tries_other_cuts() {
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
 }
 
+/// Rows are measured once, kept line by line, and skipped with a reason; a line that was cut off is measured again.
+#[test]
+fn the_papers_tables_are_reproduced() {
+    let keys = Keys::new();
+    let (results, drawing) = (keys.file("rows.jsonl"), keys.file("figures.svg"));
+    let papers = |more: &[&str]| {
+        good(&[&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results, "--quiet"], more].concat())
+    };
+    let (human, first) = papers(&["--svg", &drawing]);
+    assert!(human.contains("AES-128 in rounds") && human.contains("skipped figure2: CBC-MAC-16 by 1, N = 32, LAN"), "{human}");
+    let rows = first["rows"].as_array().expect("an array");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((row["executions"].as_u64(), row["and_gates"].as_u64()), (Some(1), Some(6400)));
+        assert!(row["before_inputs_milliseconds"].as_f64() > Some(0.0) && row["seconds"].as_f64() > Some(0.0), "{row}");
+    }
+    assert_eq!(first["bytes"].as_array().map(Vec::len), Some(4));
+    assert!(first["bytes"][3]["before_bytes"].as_f64() < first["bytes"][0]["before_bytes"].as_f64());
+    assert!(std::fs::read_to_string(drawing).expect("a drawing").ends_with("</svg>\n"));
+
+    let lines = || {
+        std::fs::read_to_string(&results).expect("the rows").lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let kept = lines();
+    assert_eq!(papers(&[]).1["rows"], first["rows"], "nothing is measured again");
+    assert_eq!(lines(), kept);
+    std::fs::write(&results, format!("{}\n{}", kept[0], &kept[1][..kept[1].len() / 2])).expect("a file");
+    assert_eq!(papers(&[]).1["rows"][0], first["rows"][0]);
+    assert_eq!(lines().len(), 3, "the whole one, half of one, and that again");
+    bad(&["bench", "papers", "table9"], 2, "table9");
+}
+
 /// A garbler that may not take so much memory says so before it begins.
 #[test]
 fn memory_is_limited() {

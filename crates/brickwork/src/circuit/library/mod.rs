@@ -6,6 +6,7 @@
 pub mod aes;
 mod examples;
 pub mod matrix;
+pub mod papers;
 
 use std::sync::Arc;
 
