@@ -1,5 +1,5 @@
-//! The project's chores: `cargo xtask constant-time`, `cargo xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`,
-//! `cargo xtask test`.
+//! The project's chores: `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`, `cargo xtask dependencies`,
+//! `cargo xtask examples`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -13,6 +13,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["attacks", ref options @ ..] => {
+            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat())
+        }
         ["constant-time", ref seconds @ ..] => {
             test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--"], seconds].concat())
         }
@@ -21,7 +24,9 @@ fn main() -> ExitCode {
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
         ["test"] => test::run(root()),
-        _ => Err("usage: cargo xtask constant-time [SECONDS] | crashes [KILLS] | dependencies | examples | test".into()),
+        _ => Err("usage: cargo xtask attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | dependencies | \
+                  examples | test"
+            .into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

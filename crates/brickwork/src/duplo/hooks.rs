@@ -174,10 +174,13 @@ mod cheating {
             })
         }
 
-        pub(in crate::duplo) fn altered<T: bytemuck::Pod + Zeroize>(&mut self, point: Point, data: &[T]) -> Zeroizing<Vec<T>> {
+        pub(in crate::duplo) fn altered<'a, T: bytemuck::Pod + Zeroize>(&mut self, point: Point, data: &'a [T]) -> Data<'a, T> {
+            if self.alter.is_none() {
+                return Data::AsItIs(data);
+            }
             let mut data = Zeroizing::new(data.to_vec());
             self.alter(point, &mut data);
-            data
+            Data::Altered(data)
         }
 
         pub(in crate::duplo) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
@@ -188,6 +191,22 @@ mod cheating {
 
         pub(in crate::duplo) fn tables<S>(&self, component: usize, copies: &[u32], sink: S) -> Altered<'_, S> {
             Altered { hook: self.tables.as_ref(), component, copies: copies.to_vec(), offsets: vec![0; copies.len()], sink }
+        }
+    }
+
+    /// Data that a hook may have altered.
+    pub enum Data<'a, T: Zeroize> {
+        AsItIs(&'a [T]),
+        Altered(Zeroizing<Vec<T>>),
+    }
+
+    impl<T: Zeroize> Deref for Data<'_, T> {
+        type Target = [T];
+        fn deref(&self) -> &[T] {
+            match self {
+                Data::AsItIs(data) => data,
+                Data::Altered(data) => data,
+            }
         }
     }
 

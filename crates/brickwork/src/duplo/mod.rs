@@ -12,12 +12,14 @@
 //! | evaluate | inputs become labels; the evaluator evaluates every copy of every bucket | `evaluate` |
 //! | decode | labels become outputs; the garbler's input is recovered if it cheated | `decode` |
 
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
 mod build;
 mod challenge;
 mod decode;
 mod evaluate;
 mod hooks;
-mod msg;
+pub mod msg;
 mod ots;
 mod parameters;
 mod prepare;
@@ -194,34 +196,5 @@ impl Run<'_> {
     /// Receives one label.
     fn label(&mut self, tag: Tag) -> Result<Label, Error> {
         Ok(self.labels(tag, 1)?[0])
-    }
-}
-
-/// For tests and the adversary: the protocol with hooks into a party's state.
-#[cfg(any(test, feature = "adversary"))]
-pub mod adversary {
-    pub use super::hooks::{Hooks, Point, StateHook, TableHook};
-    use super::*;
-
-    /// [`super::garbler`], with its hands in the machine.
-    ///
-    /// # Errors
-    /// As [`super::garbler`].
-    pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-        let parameters = proposal(job, &hooks)?;
-        garbler_with(channel, job, parameters, input, &mut crate::session::Unobserved, hooks)
-    }
-
-    /// [`super::evaluator`], with its hands in the machine.
-    ///
-    /// # Errors
-    /// As [`super::garbler`].
-    pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-        evaluator_with(channel, job, &Limits::default(), input, &mut crate::session::Unobserved, hooks)
-    }
-
-    /// The standard parameters, or whatever the cheater wants.
-    pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
-        hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)
     }
 }

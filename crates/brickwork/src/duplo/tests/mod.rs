@@ -5,8 +5,9 @@ mod agreement;
 mod authenticators;
 mod copies;
 mod every_cheat;
-mod harness;
 mod inputs;
 mod outputs;
 mod rates;
 mod solderings;
+
+use super::adversary::harness;

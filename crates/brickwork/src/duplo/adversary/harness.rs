@@ -26,7 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(50);
 /// before it looks at values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// A phase began.
     Phase(&'static str),
+    /// It sent a message of so many bytes.
     Sent(Tag, usize),
 }
 
@@ -62,11 +64,31 @@ pub struct Case {
 
 /// How a run ended.
 pub struct Outcome {
+    /// What the garbler returned.
     pub garbler: Result<Report, Error>,
+    /// What the evaluator returned.
     pub evaluator: Result<Report, Error>,
+    /// What either did.
     pub events: [Vec<Event>; 2],
     honest: Option<[Vec<Event>; 2]>,
     expected: [Vec<bool>; 2],
+}
+
+/// How a run ended for the party that does not cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It detected a cheat.
+    Caught(Cheat),
+    /// It did not agree to what the other wanted.
+    Refused,
+    /// It found the connection closed.
+    Gone,
+    /// It has the right outputs and noticed nothing.
+    Survived,
+    /// It has the right outputs, and the cheater's input.
+    Recovered,
+    /// It has wrong outputs: the cheater won.
+    Fooled,
 }
 
 impl Case {
@@ -126,6 +148,7 @@ impl Case {
         self
     }
 
+    /// Threads of either party.
     pub fn threads(mut self, threads: usize) -> Case {
         (self.garbler.job.threads, self.evaluator.job.threads) = (threads, threads);
         self
@@ -147,14 +170,21 @@ impl Case {
         self.threads(1)
     }
 
+    /// The run, and an honest one of the same program to compare it with.
+    ///
+    /// # Panics
+    /// If a party panics or hangs.
     pub fn run(self) -> Outcome {
-        let (program, parameters) = (self.evaluator.job.program.clone(), self.evaluator.parameters.clone());
+        let (program, parameters, dealt) = (self.evaluator.job.program.clone(), self.evaluator.parameters.clone(), self.dealer.is_some());
         let mut outcome = self.run_alone();
-        outcome.honest = Some(honest_events(&program, &parameters));
+        outcome.honest = Some(honest_events(&program, &parameters, dealt));
         outcome
     }
 
     /// The run without an honest one to compare it with.
+    ///
+    /// # Panics
+    /// As [`Case::run`].
     pub fn run_alone(self) -> Outcome {
         let program = self.evaluator.job.program.clone();
         let clear = program.simulate(&self.garbler.input, &self.evaluator.input);
@@ -206,14 +236,16 @@ impl Side {
 }
 
 /// What honest parties do in such a run.
-fn honest_events(program: &Arc<Program>, parameters: &Parameters) -> [Vec<Event>; 2] {
-    type Known = HashMap<[[u8; 32]; 2], [Vec<Event>; 2]>;
+fn honest_events(program: &Arc<Program>, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
+    type Known = HashMap<([[u8; 32]; 2], bool), [Vec<Event>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-    let key = [program.digest(), parameters.digest()];
+    let key = ([program.digest(), parameters.digest()], dealt);
     if let Some(known) = KNOWN.lock().unwrap().get_or_insert_default().get(&key) {
         return known.clone();
     }
-    let outcome = Case::new(program, parameters.clone()).run_alone();
+    let mut case = Case::new(program, parameters.clone());
+    case.dealer = dealt.then_some([1; 32]);
+    let outcome = case.run_alone();
     assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
     assert_eq!(outcome.evaluator.expect("an honest run").outputs, outcome.expected[1]);
     KNOWN.lock().unwrap().get_or_insert_default().insert(key, outcome.events.clone());
@@ -221,8 +253,42 @@ fn honest_events(program: &Arc<Program>, parameters: &Parameters) -> [Vec<Event>
 }
 
 impl Outcome {
+    /// What a party returned.
     pub fn result(&self, party: Party) -> &Result<Report, Error> {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
+    }
+
+    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it sent the beginning
+    /// of an honest transcript and nothing after it noticed; the cheater sees a closed connection and no more; and if it
+    /// noticed nothing, or recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
+        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+        let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
+        let ending = match self.result(victim) {
+            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
+            Ok(report) if report.recovered => Ending::Recovered,
+            Ok(_) => Ending::Survived,
+            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
+            Err(Error::Mismatch(_)) => Ending::Refused,
+            Err(Error::Io(_)) => Ending::Gone,
+            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
+        };
+        if !honest.starts_with(sent) {
+            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
+        }
+        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
+        if !noticed && sent != honest {
+            return Err(format!("{ending:?}: the {victim:?} did not finish"));
+        }
+        // Whoever sends last is done before the other one looks.
+        match self.result(cheater) {
+            Ok(_) | Err(Error::Io(_)) => Ok(ending),
+            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
+            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+        }
     }
 
     /// Which cheat was detected, by whom.
@@ -297,6 +363,12 @@ impl Outcome {
 /// Every byte of the seeds of challenges that tests know.
 pub const SEED: u8 = 0x5e;
 
+/// The items that a challenge opens, and those in buckets, bucket after bucket.
+pub fn challenge(cut: Cut, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
+    let Challenge { opened, chosen } = Challenge::expand(seed, &Batch::from(cut));
+    (opened, chosen)
+}
+
 fn known_challenge(cut: Cut) -> Challenge {
     Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &Batch::from(cut))
 }
@@ -326,6 +398,7 @@ pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u3
     }
 }
 
+/// A component with one port in and one out.
 pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit]) -> Vec<Bit>) -> Component {
     let mut builder = Builder::new(inputs);
     let bits = builder.all_inputs();

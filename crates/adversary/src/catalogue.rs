@@ -1,0 +1,323 @@
+//! The attacks, row by row.
+
+use brickwork::Cheat;
+use brickwork::circuit::{Party, Recipient};
+use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::duplo::adversary::Point;
+use brickwork::duplo::adversary::harness::{Case, Ending, ands, chosen, flip, flips, opened, small, swap};
+use brickwork::duplo::msg;
+use brickwork::ot::{BASE_OT, extension};
+use brickwork::random::Rng;
+use brickwork::session::msg::HELLO;
+
+use crate::sampler::{bad_for, choose, exact};
+
+/// One thing that a cheater tries.
+pub struct Attack {
+    /// Row of the catalogue.
+    pub row: u8,
+    /// Its name within the row.
+    pub variant: &'static str,
+    /// What the cheater does, and what it would gain.
+    pub story: &'static str,
+    /// Who cheats.
+    pub cheater: Party,
+    /// Every way in which a run may end for the other party, with its exact probability.
+    pub endings: Vec<(Ending, f64)>,
+    /// Runs that tell the rates from their neighbours; few where the ending is certain.
+    pub trials: usize,
+    /// A run with the lies in it.
+    pub case: Box<dyn Fn(&mut Rng) -> Case + Send + Sync>,
+}
+
+/// Of both components of the toy program.
+const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+
+/// Runs of an attack whose ending is certain.
+const CERTAIN: usize = 20;
+
+/// Row and variant.
+type Name = (u8, &'static str);
+
+struct Catalogue(Vec<Attack>);
+
+impl Catalogue {
+    /// An attack that the check always sees.
+    fn caught(&mut self, name: Name, cheat: Cheat, story: &'static str, case: impl Fn(Case) -> Case + Send + Sync + 'static) {
+        let cheater =
+            if matches!(cheat, Cheat::OtExtension | Cheat::OtBinding | Cheat::ForgedOutput) { Party::Evaluator } else { Party::Garbler };
+        self.add(name, story, cheater, vec![(Ending::Caught(cheat), 1.0)], CERTAIN, move |_| case(Case::toy()));
+    }
+
+    fn add(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        trials: usize,
+        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        self.0.push(Attack { row, variant, story, cheater, endings, trials, case: Box::new(case) });
+    }
+
+    /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed outputs.
+    fn bad_copies(&mut self, name: Name, story: &'static str, cut: Cut, bad: u32, bit: usize, trials: usize) {
+        let hidden =
+            choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened) / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
+        let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+        // A label that is none: the others of its bucket make up for it. A valid one for the opposite bit: two valid labels.
+        let (wins, else_) =
+            if bit == 0 { (Ending::Fooled, Ending::Recovered) } else { (Ending::Caught(Cheat::NoValidLabel), Ending::Survived) };
+        let endings = vec![(Ending::Caught(Cheat::Opening), 1.0 - hidden), (wins, ruined), (else_, hidden - ruined)];
+        self.add(name, story, Party::Garbler, endings, trials, move |rng| {
+            let program = ands(cut.slots, Recipient::Evaluator);
+            let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
+            let lies = flips((0..bad as usize).collect(), bit);
+            Case::new(&program, parameters).lie(Point::CommittedOutputs(0), lies).cheap(rng)
+        });
+    }
+}
+
+/// Two AND gates between one bit of each party, whose authenticators and OTs are not spread over buckets, for an input bit.
+fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) -> Case) -> Case {
+    let program = ands(1, Recipient::Both);
+    let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
+    let case = [Party::Garbler, Party::Evaluator].into_iter().fold(case, |case, party| case.wants(party, |_, p| p.ot_binding = ot_binding));
+    attack(case).cheap(rng)
+}
+
+/// All attacks that are played between two state machines. (Rows about the disk are played in the tests of the store, those
+/// about the transport in its own.)
+pub fn catalogue() -> Vec<Attack> {
+    let mut all = Catalogue(Vec::new());
+    ots(&mut all);
+    commitments(&mut all);
+    copies(&mut all);
+    authenticators(&mut all);
+    inputs(&mut all);
+    outputs(&mut all);
+    agreement(&mut all);
+    all.0.sort_by_key(|attack| attack.row);
+    all.0
+}
+
+fn ots(all: &mut Catalogue) {
+    all.caught(
+        (1, "identity"),
+        Cheat::BaseOtIdentity,
+        "The garbler sends the identity as its point of the base OTs: every key would be known to everybody.",
+        |c| c.sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
+    );
+    let no_point = vec![(Ending::Caught(Cheat::BaseOtPoint), 1.0)];
+    all.add((1, "no_point"), "The evaluator sends what is no point of the group.", Party::Evaluator, no_point, CERTAIN, |_| {
+        Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff))
+    });
+    all.caught(
+        (2, "wrong_answer"),
+        Cheat::OtExtension,
+        "The evaluator answers the check of the OT extension wrongly, as if it had used other choices in one row.",
+        |c| c.sends(Party::Evaluator, extension::msg::CHECK, 0, |answer| answer[16] ^= 1),
+    );
+    all.caught(
+        (27, "other_bit"),
+        Cheat::OtBinding,
+        "The evaluator names the other choice bit of an OT that is opened: the opening would be the garbler's secret offset.",
+        |c| {
+            // 48 labels, then the bits.
+            c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 48] ^= 1)
+        },
+    );
+}
+
+fn commitments(all: &mut Catalogue) {
+    for k in 1..=3u32 {
+        // Corrections of one commitment in k coordinates, of which the evaluator watches either share.
+        let variant = ["", "one_coordinate", "two_coordinates", "three_coordinates"][k as usize];
+        let p = 0.5f64.powi(k as i32);
+        let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
+        let story = "The garbler commits to what is no codeword, and guesses which share of each coordinate is watched. At 42 coordinates it could open two values.";
+        all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
+            let leave = move |rows: &mut Vec<u8>| (0..k as usize).for_each(|coordinate| rows[16 * 5 * coordinate] ^= 1);
+            let program = ands(1, Recipient::Both);
+            Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).sends(Party::Garbler, CORRECTIONS, 2, leave).cheap(rng)
+        });
+    }
+    all.caught((11, "wrong_decommitment"), Cheat::Opening, "The garbler opens a sum of commitments to another value.", |c| {
+        c.sends(Party::Garbler, ANSWER, 1, |answer| *answer.last_mut().expect("an answer") ^= 2)
+    });
+    all.caught(
+        (11, "lies_that_cancel"),
+        Cheat::Opening,
+        "The garbler tells the same lie twice, so that both are gone from any plain sum.",
+        |c| c.lie(Point::Links(0), flips(vec![2, 4], 60)),
+    );
+    all.caught(
+        (7, "indicator_bit"),
+        Cheat::Indicator,
+        "The garbler lies about which label of the evaluator's output stands for false: it would flip the output.",
+        |c| c.lie(Point::Indicators, flip(0, 0)),
+    );
+    all.caught((10, "wrong_soldering"), Cheat::Opening, "The garbler solders a slot's input with a wrong difference.", |c| {
+        c.lie(Point::Joints(0), flip(0, 20))
+    });
+    all.caught(
+        (10, "other_wire"),
+        Cheat::Opening,
+        "The garbler swaps two solderings: the slot would read another wire than the program says.",
+        |c| c.lie(Point::Joints(1), swap(16, 0, 1)),
+    );
+}
+
+fn copies(all: &mut Catalogue) {
+    all.caught((4, "fewer_opened"), Cheat::UnexpectedMessage, "The garbler opens fewer copies than agreed.", |c| {
+        c.sends(Party::Garbler, msg::OPENED, 0, |copies| copies.truncate(copies.len() - 16))
+    });
+    let size = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
+    all.add((4, "challenge_of_another_size"), "The evaluator sends a shorter challenge.", Party::Evaluator, size, CERTAIN, |_| {
+        Case::toy().sends(Party::Evaluator, msg::CHALLENGE, 0, |seeds| seeds.truncate(16))
+    });
+    all.caught((5, "flipped_table"), Cheat::OpenedCopy, "The garbler flips a bit of a garbled table, in a copy that is opened.", |c| {
+        c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0]))
+    });
+    let survives = vec![(Ending::Survived, 1.0)];
+    let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of the slot make up for it.";
+    all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
+        Case::toy().tables(|component, copy, _, bytes| bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2])))
+    });
+    all.caught(
+        (5, "tables_after_the_challenge"),
+        Cheat::ChosenTables,
+        "The garbler sends other tables than it hashed, once it knows which copies are not opened.",
+        |c| c.sends(Party::Garbler, msg::TABLES, 0, |tables| tables[0] ^= 1),
+    );
+    all.caught(
+        (5, "whole_bucket"),
+        Cheat::NoValidLabel,
+        "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, and nothing wrong is believed.",
+        |c| c.lie(Point::CommittedOutputs(0), flips(chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect(), 99)),
+    );
+    let story = "With few copies: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
+    all.bad_copies((5, "bucket_of_2_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 3, 99, 4000);
+    all.bad_copies((5, "bucket_of_2_among_8"), story, Cut { slots: 8, bucket: 2, opened: 16 }, 3, 99, 4000);
+    let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one bucket fool the evaluator; apart they give away the garbler's input.";
+    all.bad_copies((14, "opposite_label_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 2, 0, 3000);
+    all.caught(
+        (6, "opened_offset_ends_in_0"),
+        Cheat::OffsetColour,
+        "The garbler opens an offset that ends in 0: solderings of the copy could lie.",
+        |c| c.lie(Point::Opened(0), flip(0, 0)),
+    );
+    all.caught((6, "link_ends_in_1"), Cheat::LinkColour, "The garbler links a copy whose offset ends in 0.", |c| {
+        c.lie(Point::Links(0), flip(0, 0))
+    });
+    all.caught(
+        (6, "other_offset"),
+        Cheat::OpenedCopy,
+        "The garbler garbles a copy with another offset than the committed one, and it is opened.",
+        |c| c.lie(Point::GarbledOffsets(1), flip(opened(CUT)[0], 50)),
+    );
+    all.caught((6, "other_offset_in_use"), Cheat::Opening, "The same with a copy that is used: its solderings show it.", |c| {
+        c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50))
+    });
+}
+
+fn authenticators(all: &mut Catalogue) {
+    all.caught(
+        (8, "all_refuse"),
+        Cheat::KeyAuthenticator,
+        "The garbler makes key authenticators that refuse every label: whether the evaluator stops could depend on its input.",
+        |c| c.lie(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
+    );
+    for half in 0..2usize {
+        let variant = ["half_of_colour_0", "half_of_colour_1"][half];
+        let story = "The garbler makes one of the two hashes of every key authenticator wrong, and one of them is checked: of a coin's two halves one is opened.";
+        // What is not caught at once spoils the evaluator's input label or the output of the gate: each by its random colour.
+        let endings = vec![
+            (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
+            (Ending::Caught(Cheat::InputLabel), 0.25),
+            (Ending::Caught(Cheat::NoValidLabel), 0.125),
+            (Ending::Survived, 0.125),
+        ];
+        all.add((8, variant), story, Party::Garbler, endings, 1500, move |rng| {
+            let program = ands(1, Recipient::Both);
+            let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
+            Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0])).lie(Point::PlainAuthenticators, wrong).cheap(rng)
+        });
+    }
+    all.caught(
+        (9, "all_refuse"),
+        Cheat::InputAuthenticator,
+        "The garbler makes input authenticators that do not follow from their offsets.",
+        |c| c.lie(Point::InputAuthenticators, |hashes| hashes.fill(0)),
+    );
+    let (cut, bad) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3);
+    let hidden = choose(48 - bad, 24) / choose(48, 24);
+    let lost = exact(cut, 2, bad);
+    let endings = vec![
+        (Ending::Caught(Cheat::InputAuthenticator), 1.0 - hidden),
+        (Ending::Caught(Cheat::InputLabel), lost),
+        (Ending::Survived, hidden - lost),
+    ];
+    let story = "With few gadgets: three of the garbler's input authenticators are bad, and two in one bucket of three are a majority.";
+    all.add((9, "majority_among_8"), story, Party::Garbler, endings, 3000, move |rng| {
+        let program = ands(cut.slots, Recipient::Evaluator);
+        let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
+        Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24])).lie(Point::InputAuthenticators, refuse).cheap(rng)
+    });
+}
+
+fn inputs(all: &mut Catalogue) {
+    for y in [false, true] {
+        let variant = if y { "other_offset_for_input_1" } else { "other_offset_for_input_0" };
+        let story = "Selective failure: the garbler uses an offset in the OTs that it did not commit to. Whether the evaluator stops does not depend on its input.";
+        // One OT binds the offset: it shows the lie if its choice bit is 1, and so does the input's.
+        let endings = vec![(Ending::Caught(Cheat::Opening), 0.5), (Ending::Caught(Cheat::InputLabel), 0.25), (Ending::Survived, 0.25)];
+        all.add((12, variant), story, Party::Garbler, endings, 1500, move |rng| {
+            one_bit(y, 1, rng, |case| case.lie(Point::OtOffset, flip(0, 90)))
+        });
+    }
+    all.caught((12, "poisoned_label"), Cheat::InputLabel, "The garbler makes one OT give a label that is none.", |c| {
+        c.lie(Point::OtLabels, flip(1, 33))
+    });
+    all.caught((13, "wrong_label"), Cheat::InputLabel, "The garbler sends a label for its own input that is none.", |c| {
+        c.lie(Point::InputLabels, flip(2, 99))
+    });
+    all.caught((13, "wrong_opening"), Cheat::Opening, "The garbler opens the evaluator's input wire to something else.", |c| {
+        c.lie(Point::InputLabels, flip(4, 99))
+    });
+}
+
+fn outputs(all: &mut Catalogue) {
+    let recovered = vec![(Ending::Recovered, 1.0)];
+    let story = "A copy says the opposite of the others, with a valid label: two valid labels are the garbler's secret. The evaluator recovers its input, computes the output itself, and looks as if nothing had happened.";
+    all.add((14, "one_copy_says_the_opposite"), story, Party::Garbler, recovered, CERTAIN, |_| {
+        Case::toy().lie(Point::CommittedOutputs(0), flip(2 * chosen(CUT)[1], 0))
+    });
+    all.caught((15, "flipped_colour"), Cheat::ForgedOutput, "The evaluator tells the garbler the opposite output.", |c| {
+        c.evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1)
+    });
+    all.caught((15, "other_hash"), Cheat::ForgedOutput, "The evaluator guesses the hash of the output labels.", |c| {
+        c.evaluator_lies(Point::OutputLabels, |message| *message.last_mut().expect("a hash") ^= 1)
+    });
+    for (variant, change) in [("too_short", false), ("too_long", true)] {
+        let endings = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
+        let story = "A message of another length than the protocol's: refused before memory is taken.";
+        all.add((18, variant), story, Party::Garbler, endings, CERTAIN, move |_| {
+            Case::toy().sends(Party::Garbler, msg::AUTHENTICATORS, 0, move |m| if change { m.push(0) } else { m.truncate(3) })
+        });
+    }
+}
+
+fn agreement(all: &mut Catalogue) {
+    let refused = || vec![(Ending::Refused, 1.0)];
+    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    all.add((19, "lower_security"), story, Party::Garbler, refused(), CERTAIN, |_| {
+        Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[8] = 20)
+    });
+    let story = "The garbler wants fewer copies opened than the evaluator.";
+    all.add((19, "fewer_copies"), story, Party::Garbler, refused(), CERTAIN, |_| {
+        Case::toy().wants(Party::Garbler, |_, p| p.components[0].opened -= 1)
+    });
+}

@@ -1,0 +1,111 @@
+//! The table in docs/security.md: every check, what it sees, and how often it did.
+
+use std::path::PathBuf;
+
+use crate::trials::checks;
+use crate::{Attack, Result, catalogue};
+
+/// A check of the protocol.
+struct Check {
+    /// Its `Cheat`.
+    cheat: &'static str,
+    by: &'static str,
+    what: &'static str,
+    step: &'static str,
+    /// How likely it is to see one lie of its kind, if that is not one of those that cut-and-choose bounds.
+    seen: &'static str,
+    /// Rows whose cheats are played in the unit tests that carry their number, and not by the catalogue.
+    tests: &'static [u8],
+}
+
+#[rustfmt::skip]
+const CHECKS: &[Check] = &[
+    Check { cheat: "UnexpectedMessage", by: "both", what: "tag and length of every message; unused bits of packed bits are 0", step: "-", seen: "1", tests: &[4, 18] },
+    Check { cheat: "BaseOtPoint", by: "both", what: "points decode", step: "MR19", seen: "1", tests: &[1] },
+    Check { cheat: "BaseOtIdentity", by: "both", what: "points are not the identity", step: "MR19", seen: "1", tests: &[1] },
+    Check { cheat: "OtExtension", by: "G", what: "rows agree on the choices", step: "Roy22", seen: "1 - 2^-e for e guessed bits of Δ_ot, at most 2^-115 a call otherwise", tests: &[1, 2, 16, 19] },
+    Check { cheat: "Commitment", by: "E", what: "new words are codewords", step: "FJNT16", seen: "1 - 2^-(coordinates)", tests: &[3, 11] },
+    Check { cheat: "Opening", by: "E", what: "claimed values are the committed ones; binding OTs: the offset is the committed one", step: "Open, GENSOLD, VERWIRE, VERSUB, INPUTE, PREPROCESSOTINIT", seen: "1 - 2^-d; of another OT offset 1/2 for each of s + 8", tests: &[3, 6, 10, 11, 12] },
+    Check { cheat: "Indicator", by: "E", what: "claimed bits are the committed ones", step: "section 5.1, OUTPUTE", seen: "1 - 2^-d", tests: &[7, 13] },
+    Check { cheat: "OffsetColour", by: "E", what: "opened offsets end in 1", step: "VERWIRE", seen: "1, if opened", tests: &[6] },
+    Check { cheat: "LinkColour", by: "E", what: "links and S_ot end in 0", step: "GENSOLD", seen: "1", tests: &[6] },
+    Check { cheat: "OpenedCopy", by: "E", what: "tables of opened copies, garbled again, have their hash", step: "VERSUB", seen: "1, if opened", tests: &[5, 6, 11] },
+    Check { cheat: "ChosenTables", by: "E", what: "tables of chosen copies have their hash", step: "section 5.1", seen: "1", tests: &[5] },
+    Check { cheat: "KeyAuthenticator", by: "E", what: "the challenged half of a checked plain authenticator", step: "VERKEYAUTH", seen: "1/2, if checked", tests: &[8] },
+    Check { cheat: "InputAuthenticator", by: "E", what: "a checked input authenticator follows from its offset", step: "VERINKEYAUTH", seen: "1, if checked", tests: &[9] },
+    Check { cheat: "OtBinding", by: "G", what: "E's binding labels are its own, all before any is answered; bits are 0 or 1", step: "PREPROCESSOTINIT", seen: "1 - 2^-128", tests: &[27] },
+    Check { cheat: "InputLabel", by: "E", what: "authenticators accept the labels of all inputs", step: "INPUTG, INPUTE", seen: "1", tests: &[12, 13] },
+    Check { cheat: "NoValidLabel", by: "E", what: "some copy of each bucket gave an accepted label", step: "EVKAS", seen: "happens if cut-and-choose failed", tests: &[5, 8] },
+    Check { cheat: "ThirdLabel", by: "E", what: "at most two accepted labels, of different colours", step: "EVKAS", seen: "happens if a hash collided", tests: &[29] },
+    Check { cheat: "ForgedOutput", by: "G", what: "the hash over the labels of its outputs", step: "OUTPUTG", seen: "1 - 2^-256, forgery aside", tests: &[15] },
+    Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
+    Check { cheat: "recovered", by: "E", what: "two accepted labels: no error, the garbler's input", step: "RECOVER", seen: "-", tests: &[14, 28] },
+];
+
+const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
+const END: &str = "<!-- end -->";
+
+/// Where the table stands.
+pub fn page() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md"))
+}
+
+/// The endings of an attack by name: its checks, and what is no error.
+fn sees(attack: &Attack, check: &str) -> bool {
+    checks(attack).any(|cheat| format!("{cheat:?}") == check) || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
+}
+
+/// The rows of the table: all columns but the last, which is measured.
+pub fn rows() -> Vec<String> {
+    let attacks = catalogue();
+    let row = |check: &Check| {
+        let mut rows: Vec<u8> = attacks.iter().filter(|a| sees(a, check.cheat)).map(|a| a.row).chain(check.tests.iter().copied()).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let rows = rows.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+        let Check { cheat, by, what, step, seen, .. } = check;
+        format!("| `{cheat}` | {by} | {what} | {step} | {rows} | {seen} |")
+    };
+    CHECKS.iter().map(row).collect()
+}
+
+/// What the catalogue's attacks on each check measured: where the ending is certain the sum of them, else each rate beside
+/// the predicted one.
+fn measured(results: &[Result]) -> Vec<String> {
+    let of = |check: &Check| {
+        let counts = results.iter().flat_map(|r| r.endings.iter().filter(|e| e.ending == check.cheat).map(move |e| (r.trials, e)));
+        let (certain, rates): (Vec<_>, Vec<_>) = counts.partition(|(_, e)| e.predicted_rate == 1.0);
+        let mut parts = Vec::new();
+        if !certain.is_empty() {
+            let (seen, trials) = certain.iter().fold((0, 0), |(s, t), (trials, e)| (s + e.observed, t + trials));
+            parts.push(format!("{seen} of {trials}"));
+        }
+        parts.extend(
+            rates.iter().map(|(trials, e)| format!("{} of {trials} ({:.1} predicted)", e.observed, e.predicted_rate * *trials as f64)),
+        );
+        if parts.is_empty() { "by unit tests".to_string() } else { parts.join("; ") }
+    };
+    CHECKS.iter().map(of).collect()
+}
+
+/// Writes the table with these measurements.
+///
+/// # Errors
+/// If the page cannot be read or written, or has no place for it.
+pub fn write(results: &[Result]) -> std::result::Result<(), String> {
+    let path = page();
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let (before, rest) = text.split_once(BEGIN).ok_or(format!("{}: no {BEGIN}", path.display()))?;
+    let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
+    let head = "| check | by | what | step | rows | seen with | measured |\n| --- | --- | --- | --- | --- | --- | --- |";
+    let lines = rows().iter().zip(measured(results)).map(|(row, measured)| format!("{row} {measured} |")).collect::<Vec<_>>().join("\n");
+    std::fs::write(&path, format!("{before}{BEGIN}\n{head}\n{lines}\n{END}{after}")).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Whether a page has the table that the code would write, the measurements aside.
+pub fn is_current(text: &str) -> bool {
+    let Some((_, table)) = text.split_once(BEGIN) else { return false };
+    let Some((table, _)) = table.split_once(END) else { return false };
+    let lines: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    lines.len() == CHECKS.len() && lines.iter().zip(rows()).all(|(line, row)| line.starts_with(&row))
+}

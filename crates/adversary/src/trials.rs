@@ -1,0 +1,92 @@
+//! Attacks played many times, and the statistics.
+
+use brickwork::Cheat;
+use brickwork::duplo::adversary::harness::Ending;
+use brickwork::random::Rng;
+use serde::Serialize;
+
+use crate::Attack;
+
+/// Standard deviations by which a count may be off: missed once in 150 000 comparisons.
+const SIGMAS: f64 = 4.5;
+
+/// How often an attack ended in one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Count {
+    /// The ending: the check that saw the cheat, or `survived`, `recovered`, `fooled`, `refused`.
+    pub ending: String,
+    /// How often.
+    pub observed: usize,
+    /// observed / trials.
+    pub observed_rate: f64,
+    /// The exact probability.
+    pub predicted_rate: f64,
+}
+
+/// What became of an attack.
+#[derive(Clone, Debug, Serialize)]
+pub struct Result {
+    /// Row of the catalogue.
+    pub row: u8,
+    /// Which of the row's cheats.
+    pub variant: String,
+    /// Who cheats.
+    pub cheater: &'static str,
+    /// Runs.
+    pub trials: usize,
+    /// All endings that may occur.
+    pub endings: Vec<Count>,
+    /// Whether every run ended in one of them, as often as it must, and all rules held in each.
+    pub holds: bool,
+    /// What did not hold.
+    pub fault: Option<String>,
+}
+
+/// An ending, for people and machines.
+pub fn name(ending: &Ending) -> String {
+    match ending {
+        Ending::Caught(cheat) => format!("{cheat:?}"),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+/// Whether `count` of `trials` is what probability `p` makes likely. What must always happen, or never, does.
+pub fn within(count: usize, trials: usize, p: f64) -> bool {
+    let (n, k) = (trials as f64, count as f64);
+    (k - n * p).abs() <= SIGMAS * (n * p * (1.0 - p)).sqrt() + if p > 0.0 && p < 1.0 { 0.5 } else { 0.0 }
+}
+
+/// Plays an attack.
+///
+/// # Panics
+/// If the operating system has no randomness, or a party panics or hangs.
+pub fn play(attack: &Attack, trials: usize) -> Result {
+    let mut rng = Rng::new("attacks").expect("randomness");
+    let mut counts = vec![0; attack.endings.len()];
+    let mut fault = None;
+    for _ in 0..trials {
+        match (attack.case)(&mut rng).run().ending(attack.cheater) {
+            Err(broken) => fault = fault.or(Some(broken)),
+            Ok(ending) => match attack.endings.iter().position(|(e, _)| *e == ending) {
+                Some(at) => counts[at] += 1,
+                None => fault = fault.or(Some(format!("it ended as {}", name(&ending)))),
+            },
+        }
+    }
+    let count = |((ending, p), &observed): (&(Ending, f64), &usize)| Count {
+        ending: name(ending),
+        observed,
+        observed_rate: observed as f64 / trials as f64,
+        predicted_rate: *p,
+    };
+    let endings: Vec<Count> = attack.endings.iter().zip(&counts).map(count).collect();
+    let off = endings.iter().find(|c| !within(c.observed, trials, c.predicted_rate));
+    let fault = fault.or(off.map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
+    let cheater = if attack.cheater == brickwork::circuit::Party::Garbler { "garbler" } else { "evaluator" };
+    Result { row: attack.row, variant: attack.variant.into(), cheater, trials, endings, holds: fault.is_none(), fault }
+}
+
+/// The checks that an attack may be seen by.
+pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
+    attack.endings.iter().filter_map(|(ending, _)| if let Ending::Caught(cheat) = ending { Some(*cheat) } else { None })
+}

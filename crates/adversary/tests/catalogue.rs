@@ -1,0 +1,76 @@
+//! The catalogue, a few runs of each attack, the exact figures by the sampler, and the table in the documentation.
+
+use brickwork::Cheat;
+use brickwork::circuit::Party;
+use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::duplo::adversary::harness::Ending;
+use brickwork::random::Rng;
+use brickwork_adversary::sampler::{bad_for, exact, successes};
+use brickwork_adversary::{catalogue, play, table, within};
+
+/// Runs of each attack here; `cargo xtask attacks` plays thousands.
+const RUNS: usize = 40;
+
+#[test]
+fn every_attack_ends_as_its_row_requires() {
+    for attack in catalogue() {
+        let certain = attack.endings.len() == 1;
+        let result = play(&attack, if certain { 3 } else { RUNS });
+        assert!(result.holds, "row {} {}: {:?}", attack.row, attack.variant, result.fault);
+    }
+}
+
+#[test]
+fn names_and_probabilities_make_sense() {
+    let all = catalogue();
+    let mut names: Vec<_> = all.iter().map(|a| (a.row, a.variant)).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all.len(), "a name twice");
+    for attack in &all {
+        let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
+        assert!((total - 1.0).abs() < 1e-9 && (1..=30).contains(&attack.row), "{}", attack.variant);
+        assert!(attack.story.ends_with('.'));
+    }
+}
+
+/// A cheat that does not cheat would hold by luck: one that leaves the run honest is told.
+#[test]
+fn what_does_not_end_as_predicted_is_told() {
+    let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();
+    attack.endings = vec![(Ending::Survived, 1.0)];
+    assert!(!play(&attack, 1).holds);
+    let mut attack = catalogue().into_iter().find(|a| a.variant == "one_coordinate").unwrap();
+    attack.endings = vec![(Ending::Caught(Cheat::Commitment), 0.999), (Ending::Survived, 0.001)];
+    assert!(!play(&attack, RUNS).holds);
+    assert_eq!(attack.cheater, Party::Garbler);
+}
+
+/// The exact figures for small parameters, a million trials each.
+#[test]
+fn the_sampler_agrees_with_the_exact_figures() {
+    let figures = [
+        (Cut { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, 3, 0.0429),
+        (Cut { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, 3, 0.0226),
+        (Cut { slots: 8, bucket: 3, opened: 24 }, Rule::INPUT_AUTHENTICATOR, 3, 0.0296),
+        (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 4, 0.0034),
+        (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 5, 0.0034),
+    ];
+    let mut rng = Rng::new("test").unwrap();
+    for (cut, rule, bad, expected) in figures {
+        let p = exact(cut, bad_for(cut, rule) as u32, bad);
+        assert!((p - expected).abs() < 5e-5, "{cut:?}: {p}");
+        let bound = cut.bound(rule).log2().exp2();
+        assert!((bound / p - 1.0).abs() < 1e-6, "{cut:?}: the bound is {bound}, its best attack succeeds with {p}");
+        let trials = 1_000_000;
+        let observed = successes(cut, rule, bad as usize, trials, &mut rng);
+        println!("{cut:?}, {bad} bad: {observed} of {trials}, exactly {:.1}", p * trials as f64);
+        assert!(within(observed, trials, p), "{cut:?}, {bad} bad: {observed} of {trials}, exactly {:.1}", p * trials as f64);
+    }
+}
+
+#[test]
+fn the_documentation_has_the_present_table() {
+    let text = std::fs::read_to_string(table::page()).unwrap();
+    assert!(table::is_current(&text), "docs/security.md is stale: cargo xtask attacks --write");
+}

@@ -1,0 +1,31 @@
+//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays attacks. Only in
+//! builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+
+pub mod harness;
+
+pub use super::hooks::{Hooks, Point, StateHook, TableHook};
+use super::{Error, Job, Limits, Parameters, Report, evaluator_with, garbler_with};
+use crate::session::Unobserved;
+use crate::wire::Channel;
+
+/// [`super::garbler`], with its hands in the machine.
+///
+/// # Errors
+/// As [`super::garbler`].
+pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    let parameters = proposal(job, &hooks)?;
+    garbler_with(channel, job, parameters, input, &mut Unobserved, hooks)
+}
+
+/// [`super::evaluator`], with its hands in the machine.
+///
+/// # Errors
+/// As [`super::garbler`].
+pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    evaluator_with(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
+}
+
+/// The standard parameters, or whatever the cheater wants.
+pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
+    hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)
+}
