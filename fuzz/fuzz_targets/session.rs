@@ -1,0 +1,8 @@
+#![no_main]
+
+#[path = "../targets/wire.rs"]
+mod wire;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    wire::session(data);
+});
