@@ -162,7 +162,7 @@ impl Chart {
                     escaped(&point.title)
                 );
             }
-            if self.series.len() > 1 {
+            if self.series.len() > 1 && !series.name.is_empty() {
                 let at = TOP + 20.0 * k as f64;
                 let _ = writeln!(svg, "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>", right + 12.0, at - 10.0);
                 text(svg, [right + 30.0, at], "start", &series.name);

@@ -296,6 +296,17 @@ impl Prices {
         claim: 0.0,
     };
 
+    /// Nothing costs anything.
+    pub(crate) const FREE: Prices = Prices {
+        byte: 0.0,
+        and: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        hash_label: 0.0,
+        commit_random: 0.0,
+        commit_chosen: 0.0,
+        claim: 0.0,
+    };
+
     fn random(&self, code: &Code) -> f64 {
         self.commit_random + self.byte * (code.length() - 128) as f64 / 8.0
     }
@@ -309,7 +320,7 @@ impl Prices {
         16.0 * self.byte + self.claim
     }
 
-    fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
+    pub(crate) fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
         let (ands, inputs, outputs) = (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
         let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
@@ -320,7 +331,7 @@ impl Prices {
         }
     }
 
-    fn of_plain(&self, code: &Code) -> Cost {
+    pub(crate) fn of_plain(&self, code: &Code) -> Cost {
         let made = self.random(code) + 32.0 * self.byte + 2.0 * self.hash_label;
         Cost { made, opened: self.told() + self.hash_label, chosen: self.told() + self.hash_label }
     }

@@ -7,6 +7,7 @@
 
 mod machine;
 mod memory;
+mod scale;
 mod script;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use crate::session::phase_order;
 use crate::{Error, wire};
 
 pub use machine::Machine;
+pub use scale::{Rate, Scale, scale};
 use script::{Step, script};
 
 /// What lies between the parties.

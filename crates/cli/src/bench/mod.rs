@@ -3,6 +3,7 @@
 mod garbling;
 mod papers;
 mod protocol;
+mod scale;
 
 use clap::{Args, Subcommand};
 
@@ -21,6 +22,7 @@ enum What {
     Garbling(garbling::Arguments),
     Protocol(protocol::Arguments),
     Papers(papers::Arguments),
+    Scale(scale::Arguments),
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
@@ -28,6 +30,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         What::Garbling(arguments) => garbling::run(arguments),
         What::Protocol(arguments) => protocol::run(arguments, quiet),
         What::Papers(arguments) => papers::run(arguments, quiet),
+        What::Scale(arguments) => scale::run(arguments),
     }
 }
 

@@ -160,6 +160,27 @@ fn the_papers_tables_are_reproduced() {
     bad(&["bench", "papers", "table9"], 2, "table9");
 }
 
+/// The model goes on where no machine does, and more slots never need more copies each.
+#[test]
+fn cost_grows_as_the_model_says() {
+    let keys = Keys::new();
+    let (drawing, results) = (
+        keys.file("scale.svg"),
+        keys.write("rows.jsonl", b"{\"key\": \"a row\", \"measured\": {\"and_gates\": 6400, \"seconds\": 0.1}}\n"),
+    );
+    let (human, json) = good(&["bench", "scale", "--svg", &drawing, "--results", &results]);
+    assert!(human.contains("AES-128") && std::fs::read_to_string(drawing).expect("a drawing").contains("measured: a row"));
+    let rows = json["rows"].as_array().expect("an array");
+    assert!(rows.iter().any(|row| row["and_gates"].as_f64() > Some(0.9e12)));
+    for pair in rows.windows(2).filter(|pair| pair[0]["component"] == pair[1]["component"]) {
+        let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
+        assert!(of(&pair[1], "copies_a_slot") <= of(&pair[0], "copies_a_slot") * 1.2 && of(&pair[1], "copies_a_slot") > 2.0, "{pair:?}");
+        assert!(of(&pair[1], "seconds") > of(&pair[0], "seconds"));
+    }
+    assert_eq!(json["cores_and_links"].as_array().map(Vec::len), Some(20));
+    bad(&["bench", "scale", "--results", &keys.file("none")], 3, "none");
+}
+
 /// A garbler that may not take so much memory says so before it begins.
 #[test]
 fn memory_is_limited() {
