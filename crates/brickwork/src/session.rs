@@ -14,6 +14,9 @@ use crate::wire::{Channel, Tag};
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 2;
 
+/// Tables that an evaluator keeps in memory if it is not told otherwise, in bytes.
+pub const TABLE_MEMORY: u64 = 64 << 20;
+
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
 #[derive(Clone)]
 pub struct Job {
@@ -23,6 +26,8 @@ pub struct Job {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
+    /// Most bytes of tables that the evaluator keeps in memory; more go to a temporary file. Not part of the agreement.
+    pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
 }
@@ -30,7 +35,7 @@ pub struct Job {
 impl Job {
     /// What the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
-        Terms { security: self.security, threads: self.threads, identities: self.identities }
+        Terms { security: self.security, threads: self.threads, table_memory: self.table_memory, identities: self.identities }
     }
 }
 
@@ -41,6 +46,8 @@ pub struct Terms {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
+    /// Most bytes of tables that the evaluator keeps in memory; more go to a temporary file. Not part of the agreement.
+    pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
 }

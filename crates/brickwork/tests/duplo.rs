@@ -9,7 +9,7 @@ use brickwork::session::{Job, Report, Unobserved};
 use brickwork::wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job { program: program.clone(), security, threads, identities: [[1; 32], [2; 32]] }
+    Job { program: program.clone(), security, threads, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
 }
 
 fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[bool]) -> (Report, Report) {

@@ -83,7 +83,8 @@ impl Observer for Watch {
 /// The evaluator's phases, and the crossings in each of them.
 fn run(program: &Arc<Program>, security: u32, threads: usize, lanes: usize) -> (Vec<PhaseReport>, Vec<u64>) {
     let [(left, garblers), (right, evaluators)] = clocked_pair(lanes);
-    let job = Job { program: program.clone(), security, threads, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program: program.clone(), security, threads, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
     let began = Arc::new(Mutex::new(Vec::new()));

@@ -205,6 +205,7 @@ fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, p
         program: Arc::new(files::repeated(program, arguments.parameters.executions.executions)?),
         security: arguments.parameters.security,
         threads: arguments.resources.threads(),
+        table_memory: session::TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
     })
 }

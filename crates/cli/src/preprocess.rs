@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::duplo::{Request, Stocked};
-use brickwork::session::Terms;
+use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -102,7 +102,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Party::Garbler => [identity.public_key(), peer],
         Party::Evaluator => [peer, identity.public_key()],
     };
-    let terms = Terms { security: arguments.security, threads: arguments.resources.threads(), identities: keys.map(PublicKey::to_bytes) };
+    let terms = Terms {
+        security: arguments.security,
+        threads: arguments.resources.threads(),
+        table_memory: TABLE_MEMORY,
+        identities: keys.map(PublicKey::to_bytes),
+    };
     let mut store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party, agreed(&steps, arguments.security));
     let channel = connect(&arguments.address, &identity, peer, &options, quiet, false)?;

@@ -20,6 +20,26 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
+/// `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the other; otherwise like
+/// [`hash_accumulate`].
+///
+/// # Panics
+/// If there are not as many accumulators as rows.
+pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
+    hash_rows_with(Kernel::best(), acc, rows, chis);
+}
+
+/// [`hash_rows`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`hash_rows`].
+pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
+    assert_eq!(Some(rows.len()), acc.len().checked_mul(chis.len()), "one accumulator for each row");
+    if !chis.is_empty() {
+        kernel.run(HashRows { acc, rows, chis });
+    }
+}
+
 /// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
     // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
@@ -54,6 +74,48 @@ impl Task for Accumulate<'_> {
                 padded_row[..row.len()].copy_from_slice(row);
                 accumulate::<V>(padded_acc.as_mut_ptr().cast(), padded_row.as_ptr(), chi);
                 acc.copy_from_slice(&padded_acc[..acc.len()]);
+            }
+        }
+    }
+}
+
+struct HashRows<'a> {
+    acc: &'a mut [[u128; 2]],
+    rows: &'a [u128],
+    chis: &'a [u128],
+}
+
+impl Task for HashRows<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(V::BLOCKS <= 4) };
+        let HashRows { acc, rows, chis } = self;
+        let blocks = chis.len();
+        let whole = blocks - blocks % V::BLOCKS;
+        let mut padded = [0; 4];
+        // SAFETY: the caller vouches for the features of `V`. A row and `chis` have whole registers before `whole`; the
+        // arrays are as long as the longest register.
+        unsafe {
+            padded[..blocks - whole].copy_from_slice(&chis[whole..]);
+            let last_chi = V::load(padded.as_ptr());
+            for (acc, row) in acc.iter_mut().zip(rows.chunks_exact(blocks)) {
+                let (mut low, mut high) = (V::splat(0), V::splat(0));
+                for b in (0..whole).step_by(V::BLOCKS) {
+                    let (l, h) = V::load(row.as_ptr().add(b)).multiply(V::load(chis.as_ptr().add(b)));
+                    (low, high) = (low.xor(l), high.xor(h));
+                }
+                if whole < blocks {
+                    padded[..blocks - whole].copy_from_slice(&row[whole..]);
+                    let (l, h) = V::load(padded.as_ptr()).multiply(last_chi);
+                    (low, high) = (low.xor(l), high.xor(h));
+                }
+                let mut sums = [[0; 4]; 2];
+                low.store(sums[0].as_mut_ptr());
+                high.store(sums[1].as_mut_ptr());
+                for (acc, sums) in acc.iter_mut().zip(sums) {
+                    *acc ^= sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+                }
             }
         }
     }
@@ -94,6 +156,23 @@ mod tests {
             for kernel in Kernel::all_available() {
                 let mut acc = vec![start; rows.len()];
                 hash_accumulate_with(kernel, &mut acc, &rows, chi);
+                assert_eq!(acc, expected, "{kernel:?}");
+            }
+        }
+
+        #[test]
+        fn rows_of_several_blocks(rows in 0usize..6, chis in proptest::collection::vec(proptest::num::u128::ANY, 0..9), seed: u128) {
+            let mut matrix = vec![0; rows * chis.len()];
+            crate::Aes128::new(seed).ctr(0, &mut matrix);
+            let start = [seed, !seed];
+            let row = |r: usize| &matrix[r * chis.len()..(r + 1) * chis.len()];
+            let expected: Vec<[u128; 2]> = (0..rows).map(|r| {
+                let products = row(r).iter().zip(&chis).map(|(&x, &chi)| product(x, chi));
+                products.fold(start, |sum, p| [sum[0] ^ p[0], sum[1] ^ p[1]])
+            }).collect();
+            for kernel in Kernel::all_available() {
+                let mut acc = vec![start; rows];
+                hash_rows_with(kernel, &mut acc, &matrix, &chis);
                 assert_eq!(acc, expected, "{kernel:?}");
             }
         }

@@ -110,7 +110,13 @@ fn input(seed: u64) -> Vec<bool> {
 /// # Panics
 /// If the run fails.
 pub fn play((mut left, mut right): (Channel, Channel), secrets: &Shared) -> [Report; 2] {
-    let job = Job { program: program(), security: 40, threads: 2, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: program(),
+        security: 40,
+        threads: 2,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     for channel in [&mut left, &mut right] {
         let secrets = secrets.clone();
         channel.set_tamper(Box::new(move |_, payload| {

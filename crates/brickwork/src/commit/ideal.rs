@@ -16,7 +16,7 @@ pub(super) struct Receiver {
 }
 
 fn shares(values: &[Label]) -> Shares {
-    Shares { words: 2, columns: values.iter().flat_map(|v| [v.bits() as u64, (v.bits() >> 64) as u64]).collect() }
+    Shares::of_columns(2, values.iter().flat_map(|v| [v.bits() as u64, (v.bits() >> 64) as u64]).collect())
 }
 
 impl Committer for Sender {

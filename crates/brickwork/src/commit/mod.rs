@@ -14,6 +14,7 @@
 pub mod code;
 #[cfg(test)]
 mod ideal;
+mod shares;
 pub mod split;
 
 use std::ops::Range;
@@ -23,6 +24,8 @@ use zeroize::Zeroize;
 use crate::Error;
 use crate::label::Label;
 use crate::wire::Channel;
+
+pub use shares::{COLUMN_WORDS, Column, Shares};
 
 /// The party that commits: the garbler.
 pub trait Committer {
@@ -69,114 +72,6 @@ pub trait Holder {
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 }
 
-/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
-pub const COLUMN_WORDS: usize = 8;
-
-/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
-pub type Column = [u64; COLUMN_WORDS];
-
-/// Adds a share to a sum, or nothing if `mask` is 0. Lengths known to the compiler keep this in registers.
-#[inline(always)]
-fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
-    let column: &[u64; WORDS] = column.try_into().expect("a column of these words");
-    for (s, c) in sum.iter_mut().zip(column) {
-        *s ^= c & mask;
-    }
-}
-
-/// A party's shares of a row of commitments.
-#[derive(Default, Zeroize)]
-pub struct Shares {
-    words: usize,
-    columns: Vec<u64>,
-}
-
-impl Drop for Shares {
-    fn drop(&mut self) {
-        self.columns.zeroize();
-    }
-}
-
-impl Shares {
-    fn with_capacity(words: usize, count: usize) -> Self {
-        Shares { words, columns: Vec::with_capacity(words * count) }
-    }
-
-    /// Number of commitments.
-    pub fn len(&self) -> usize {
-        self.columns.len().checked_div(self.words).unwrap_or(0)
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
-    }
-
-    /// Adds commitment `index` to a sum.
-    #[inline]
-    pub fn add(&self, index: usize, sum: &mut Column) {
-        self.add_if(1, index, sum);
-    }
-
-    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0.
-    #[inline]
-    pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
-        let mask = u64::from(bit & 1).wrapping_neg();
-        let column = &self.columns[index * self.words..(index + 1) * self.words];
-        match self.words {
-            5 => add_words::<5>(column, mask, sum),
-            7 => add_words::<7>(column, mask, sum),
-            _ => sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask),
-        }
-    }
-
-    /// All words, share after share.
-    pub(crate) fn columns(&self) -> &[u64] {
-        &self.columns
-    }
-
-    /// Shares of so many words each.
-    pub(crate) fn from_columns(words: usize, columns: Vec<u64>) -> Shares {
-        Shares { words, columns }
-    }
-
-    /// The shares that belong to some of `all` items, which have equally many each.
-    pub(crate) fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
-        let each = self.len().checked_div(all).unwrap_or(0);
-        self.slice(items.start * each..items.end * each)
-    }
-
-    /// The shares at the places `first..end`.
-    pub fn slice(&self, places: Range<usize>) -> Shares {
-        if places.is_empty() {
-            return Shares::default();
-        }
-        Shares { words: self.words, columns: self.columns[places.start * self.words..places.end * self.words].to_vec() }
-    }
-
-    /// These shares, then those.
-    pub fn append(&mut self, others: &Shares) {
-        if !others.is_empty() {
-            assert!(self.is_empty() || self.words == others.words, "shares under different codes");
-            self.words = others.words;
-            let mut columns = Vec::with_capacity(self.columns.len() + others.columns.len());
-            columns.extend(self.columns.iter().chain(&others.columns));
-            self.columns.zeroize();
-            self.columns = columns;
-        }
-    }
-
-    /// The shares at these places, in this order.
-    pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Shares {
-        // Counted, as what grows leaves copies behind.
-        let mut selected = Shares::with_capacity(self.words, indices.clone().into_iter().count());
-        for i in indices {
-            selected.columns.extend_from_slice(&self.columns[i * self.words..(i + 1) * self.words]);
-        }
-        selected
-    }
-}
-
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the receiver: the
 /// values that it was told, and its own shares.
 #[derive(Default)]
@@ -215,10 +110,14 @@ impl Committed {
     }
 
     /// The commitments at these places, in this order.
-    pub fn select(&self, indices: impl IntoIterator<Item = usize> + Clone) -> Committed {
-        let mut values = Vec::with_capacity(indices.clone().into_iter().count());
-        values.extend(indices.clone().into_iter().map(|i| self.values[i]));
-        Committed { values, shares: self.shares.select(indices) }
+    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Committed {
+        self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+    }
+
+    /// The commitments at the places of each list, in its order. No place may come twice.
+    pub fn parts(&self, lists: &[&[usize]]) -> Vec<Committed> {
+        let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
+        values.zip(self.shares.parts(lists)).map(|(values, shares)| Committed { values, shares }).collect()
     }
 }
 

@@ -22,6 +22,8 @@
 //! in several ways; if it combined values that the receiver does not know without a mask, the receiver would learn
 //! relations of hidden labels, among them an offset.
 
+use std::sync::Arc;
+
 use brickwork_kernels as kernels;
 use kernels::Aes128;
 use rayon::prelude::*;
@@ -29,6 +31,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::code::{Code, DIMENSION};
+use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Recipe, Source};
 use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
@@ -47,13 +50,6 @@ pub mod msg {
     pub const ANSWER: Tag = Tag(34);
 }
 
-/// Commitments in a block: the bits of a 128-bit word.
-const BLOCK: usize = 128;
-/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
-const CHUNK_BLOCKS: usize = 16;
-/// Chunks that are computed in parallel and travel as one message.
-const CHUNKS_A_MESSAGE: usize = 16;
-
 /// Blocks that belong to one range, as a power of two.
 const BLOCKS_OF_A_RANGE: u32 = 40;
 
@@ -62,7 +58,8 @@ pub struct Sender {
     code: &'static Code,
     /// What the keys are made of, for a store.
     pairs: Vec<[Seed; 2]>,
-    seeds: [Vec<Aes128>; 2],
+    first: Arc<Source>,
+    second: Vec<Aes128>,
     next_block: u64,
 }
 
@@ -71,23 +68,19 @@ pub struct Receiver {
     code: &'static Code,
     /// What the keys are made of, for a store.
     chosen: Vec<Seed>,
-    seeds: Vec<Aes128>,
-    watch: WatchBits,
+    source: Arc<Source>,
     next_block: u64,
     next_id: u64,
     challenge: Rng,
 }
 
-/// For each coordinate all ones where the receiver watches the second share, zero where it watches the first.
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct WatchBits(Vec<u128>);
-
 impl Sender {
     /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`.
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]]) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
-        let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        Sender { code, pairs: seeds.to_vec(), seeds: keys, next_block: 0 }
+        let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
+        let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
+        Sender { code, pairs: seeds.to_vec(), first, second: side(1), next_block: 0 }
     }
 
     /// What [`Sender::new`] was given.
@@ -101,67 +94,68 @@ impl Sender {
     }
 
     fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
-        let words = self.code.words();
-        let mut made = Committed { values: vec![Label::ZERO; count], shares: Shares { words, columns: vec![0; count * words] } };
-        let (n, parity) = (self.code.length(), self.code.parity_bits());
+        let parity = self.code.parity_bits();
         let corrected = parity + if chosen.is_some() { DIMENSION } else { 0 };
         let blocks = count.div_ceil(BLOCK);
-        let start = self.next_block;
+        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: Vec::new(), corrected: 0 };
         self.next_block += blocks as u64;
 
-        let per_chunk = CHUNK_BLOCKS * BLOCK;
-        let mut corrections = vec![0u128; corrected * blocks.min(CHUNK_BLOCKS * CHUNKS_A_MESSAGE)];
-        let messages =
-            made.values.chunks_mut(per_chunk * CHUNKS_A_MESSAGE).zip(made.shares.columns.chunks_mut(per_chunk * CHUNKS_A_MESSAGE * words));
-        for (m, (values, columns)) in messages.enumerate() {
-            let message_blocks = values.len().div_ceil(BLOCK);
-            let corrections = &mut corrections[..corrected * message_blocks];
+        let mut values = vec![Label::ZERO; count];
+        let mut corrections = vec![0u128; corrected * blocks.min(CHUNK_BLOCKS * CHUNKS_IN_HAND)];
+        for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
+            let corrections = &mut corrections[..corrected * values.len().div_ceil(BLOCK)];
             let this = &*self;
-            values
-                .par_chunks_mut(per_chunk)
-                .zip(columns.par_chunks_mut(per_chunk * words))
-                .zip(corrections.par_chunks_mut(corrected * CHUNK_BLOCKS))
-                .enumerate()
-                .for_each(|(c, ((values, columns), corrections))| {
-                    let offset = (m * CHUNKS_A_MESSAGE + c) * per_chunk;
-                    let blocks = values.len().div_ceil(BLOCK);
-                    let counter = u128::from(start) + (offset / BLOCK) as u128;
-                    let mut rows = [vec![0u128; n * blocks], vec![0u128; n * blocks]];
-                    for (rows, keys) in rows.iter_mut().zip(&this.seeds) {
-                        kernels::ctr_rows(keys, counter, rows, blocks);
-                    }
-                    let [first, second] = &mut rows;
-                    match lsb {
-                        Lsb::Random => {}
-                        Lsb::Zero | Lsb::One => {
-                            first[..blocks].fill(0);
-                            second[..blocks].fill(if lsb == Lsb::One { u128::MAX } else { 0 });
-                        }
-                    }
-                    // `second` becomes the sum of the shares, then what is missing to the codeword.
-                    second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
-                    let (message, tail) = second.split_at_mut(DIMENSION * blocks);
-                    let fix = match chosen {
-                        None => corrections,
-                        Some(chosen) => {
-                            let (fix_message, fix_parity) = corrections.split_at_mut(DIMENSION * blocks);
-                            let target = values_to_rows(&chosen[offset..offset + values.len()], blocks);
-                            for ((fix, have), want) in fix_message.iter_mut().zip(message.iter_mut()).zip(target) {
-                                *fix = *have ^ want;
-                                *have = want;
-                            }
-                            fix_parity
-                        }
-                    };
-                    this.code.encode_rows(message, fix, blocks);
-                    fix.iter_mut().zip(&*tail).for_each(|(f, t)| *f ^= t);
-                    rows_to_values(message, values, blocks);
-                    rows_to_columns(first, blocks, columns, words);
+            values.par_chunks_mut(CHUNK).zip(corrections.par_chunks_mut(corrected * CHUNK_BLOCKS)).enumerate().for_each_init(
+                <[Vec<u128>; 2]>::default,
+                |rows, (c, (values, corrections))| {
+                    let chunk = m * CHUNKS_IN_HAND + c;
+                    let target = chosen.map(|chosen| &chosen[chunk * CHUNK..][..values.len()]);
+                    this.commit_chunk(&recipe, chunk, target, rows, values, corrections);
                     rows.iter_mut().for_each(|r| r.zeroize());
-                });
+                },
+            );
             channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))?;
         }
-        Ok(made)
+        Ok(Committed { values, shares: Shares::of_recipe(recipe) })
+    }
+
+    /// Values and corrections of a chunk; the values are what the seeds give, or the target's.
+    fn commit_chunk(
+        &self,
+        recipe: &Recipe,
+        chunk: usize,
+        target: Option<&[Label]>,
+        [first, second]: &mut [Vec<u128>; 2],
+        values: &mut [Label],
+        corrections: &mut [u128],
+    ) {
+        let blocks = recipe.blocks(chunk);
+        recipe.rows(chunk, first);
+        second.resize(first.len(), 0);
+        kernels::ctr_rows(&self.second, u128::from(recipe.start) + (chunk * CHUNK_BLOCKS) as u128, second, blocks);
+        match recipe.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => second[..blocks].fill(0),
+            Lsb::One => second[..blocks].fill(u128::MAX),
+        }
+        // `second` becomes the sum of the shares, then what is missing to the codeword.
+        second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
+        let (message, tail) = second.split_at_mut(DIMENSION * blocks);
+        let fix = match target {
+            None => corrections,
+            Some(target) => {
+                let (fix_message, fix_parity) = corrections.split_at_mut(DIMENSION * blocks);
+                let target = values_to_rows(target, blocks);
+                for ((fix, have), want) in fix_message.iter_mut().zip(message.iter_mut()).zip(target) {
+                    *fix = *have ^ want;
+                    *have = want;
+                }
+                fix_parity
+            }
+        };
+        self.code.encode_rows(message, fix, blocks);
+        fix.iter_mut().zip(&*tail).for_each(|(f, t)| *f ^= t);
+        rows_to_values(message, values, blocks);
     }
 }
 
@@ -180,10 +174,11 @@ impl Committer for Sender {
             masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
         }
         let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
-        let consistency = new.iter().map(|c| (c.values.len(), committed_claim(c))).collect::<Vec<_>>();
+        let consistency: Vec<Group> = new.iter().map(|c| Group::New(&c.shares, Some(&c.values))).collect();
+        let bits = groups(&claims.bits);
         let n = self.code.length();
         let mut answer: Vec<u128> = Vec::new();
-        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&claims.bits, &masks[1])].into_iter().enumerate() {
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
             if let Some(mask) = mask {
                 let mut sums = combine(seed, part, n, true, groups);
                 sums.add_mask(&mask.shares, Some(&mask.values));
@@ -192,18 +187,11 @@ impl Committer for Sender {
             }
         }
         if !claims.known.is_empty() {
-            answer.extend_from_slice(&combine(seed, 2, n, false, &claims.known).shares);
+            answer.extend_from_slice(&combine(seed, 2, n, false, &groups(&claims.known)).shares);
         }
         channel.send(msg::ANSWER, bytemuck::cast_slice(&answer))?;
         channel.flush()
     }
-}
-
-fn committed_claim(c: &Committed) -> Claim<'_> {
-    Box::new(|i, sum| {
-        c.shares.add(i, sum);
-        c.values[i]
-    })
 }
 
 impl Receiver {
@@ -216,8 +204,10 @@ impl Receiver {
         Ok(Receiver {
             code,
             chosen: seeds.to_vec(),
-            seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
-            watch: WatchBits(watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect()),
+            source: Arc::new(Source {
+                seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
+                watch: watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect(),
+            }),
             next_block: 0,
             next_id: 0,
             challenge: Rng::new("brickwork commitment challenge")?,
@@ -226,7 +216,7 @@ impl Receiver {
 
     /// What [`Receiver::new`] was given: the seeds, and the watch bits.
     pub(crate) fn seeds(&self) -> (&[Seed], Zeroizing<Vec<u8>>) {
-        (&self.chosen, Zeroizing::new(self.watch.0.iter().map(|&mask| mask as u8 & 1).collect()))
+        (&self.chosen, Zeroizing::new(self.source.watch.iter().map(|&mask| mask as u8 & 1).collect()))
     }
 
     /// Goes on with the range of blocks that has this number; the committer does the same.
@@ -241,42 +231,16 @@ impl Receiver {
     }
 
     fn receive_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: bool) -> Result<Pending, Error> {
-        let words = self.code.words();
-        let mut shares = Shares { words, columns: vec![0; count * words] };
-        let n = self.code.length();
-        let first_corrected = if chosen { 0 } else { DIMENSION };
-        let corrected = n - first_corrected;
+        let corrected = self.code.length() - if chosen { 0 } else { DIMENSION };
         let start = self.next_block;
         self.next_block += count.div_ceil(BLOCK) as u64;
-
-        let per_chunk = CHUNK_BLOCKS * BLOCK;
-        let mut corrections = Vec::new();
-        for (m, columns) in shares.columns.chunks_mut(per_chunk * CHUNKS_A_MESSAGE * words).enumerate() {
-            corrections.resize(corrected * (columns.len() / words).div_ceil(BLOCK), 0u128);
-            channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(&mut corrections))?;
-            let this = &*self;
-            columns.par_chunks_mut(per_chunk * words).zip(corrections.par_chunks(corrected * CHUNK_BLOCKS)).enumerate().for_each(
-                |(c, (columns, corrections))| {
-                    let blocks = (columns.len() / words).div_ceil(BLOCK);
-                    let counter = u128::from(start) + ((m * CHUNKS_A_MESSAGE + c) * CHUNK_BLOCKS) as u128;
-                    let mut rows = vec![0u128; n * blocks];
-                    kernels::ctr_rows(&this.seeds, counter, &mut rows, blocks);
-                    match lsb {
-                        Lsb::Random => {}
-                        Lsb::Zero => rows[..blocks].fill(0),
-                        Lsb::One => rows[..blocks].fill(this.watch.0[0]),
-                    }
-                    let fixed = rows[first_corrected * blocks..].chunks_mut(blocks).zip(corrections.chunks(blocks));
-                    for ((row, correction), &watch) in fixed.zip(&this.watch.0[first_corrected..]) {
-                        row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
-                    }
-                    rows_to_columns(&rows, blocks, columns, words);
-                    rows.zeroize();
-                },
-            );
+        let mut corrections = vec![0u128; corrected * count.div_ceil(BLOCK)];
+        for message in corrections.chunks_mut(corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND) {
+            channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(message))?;
         }
         self.next_id += 1;
-        Ok(Pending { id: self.next_id, shares })
+        let recipe = Recipe { source: self.source.clone(), start, count, lsb, corrections, corrected };
+        Ok(Pending { id: self.next_id, shares: Shares::of_recipe(recipe) })
     }
 
     /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
@@ -285,7 +249,7 @@ impl Receiver {
         codeword.resize(self.code.length(), 0);
         let (message, parity) = codeword.split_at_mut(DIMENSION);
         self.code.encode_rows(message, parity, 1);
-        let difference = mine.iter().zip(theirs).zip(&codeword).zip(&self.watch.0);
+        let difference = mine.iter().zip(theirs).zip(&codeword).zip(&self.source.watch);
         difference.fold(0u128, |bad, (((m, t), c), w)| bad | (m ^ t ^ (c & w))).ct_eq(&0)
     }
 }
@@ -311,19 +275,11 @@ impl Holder for Receiver {
         let hidden = masks.iter().flatten().count();
         let known = usize::from(!claims.known.is_empty());
         // Combining does not wait for the answer.
-        let consistency: Vec<(usize, Claim)> = new
-            .iter()
-            .map(|p| {
-                let add: Claim = Box::new(|i, sum| {
-                    p.shares.add(i, sum);
-                    Label::ZERO
-                });
-                (p.shares.len(), add)
-            })
-            .collect();
+        let consistency: Vec<Group> = new.iter().map(|p| Group::New(&p.shares, None)).collect();
+        let bits = groups(&claims.bits);
         channel.flush()?;
         let mut parts = Vec::new();
-        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&claims.bits, &masks[1])].into_iter().enumerate() {
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
             if let Some(mask) = mask {
                 let mut sums = combine(seed, part, n, part == 1, groups);
                 sums.add_mask(&mask.shares, None);
@@ -331,7 +287,7 @@ impl Holder for Receiver {
             }
         }
         if known == 1 {
-            parts.push((2, combine(seed, 2, n, true, &claims.known)));
+            parts.push((2, combine(seed, 2, n, true, &groups(&claims.known))));
         }
         let mut answer = vec![0u128; hidden * (DIMENSION + n) + known * n];
         channel.receive_into(msg::ANSWER, bytemuck::cast_slice_mut(&mut answer))?;
@@ -375,13 +331,33 @@ impl Sums {
     /// Adds commitment j of 128 to combination j.
     fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
         let mut rows = vec![0u128; self.shares.len()];
-        kernels::transpose_back(&mask.columns, mask.words, &mut rows);
+        let (words, columns) = mask.columns();
+        kernels::transpose_back(columns, words, &mut rows);
         self.shares.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
         if let Some(values) = values {
             let rows = values_to_rows(values, 1);
             self.values.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
         }
         rows.zeroize();
+    }
+}
+
+/// What is combined: claims, or new commitments with the values that their sender knows.
+enum Group<'a> {
+    Claims(usize, &'a Claim<'a>),
+    New(&'a Shares, Option<&'a [Label]>),
+}
+
+fn groups<'a>(claims: &'a [(usize, Claim<'a>)]) -> Vec<Group<'a>> {
+    claims.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect()
+}
+
+impl Group<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Group::Claims(count, _) => *count,
+            Group::New(shares, _) => shares.len(),
+        }
     }
 }
 
@@ -397,44 +373,27 @@ struct Accumulator {
 /// Blocks of claims whose random elements are made in one go.
 const COMBINE_BLOCKS: usize = 64;
 
-/// Combines all claims of a part. Each group starts a new block; the element of block b of part p is
-/// AES_seed(p · 2^64 + b).
-fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usize, Claim)]) -> Sums {
+/// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p · 2^64 + b).
+fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
         shares: vec![[0; 2]; n],
         values: vec![[0; 2]; if with_values { DIMENSION } else { 0 }],
         columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
-        rows: vec![0; n.max(DIMENSION)],
+        rows: vec![0; n * CHUNK_BLOCKS],
     };
     let mut first = (part as u128) << 64;
     let mut total = zero();
-    for (count, claim) in groups {
-        let tasks = count.div_ceil(BLOCK * COMBINE_BLOCKS);
-        let sum = (0..tasks)
+    for group in groups {
+        let blocks = group.len().div_ceil(BLOCK);
+        let sum = (0..blocks.div_ceil(COMBINE_BLOCKS))
             .into_par_iter()
             .fold(zero, |mut acc, task| {
                 let mut elements = [0u128; COMBINE_BLOCKS];
-                key.ctr(first + (task * COMBINE_BLOCKS) as u128, &mut elements);
-                for (block, &element) in elements.iter().enumerate() {
-                    let start = (task * COMBINE_BLOCKS + block) * BLOCK;
-                    if start >= *count {
-                        break;
-                    }
-                    let here = BLOCK.min(count - start);
-                    acc.columns.fill([0; _]);
-                    acc.labels[here..].fill(Label::ZERO);
-                    for (j, (column, label)) in acc.columns.iter_mut().zip(&mut acc.labels[..here]).enumerate() {
-                        *label = claim(start + j, column);
-                    }
-                    kernels::transpose_back(acc.columns.as_flattened(), COLUMN_WORDS, &mut acc.rows[..n]);
-                    kernels::hash_accumulate(&mut acc.shares, &acc.rows[..n], element);
-                    if with_values {
-                        kernels::transpose_back(bytemuck::cast_slice(&acc.labels), DIMENSION / 64, &mut acc.rows[..DIMENSION]);
-                        kernels::hash_accumulate(&mut acc.values, &acc.rows[..DIMENSION], element);
-                    }
-                }
+                let elements = &mut elements[..COMBINE_BLOCKS.min(blocks - task * COMBINE_BLOCKS)];
+                key.ctr(first + (task * COMBINE_BLOCKS) as u128, elements);
+                acc.add(group, task, elements);
                 acc
             })
             .reduce(zero, |mut a, b| {
@@ -442,7 +401,7 @@ fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usiz
                 a
             });
         total.merge(&sum);
-        first += count.div_ceil(BLOCK) as u128;
+        first += blocks as u128;
     }
     Sums {
         shares: total.shares.iter().map(|&x| kernels::gf128_reduce(x)).collect(),
@@ -451,6 +410,56 @@ fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[(usiz
 }
 
 impl Accumulator {
+    /// Adds the blocks of a task, each times its element.
+    fn add(&mut self, group: &Group, task: usize, elements: &[u128]) {
+        let start = task * COMBINE_BLOCKS * BLOCK;
+        match group {
+            Group::Claims(count, claim) => self.add_claims(start, *count, claim, elements),
+            Group::New(shares, values) => match shares.recipe() {
+                None => {
+                    let claim = |i: usize, sum: &mut Column| {
+                        shares.add(i, sum);
+                        values.map_or(Label::ZERO, |values| values[i])
+                    };
+                    self.add_claims(start, shares.len(), &claim, elements);
+                }
+                Some(recipe) => {
+                    for (c, elements) in elements.chunks(CHUNK_BLOCKS).enumerate() {
+                        let chunk = task * (COMBINE_BLOCKS / CHUNK_BLOCKS) + c;
+                        recipe.rows_to_the_last(chunk, &mut self.rows);
+                        kernels::hash_rows(&mut self.shares, &self.rows, elements);
+                        if let Some(values) = values {
+                            let here = &values[chunk * CHUNK..values.len().min((chunk + 1) * CHUNK)];
+                            let mut rows = values_to_rows(here, elements.len());
+                            kernels::hash_rows(&mut self.values, &rows, elements);
+                            rows.zeroize();
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    fn add_claims(&mut self, start: usize, count: usize, claim: &(dyn Fn(usize, &mut Column) -> Label + Sync + '_), elements: &[u128]) {
+        let n = self.shares.len();
+        self.rows.resize(n, 0);
+        for (block, &element) in elements.iter().enumerate() {
+            let start = start + block * BLOCK;
+            let here = BLOCK.min(count - start);
+            self.columns.fill([0; _]);
+            self.labels[here..].fill(Label::ZERO);
+            for (j, (column, label)) in self.columns.iter_mut().zip(&mut self.labels[..here]).enumerate() {
+                *label = claim(start + j, column);
+            }
+            kernels::transpose_back(self.columns.as_flattened(), COLUMN_WORDS, &mut self.rows[..n]);
+            kernels::hash_accumulate(&mut self.shares, &self.rows[..n], element);
+            if !self.values.is_empty() {
+                kernels::transpose_back(bytemuck::cast_slice(&self.labels), DIMENSION / 64, &mut self.rows[..DIMENSION]);
+                kernels::hash_accumulate(&mut self.values, &self.rows[..DIMENSION], element);
+            }
+        }
+    }
+
     fn merge(&mut self, other: &Accumulator) {
         let pairs = self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
         for (a, b) in pairs {
@@ -491,16 +500,6 @@ fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
     kernels::transpose(rows, blocks, &mut all);
     let labels: &[u64] = &all[..2 * values.len()];
     values.iter_mut().zip(labels.chunks(2)).for_each(|(v, w)| *v = Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64));
-    all.zeroize();
-}
-
-fn rows_to_columns(rows: &[u128], blocks: usize, columns: &mut [u64], words: usize) {
-    if columns.len() == words * BLOCK * blocks {
-        return kernels::transpose(rows, blocks, columns);
-    }
-    let mut all = vec![0u64; words * BLOCK * blocks];
-    kernels::transpose(rows, blocks, &mut all);
-    columns.copy_from_slice(&all[..columns.len()]);
     all.zeroize();
 }
 

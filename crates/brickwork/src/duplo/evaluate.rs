@@ -28,6 +28,7 @@ use super::ots::EvaluatorOts;
 use super::prepare::EvaluatorComponent;
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
+use super::tables;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
@@ -203,7 +204,7 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
                     .map(|k| {
                         let (slot, wire) = (k / outputs, k % outputs);
                         let home = parts.layout.home((first_output(slot) + wire) as u32);
-                        ask(&mut asked, home.bucket as usize, (0..size).map(|copy| candidates[(slot * size + copy) * outputs + wire]));
+                        ask(&mut asked, home.bucket as usize, (0..size).map(|copy| candidates.label(slot * size + copy, wire)));
                         asked.len()
                     })
                     .collect();
@@ -246,45 +247,60 @@ pub(super) fn one_or_two(mut accepted: impl Iterator<Item = Label>) -> Result<(L
     }
 }
 
-/// Evaluates every copy of these slots' buckets; returns, `[slot][copy][output wire]`, the labels that they become on the
-/// head of the wire's authenticators.
-fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Labels, Error> {
+/// What came out of the copies of some slots' buckets.
+struct Candidates {
+    /// `[copy][output wire]`, copies in the order of their numbers.
+    labels: Labels,
+    /// `[slot][copy]`: where a copy stands in that order.
+    ranks: Vec<u32>,
+    outputs: usize,
+}
+
+impl Candidates {
+    /// The label of output `wire` of a copy, counted `[slot][copy]`.
+    fn label(&self, copy: usize, wire: usize) -> Label {
+        self.labels[self.ranks[copy] as usize * self.outputs + wire]
+    }
+}
+
+/// Evaluates every copy of these slots' buckets; returns the labels that their outputs become on the head of the wire's
+/// authenticators.
+fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Candidates, Error> {
     let EvaluatorReady { parts, joints, .. } = ready;
     let layout = &parts.layout;
     let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
-    let mut results = Labels::new(vec![Label::ZERO; slots.len() * size * outputs]);
-    results.par_chunks_mut(COPIES_A_TASK * outputs).enumerate().try_for_each(|(task, results)| {
-        let here = results.len() / outputs;
-        let chosen = |lane: usize| {
-            let place = task * COPIES_A_TASK + lane;
-            layout.places[slots[place / size] as usize].1 as usize * size + place % size
-        };
-        let mut active = Labels::new(Vec::with_capacity(here * inputs));
-        for lane in 0..here {
-            let copy = chosen(lane);
-            let (bucket, place) = (copy / size, copy % size);
+    let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
+    let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
+    // A few copies are shared by all threads.
+    let a_task = order.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
+    let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
+    results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(|(results, members)| {
+        let places: Vec<usize> = members.iter().map(|&k| place(k)).collect();
+        let mut active = Labels::new(Vec::with_capacity(places.len() * inputs));
+        for &copy in &places {
+            let (bucket, i) = (copy / size, copy % size);
             let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
             for (wire, &from) in program.slot(slot as usize).inputs.iter().enumerate() {
                 let soldering = joints.inputs[batch][bucket * inputs + wire];
                 let mut label = soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
-                if place > 0 {
-                    let soldering = b.solderings[(bucket * (size - 1) + place - 1) * inputs + wire];
+                if i > 0 {
+                    let soldering = b.solderings[(bucket * (size - 1) + i - 1) * inputs + wire];
                     label = soldering.carry(label, b.links[head] ^ b.links[copy]);
                 }
                 active.push(label);
             }
         }
-        let copies: Vec<u32> = (0..here).map(|lane| b.copies[chosen(lane)] as u32).collect();
-        let tables: Vec<&[u8]> = (0..here).map(|lane| &b.tables[chosen(lane) * b.shape.table_bytes..][..b.shape.table_bytes]).collect();
-        garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut &tables[..], results)?;
-        for (lane, results) in results.chunks_mut(outputs).enumerate() {
-            let copy = chosen(lane);
+        let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy] as u32).collect();
+        garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut b.tables.walk(places.clone()), results)?;
+        for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
             for (wire, label) in results.iter_mut().enumerate() {
                 *label = output_solderings[copy * outputs + wire].carry(*label, b.links[copy]);
             }
         }
         Ok::<(), Error>(())
     })?;
-    Ok(results)
+    let mut ranks = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&k, rank)| ranks[k] = rank);
+    Ok(Candidates { labels: results, ranks, outputs })
 }

@@ -29,6 +29,7 @@ mod setup;
 mod stock;
 mod stored;
 mod supply;
+mod tables;
 #[cfg(test)]
 mod tests;
 

@@ -204,13 +204,17 @@ impl ComponentPieces for EvaluatorComponent {
     }
 }
 
-/// First plain bucket of each batch's outputs, and, last, that of the evaluator's inputs: slot after slot, wire after wire.
-fn first_buckets(shapes: impl Iterator<Item = Shape>) -> Vec<usize> {
-    let mut first = vec![0];
+/// Which plain buckets are for each batch's outputs, slot after slot, wire after wire; and, last, which for the evaluator's
+/// inputs.
+fn plain_uses(shapes: impl Iterator<Item = Shape>, buckets: usize) -> Vec<Range<usize>> {
+    let mut uses = Vec::new();
+    let mut first = 0;
     for shape in shapes {
-        first.push(first[first.len() - 1] + shape.batch.buckets * shape.outputs);
+        uses.push(first..first + shape.batch.buckets * shape.outputs);
+        first += shape.batch.buckets * shape.outputs;
     }
-    first
+    uses.push(first..buckets);
+    uses
 }
 
 /// The colours that the challenge asks for, one for each checked plain gadget.
@@ -400,49 +404,40 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
     Ok(made)
 }
 
-/// Gadgets in buckets, and what is told of them, all of a kind or some.
-struct GarblerBuckets {
-    gadgets: GarblerGadgets,
-    told: GadgetsTold,
-}
-
-impl GarblerBuckets {
-    fn part(&self, buckets: Range<usize>) -> (GarblerGadgets, GadgetsTold) {
-        let size = self.gadgets.size;
-        let links = if self.told.links.is_empty() { &[][..] } else { &self.told.links[buckets.start * size..buckets.end * size] };
-        let solderings = &self.told.solderings[buckets.start * (size - 1)..buckets.end * (size - 1)];
-        (self.gadgets.slice(buckets), GadgetsTold { links: links.to_vec(), solderings: solderings.to_vec() })
-    }
-}
-
 impl GarblerMade {
-    /// Opens the gadgets that the challenge asks for and joins the others into buckets.
-    fn open(self, party: &mut Garbler, seed: &Seed) -> Result<(GarblerBuckets, Opened), Error> {
+    /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
+    /// them; returns the gadgets of each.
+    fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<(GarblerGadgets, GadgetsTold)>, Opened), Error> {
         let Garbler { run, hooks, delta_ka, .. } = party;
         let GarblerMade { kind, origin, wires, offsets } = self;
         let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
-        let Challenge { opened, chosen } = Challenge::expand(seed, &batch);
-        let of = |committed: &Committed, items: &[usize]| match committed.values.is_empty() {
-            true => Committed::default(),
-            false => committed.select(items.iter().copied()),
-        };
-        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
-        let mut open = Opened { wires: of(&wires, &opened), colours, offsets: of(&offsets, &opened) };
-        let gadgets = GarblerGadgets { origin, size: batch.size, wires: of(&wires, &chosen), offsets: of(&offsets, &chosen) };
-        let wire = |i: usize| CommittedWire {
-            value: gadgets.wires.values[i],
-            delta: gadgets.offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())),
-        };
-        let soldering = |k: usize| {
-            let (head, other) = pair(batch.size, k);
-            Soldering::new(wire(head), wire(other))
-        };
-        let mut told = GadgetsTold {
-            links: gadgets.offsets.values.iter().map(|&offset| offset ^ delta_ka).collect(),
-            solderings: (0..batch.pairs()).into_par_iter().map(soldering).collect(),
-        };
-        hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut told.solderings);
-        hooks.alter(Point::InputLinks, &mut told.links);
+        let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
+        // By value: of large batches there is no room for all commitments and the parts side by side.
+        let lists = lists(&challenge, size, uses);
+        let split = |all: Committed| if all.values.is_empty() { Vec::new() } else { all.parts(&lists) };
+        let (mut wires, mut offsets) = (split(wires).into_iter(), split(offsets).into_iter());
+        let mut next = || (wires.next().unwrap_or_default(), offsets.next().unwrap_or_default());
+        let (opened_wires, opened_offsets) = next();
+        let colours = if plain { colours(seed, challenge.opened.len()) } else { vec![0; challenge.opened.len()] };
+        let mut open = Opened { wires: opened_wires, colours, offsets: opened_offsets };
+        let of_use = |(wires, offsets)| GarblerGadgets { origin, size, wires, offsets };
+        let gadgets: Vec<GarblerGadgets> = uses.iter().map(|_| of_use(next())).collect();
+
+        let mut links: Vec<Label> = gadgets.iter().flat_map(|g| &g.offsets.values).map(|&offset| offset ^ delta_ka).collect();
+        let mut solderings = Vec::with_capacity(batch.pairs());
+        for g in &gadgets {
+            let wire = |i: usize| CommittedWire {
+                value: g.wires.values[i],
+                delta: g.offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())),
+            };
+            let soldering = |k: usize| {
+                let (head, other) = pair(size, k);
+                Soldering::new(wire(head), wire(other))
+            };
+            solderings.par_extend((0..g.len() * (size - 1)).into_par_iter().map(soldering));
+        }
+        hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut solderings);
+        hooks.alter(Point::InputLinks, &mut links);
         let opening = match plain {
             true => {
                 open.wires.values.iter_mut().zip(&open.colours).for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
@@ -451,17 +446,27 @@ impl GarblerMade {
             false => hooks.altered(Point::OpenedInput, &open.offsets.values),
         };
         run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opening))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&told.links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
-        Ok((GarblerBuckets { gadgets, told }, open))
+        run.channel.send(msg::LINKS, bytemuck::cast_slice(&links))?;
+        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
+        let told = uses.iter().map(|buckets| GadgetsTold {
+            links: links.get(buckets.start * size..buckets.end * size).unwrap_or_default().to_vec(),
+            solderings: solderings[buckets.start * (size - 1)..buckets.end * (size - 1)].to_vec(),
+        });
+        Ok((gadgets.into_iter().zip(told).collect(), open))
     }
+}
+
+/// The gadgets to open, and those for each use.
+fn lists<'a>(challenge: &'a Challenge, size: usize, uses: &[Range<usize>]) -> Vec<&'a [usize]> {
+    let used = uses.iter().map(|buckets| &challenge.chosen[buckets.start * size..buckets.end * size]);
+    std::iter::once(&challenge.opened[..]).chain(used).collect()
 }
 
 /// What the garbler has after the opening: components with their authenticators, the pools for the evaluator's inputs and for
 /// the garbler's wires, what it told of both, and what it opened.
 pub(super) struct GarblerOpened {
     pub components: Vec<(GarblerComponent, ComponentTold)>,
-    pub pools: [(GarblerGadgets, GadgetsTold); 2],
+    pub pools: Vec<(GarblerGadgets, GadgetsTold)>,
     pub opened: [Opened; 2],
 }
 
@@ -473,13 +478,14 @@ pub(super) fn garbler_opens(
     seeds: &[Seed],
 ) -> Result<GarblerOpened, Error> {
     let [plain, input] = made;
-    let (plain, opened_plain) = plain.open(party, &seeds[0])?;
-    let (input, opened_input) = input.open(party, &seeds[1])?;
+    let (plain_cut, input_cut) = (plain.origin.cut, input.origin.cut);
+    let (plain, opened_plain) =
+        plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|(b, _)| b.shape), plain_cut.slots as usize))?;
+    let (input, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..input_cut.slots as usize)))?;
     let delta_ka = party.delta_ka;
-    let first = first_buckets(batches.iter().map(|(b, _)| b.shape));
+    let mut plain = plain.into_iter();
     let mut components = Vec::new();
-    for (id, ((batch, told), buckets)) in batches.into_iter().zip(first.windows(2)).enumerate() {
-        let (authenticators, authenticators_told) = plain.part(buckets[0]..buckets[1]);
+    for (id, ((batch, told), (authenticators, authenticators_told))) in batches.into_iter().zip(&mut plain).enumerate() {
         let soldering = |k: usize| {
             let delta = Delta::new(batch.offsets.values[k / batch.shape.outputs].bits());
             let head = output_bucket(batch.shape, k) * authenticators.size;
@@ -494,7 +500,7 @@ pub(super) fn garbler_opens(
         let told = ComponentTold { batch: told, authenticators: authenticators_told, output_solderings };
         components.push((GarblerComponent { batch, authenticators }, told));
     }
-    let pools = [plain.part(first[first.len() - 1]..plain.gadgets.len()), input.part(0..input.gadgets.len())];
+    let pools = plain.chain(input).collect();
     Ok(GarblerOpened { components, pools, opened: [opened_plain, opened_input] })
 }
 
@@ -539,10 +545,12 @@ impl EvaluatorReceived<Pending> {
 }
 
 impl EvaluatorReceived<Shares> {
-    /// Receives what the challenge asks for and checks what was opened.
-    fn open(self, run: &mut Run, seed: &Seed) -> Result<(EvaluatorGadgets, Opened), Error> {
+    /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of them; returns the
+    /// gadgets of each.
+    fn open(self, run: &mut Run, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<EvaluatorGadgets>, Opened), Error> {
         let batch = Batch::from(self.origin.cut);
-        let Challenge { opened, chosen } = Challenge::expand(seed, &batch);
+        let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
+        let opened = &challenge.opened;
         let plain = self.kind == Kind::Plain;
         let told = run.labels(msg::OPENED_AUTHENTICATORS, opened.len())?;
         let links = run.labels(msg::LINKS, if plain { 0 } else { batch.chosen() })?;
@@ -551,35 +559,41 @@ impl EvaluatorReceived<Shares> {
         if links.iter().any(|link| link.colour() != 0) {
             return Err(Cheat::LinkColour.into());
         }
-        let of = |shares: &Shares, items: &[usize]| match shares.is_empty() {
-            true => Shares::default(),
-            false => shares.select(items.iter().copied()),
-        };
-        let (wires, offsets) = (of(&self.wires, &opened), of(&self.offsets, &opened));
-        let open = match plain {
+        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
+        let (values, offset_values) = match plain {
             true => {
-                let colours = colours(seed, opened.len());
-                self.check_halves(&opened, &colours, &told)?;
-                Opened { wires: Committed { values: told, shares: wires }, colours, offsets: Committed::default() }
+                self.check_halves(opened, &colours, &told)?;
+                (told, Vec::new())
             }
-            false => Opened {
-                wires: Committed { values: self.check_offsets(&opened, &told)?, shares: wires },
-                colours: vec![0; opened.len()],
-                offsets: Committed { values: told, shares: offsets },
-            },
+            false => (self.check_offsets(opened, &told)?, told),
         };
-        let gadgets = EvaluatorGadgets {
-            origin: self.origin,
-            size: batch.size,
-            hasher: self.hasher,
-            authenticators: chosen.iter().map(|&i| self.authenticators[i]).collect(),
-            wires: of(&self.wires, &chosen),
-            offsets: of(&self.offsets, &chosen),
-            indices: chosen,
-            links,
-            solderings,
+        let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
+        // By value: of large batches there is no room for all commitments and the parts side by side.
+        let lists = lists(&challenge, size, uses);
+        let split = |all: Shares| if all.is_empty() { Vec::new() } else { all.parts(&lists) };
+        let (mut wires, mut offsets) = (split(wires).into_iter(), split(offsets).into_iter());
+        let mut next = || (wires.next().unwrap_or_default(), offsets.next().unwrap_or_default());
+        let (opened_wires, opened_offsets) = next();
+        let open = Opened {
+            wires: Committed { values, shares: opened_wires },
+            colours,
+            offsets: Committed { values: offset_values, shares: opened_offsets },
         };
-        Ok((gadgets, open))
+        let of_use = |(buckets, chosen): (&Range<usize>, &&[usize])| {
+            let (wires, offsets) = next();
+            EvaluatorGadgets {
+                origin,
+                size,
+                hasher: hasher.clone(),
+                indices: chosen.to_vec(),
+                authenticators: chosen.iter().map(|&i| authenticators[i]).collect(),
+                wires,
+                offsets,
+                links: links.get(buckets.start * size..buckets.end * size).unwrap_or_default().to_vec(),
+                solderings: solderings[buckets.start * (size - 1)..buckets.end * (size - 1)].to_vec(),
+            }
+        };
+        Ok((uses.iter().zip(&lists[1..]).map(of_use).collect(), open))
     }
 
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
@@ -606,7 +620,7 @@ impl EvaluatorReceived<Shares> {
 /// garbler's wires, and what was opened.
 pub(super) struct EvaluatorOpened {
     pub components: Vec<EvaluatorComponent>,
-    pub pools: [EvaluatorGadgets; 2],
+    pub pools: Vec<EvaluatorGadgets>,
     pub opened: [Opened; 2],
 }
 
@@ -618,15 +632,17 @@ pub(super) fn evaluator_opens(
     seeds: &[Seed],
 ) -> Result<EvaluatorOpened, Error> {
     let [plain, input] = received;
-    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0])?;
-    let (input, opened_input) = input.open(&mut core.run, &seeds[1])?;
-    let first = first_buckets(batches.iter().map(|b| b.shape));
+    let (plain_cut, input_cut) = (plain.origin.cut, input.origin.cut);
+    let uses = plain_uses(batches.iter().map(|b| b.shape), plain_cut.slots as usize);
+    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0], &uses)?;
+    let (input, opened_input) = input.open(&mut core.run, &seeds[1], std::slice::from_ref(&(0..input_cut.slots as usize)))?;
+    let mut plain = plain.into_iter();
     let mut components = Vec::new();
-    for (batch, buckets) in batches.into_iter().zip(first.windows(2)) {
+    for (batch, authenticators) in batches.into_iter().zip(&mut plain) {
         let mut output_solderings = vec![Soldering::default(); batch.shape.batch.chosen() * batch.shape.outputs];
         core.run.channel.receive_into(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut output_solderings))?;
-        components.push(EvaluatorComponent { batch, authenticators: plain.slice(buckets[0]..buckets[1]), output_solderings });
+        components.push(EvaluatorComponent { batch, authenticators, output_solderings });
     }
-    let pools = [plain.slice(first[first.len() - 1]..plain.len()), input];
+    let pools = plain.chain(input).collect();
     Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input] })
 }

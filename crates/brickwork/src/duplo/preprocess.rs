@@ -17,7 +17,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -25,6 +24,7 @@ use zeroize::Zeroizing;
 use super::challenge::{Batch, Challenge};
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Request};
+use super::tables::{self, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
@@ -100,8 +100,7 @@ pub(super) struct EvaluatorBatch {
     pub links: Vec<Label>,
     /// As [`Shape::bucket_soldering`] counts them.
     pub solderings: Vec<Soldering>,
-    /// `[copy][byte]`.
-    pub tables: Vec<u8>,
+    pub tables: Tables,
 }
 
 impl GarblerBatch {
@@ -128,7 +127,7 @@ impl EvaluatorBatch {
     /// Some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
-        let Shape { inputs, table_bytes, .. } = self.shape;
+        let Shape { inputs, .. } = self.shape;
         let all = self.shape.batch.buckets;
         let pairs = self.shape.batch.size - 1;
         EvaluatorBatch {
@@ -143,8 +142,7 @@ impl EvaluatorBatch {
             offsets: self.offsets.of_items(all, buckets.clone()),
             links: self.links[copies.clone()].to_vec(),
             solderings: self.solderings[buckets.start * pairs * inputs..buckets.end * pairs * inputs].to_vec(),
-            // Where they are still to come, there are none.
-            tables: self.tables.get(copies.start * table_bytes..copies.end * table_bytes).map(<[u8]>::to_vec).unwrap_or_default(),
+            tables: self.tables.slice(copies),
         }
     }
 }
@@ -248,13 +246,13 @@ fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
 }
 
 /// Collects the tables of a few copies one after the other.
-struct Tables {
+struct InOrder {
     bytes: Vec<u8>,
     table_bytes: usize,
     filled: Vec<usize>,
 }
 
-impl TableSink for Tables {
+impl TableSink for InOrder {
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
         let start = copy * self.table_bytes + self.filled[copy];
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
@@ -317,7 +315,7 @@ impl GarblerMade {
         let GarblerMade { id, batch, plan, keys, deltas } = self;
         let (shape, Challenge { opened, chosen }) = (batch.shape, Challenge::expand(seed, &batch.shape.batch));
         // By value: of large batches there is no room for all commitments and the parts side by side.
-        let split = |all: Committed, wires: usize| [&opened, &chosen].map(|copies| all.select(rows(copies, wires)));
+        let split = |all: Committed, wires: usize| two(all.parts(&[&rows(&opened, wires), &rows(&chosen, wires)]));
         let [opened_offsets, offsets] = split(batch.offsets, 1);
         let [opened_inputs, inputs] = split(batch.inputs, shape.inputs);
         let [opened_outputs, outputs] = split(batch.outputs, shape.outputs);
@@ -341,16 +339,20 @@ impl GarblerMade {
         run.channel.send(msg::LINKS, bytemuck::cast_slice(&told.links))?;
         run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
 
+        let order = tables::ranked(&chosen);
         let tables = |range: Range<usize>| {
-            let input = |k: usize| &batch.inputs.values[(range.start + k) * shape.inputs..][..shape.inputs];
+            let places = &order[range];
+            let input = |k: usize| &batch.inputs.values[places[k] * shape.inputs..][..shape.inputs];
             let sink = |here: usize, copies: &[u32]| {
                 hooks.tables(
                     id,
                     copies,
-                    Tables { bytes: vec![0; here * shape.table_bytes], table_bytes: shape.table_bytes, filled: vec![0; here] },
+                    InOrder { bytes: vec![0; here * shape.table_bytes], table_bytes: shape.table_bytes, filled: vec![0; here] },
                 )
             };
-            garble_copies(&plan, &keys, &chosen[range.clone()], &deltas[range.clone()], shape, input, sink).map(|(_, tables)| tables)
+            let copies: Vec<usize> = places.iter().map(|&place| chosen[place]).collect();
+            let deltas: Vec<Delta> = places.iter().map(|&place| deltas[place]).collect();
+            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink).map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
         let mut ready = tables(0..step.min(chosen.len()))?;
@@ -369,9 +371,15 @@ impl GarblerMade {
     }
 }
 
+/// What came of two lists.
+fn two<T>(parts: Vec<T>) -> [T; 2] {
+    let parts: Result<[T; 2], _> = parts.try_into();
+    parts.ok().expect("as many parts as lists")
+}
+
 /// The places of all wires of these copies.
-fn rows(copies: &[usize], wires: usize) -> impl Iterator<Item = usize> + Clone + '_ {
-    copies.iter().flat_map(move |&copy| copy * wires..(copy + 1) * wires)
+fn rows(copies: &[usize], wires: usize) -> Vec<usize> {
+    copies.iter().flat_map(|&copy| copy * wires..(copy + 1) * wires).collect()
 }
 
 /// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
@@ -439,12 +447,12 @@ impl EvaluatorReceived<Pending> {
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
     pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, Opened), Error> {
-        let EvaluatorCore { run, .. } = core;
+        let EvaluatorCore { run, table_memory, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
         let shape = hashed.shape;
         let Challenge { opened, chosen } = Challenge::expand(seed, &shape.batch);
         // By value: of large batches there is no room for all commitments, the parts and the tables.
-        let split = |all: Shares, wires: usize| [&opened, &chosen].map(|copies| all.select(rows(copies, wires)));
+        let split = |all: Shares, wires: usize| two(all.parts(&[&rows(&opened, wires), &rows(&chosen, wires)]));
         let [opened_offsets, offsets] = split(offsets, 1);
         let [opened_inputs, inputs] = split(inputs, shape.inputs);
         let [opened_outputs, outputs] = split(outputs, shape.outputs);
@@ -459,7 +467,7 @@ impl EvaluatorReceived<Shares> {
         }
         let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
         let (tables, garbled) =
-            rayon::join(|| hashed.receive_chosen(run, &chosen), || hashed.garble_opened(&opened, &deltas, &told_inputs));
+            rayon::join(|| hashed.receive_chosen(run, &chosen, table_memory), || hashed.garble_opened(&opened, &deltas, &told_inputs));
         let (garbled, tables) = (garbled?, tables?);
         let open = Opened {
             offsets: Committed { values: told_offsets, shares: opened_offsets },
@@ -491,9 +499,8 @@ impl Hashed {
     }
 
     /// The tables of the chosen copies, which must be the hashed ones.
-    fn receive_chosen(&self, run: &mut Run, chosen: &[usize]) -> Result<Vec<u8>, Error> {
+    fn receive_chosen(&self, run: &mut Run, chosen: &[usize], in_memory: &mut u64) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
-        let mut tables = vec![0u8; chosen.len() * table_bytes];
         if table_bytes == 0 {
             // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
             let empty = blake3::hash(&[]);
@@ -501,26 +508,16 @@ impl Hashed {
             for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
                 run.channel.receive(msg::TABLES, 0)?;
             }
-            return if honest { Ok(tables) } else { Err(Cheat::ChosenTables.into()) };
+            return if honest { Ok(Tables::none(chosen.len())) } else { Err(Cheat::ChosenTables.into()) };
         }
-        let (mut done, total) = (0, tables.len() as u64);
-        let bad = AtomicBool::new(false);
-        rayon::scope(|scope| -> Result<(), Error> {
-            for (task, tables) in tables.chunks_mut(COPIES_A_TASK * table_bytes).enumerate() {
-                run.channel.receive_bulk_into(msg::TABLES, tables)?;
-                done += tables.len() as u64;
-                run.progress(done, total);
-                let (tables, bad) = (&*tables, &bad);
-                scope.spawn(move |_| {
-                    for (k, table) in tables.chunks(table_bytes).enumerate() {
-                        if blake3::hash(table).as_bytes() != self.hash_of(chosen[task * COPIES_A_TASK + k]) {
-                            bad.store(true, Ordering::Relaxed);
-                        }
-                    }
-                });
-            }
+        let (mut done, total) = (0, chosen.len() as u64 * table_bytes as u64);
+        let receive = |tables: &mut [u8]| {
+            run.channel.receive_bulk_into(msg::TABLES, tables)?;
+            done += tables.len() as u64;
+            run.progress(done, total);
             Ok(())
-        })?;
-        if bad.into_inner() { Err(Cheat::ChosenTables.into()) } else { Ok(tables) }
+        };
+        let check = |place: usize, table: &[u8]| blake3::hash(table).as_bytes() == self.hash_of(chosen[place]);
+        Tables::receive(&tables::ranked(chosen), table_bytes, in_memory, COPIES_A_TASK, receive, check)
     }
 }

@@ -200,6 +200,8 @@ pub(super) struct EvaluatorCore<'o> {
     pub cot: extension::Receiver,
     pub rng: Rng,
     pub hooks: Hooks,
+    /// Bytes of tables that may still be kept in memory.
+    pub table_memory: u64,
     /// Items that bind Δ_ot in each batch of OTs.
     pub binding: usize,
     /// Authenticators made so far, of each kind at most.

@@ -238,7 +238,7 @@ pub(super) fn evaluator<'o, P>(
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
-    let security = wanted.terms.security;
-    let core = EvaluatorCore { run, pool, session, security, holder, rng, hooks, cot, binding, gadgets: 0, serial: 0 };
+    let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
+    let core = EvaluatorCore { run, pool, session, security, holder, rng, hooks, cot, table_memory, binding, gadgets: 0, serial: 0 };
     Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
 }

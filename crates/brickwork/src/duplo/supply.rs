@@ -226,7 +226,7 @@ impl EvaluatorCommitted<Shares> {
         }
         core.run.phase("prepare");
         let opened = prepare::evaluator_opens(core, gadgets, batches, of_gadgets)?;
-        (supply.components, supply.pools) = (opened.components, opened.pools.into());
+        (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
         all.made = [supply.components.len(), supply.pools.len()];
         Ok((Claimed::new(supply), all))

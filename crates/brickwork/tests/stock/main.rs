@@ -44,7 +44,7 @@ fn program(doublings: usize, to: Recipient) -> Arc<Program> {
 }
 
 fn terms() -> Terms {
-    Terms { security: 40, threads: 1, identities: [[1; 32], [2; 32]] }
+    Terms { security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
 }
 
 fn request(adders: usize, multipliers: usize, wires: usize) -> Request {

@@ -118,7 +118,13 @@ fn random_programs_compute_what_they_say() {
 
 /// Both parties of the DUPLO protocol, in two threads.
 fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
-    let job = Job { program: Arc::new(program), security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: Arc::new(program),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, &mut Unobserved));

@@ -142,7 +142,7 @@ fn honest_openings_are_accepted_at_every_size_and_level() {
             Script::new(s, size).run().unwrap();
         }
     }
-    Script::new(40, CHUNK_BLOCKS * CHUNKS_A_MESSAGE * BLOCK + 77).run().unwrap();
+    Script::new(40, CHUNKS_IN_HAND * CHUNK + 77).run().unwrap();
 }
 
 #[test]

@@ -96,7 +96,13 @@ impl Case {
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::new("test inputs").unwrap();
         let mut side = |role: Party| Side {
-            job: Job { program: program.clone(), security: 40, threads: 2, identities: [[1; 32], [2; 32]] },
+            job: Job {
+                program: program.clone(),
+                security: 40,
+                threads: 2,
+                table_memory: crate::session::TABLE_MEMORY,
+                identities: [[1; 32], [2; 32]],
+            },
             input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
             parameters: parameters.clone(),
             lies: Vec::new(),

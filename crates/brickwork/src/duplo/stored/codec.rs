@@ -30,7 +30,7 @@ impl Out {
     }
 
     pub fn shares(&mut self, shares: &Shares) {
-        self.pods(shares.columns());
+        self.pods(shares.words());
     }
 
     pub fn committed(&mut self, committed: &Committed) {
@@ -74,7 +74,7 @@ impl<'a> In<'a> {
 
     pub fn shares(&mut self, count: usize) -> Result<Shares, Error> {
         let words = self.words;
-        Ok(Shares::from_columns(words, self.pods(count * words)?))
+        Ok(Shares::of_columns(words, self.pods(count * words)?))
     }
 
     pub fn committed(&mut self, count: usize) -> Result<Committed, Error> {

@@ -20,6 +20,7 @@ use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use crate::duplo::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::duplo::stock::{Origin, Pieces};
+use crate::duplo::tables::Tables;
 use crate::garbling::{GarblingKeys, Plan};
 use crate::session::SessionId;
 
@@ -108,10 +109,16 @@ pub(super) trait Stored: Pieces {
         0
     }
 
-    /// That part, item after item.
-    fn bulk(&mut self) -> Option<&mut Vec<u8>> {
-        None
+    /// That part of some items, item after item.
+    ///
+    /// # Errors
+    /// If it lies in a file that cannot be read.
+    fn bulk(&self, _: Range<usize>) -> Result<Vec<u8>, Error> {
+        Ok(Vec::new())
     }
+
+    /// Puts that part of all items back.
+    fn put_bulk(&mut self, _: Vec<u8>) {}
 }
 
 /// The heads of buckets, where there are `size` items in each.
@@ -284,7 +291,7 @@ impl Stored for EvaluatorComponent {
             copies: bytes.indices(copies)?,
             links: bytes.pods(copies)?,
             solderings: bytes.pods(pairs)?,
-            tables: Vec::new(),
+            tables: Tables::none(copies),
         };
         let output_solderings = bytes.pods(copies * shape.outputs)?;
         let authenticators = EvaluatorGadgets::decode(header, context, count * shape.outputs, bytes)?;
@@ -307,8 +314,13 @@ impl Stored for EvaluatorComponent {
         self.batch.shape.batch.size * self.batch.shape.table_bytes
     }
 
-    fn bulk(&mut self) -> Option<&mut Vec<u8>> {
-        Some(&mut self.batch.tables)
+    fn bulk(&self, items: Range<usize>) -> Result<Vec<u8>, Error> {
+        let size = self.batch.shape.batch.size;
+        self.batch.tables.bytes(items.start * size..items.end * size)
+    }
+
+    fn put_bulk(&mut self, bytes: Vec<u8>) {
+        self.batch.tables = Tables::of(bytes, self.batch.shape.table_bytes, self.batch.copies.len());
     }
 }
 

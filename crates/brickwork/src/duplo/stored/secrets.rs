@@ -78,7 +78,7 @@ fn malformed() -> Error {
 impl<'o> Garbler<'o> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
         let (delta_ot, ots) = self.cot.seeds();
-        let committed = |c: &Committed| (c.values[0].bits(), c.shares.columns().to_vec());
+        let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
         encode(&OfGarbler {
             version: VERSION,
             session: self.session,
@@ -97,10 +97,8 @@ impl<'o> Garbler<'o> {
         if secrets.version != VERSION || lengths != [code.length(), 128, code.words(), code.words()] {
             return Err(malformed());
         }
-        let committed = |c: &(u128, Vec<u64>)| Committed {
-            values: vec![Label::from_bits(c.0)],
-            shares: Shares::from_columns(code.words(), c.1.clone()),
-        };
+        let committed =
+            |c: &(u128, Vec<u64>)| Committed { values: vec![Label::from_bits(c.0)], shares: Shares::of_columns(code.words(), c.1.clone()) };
         Ok(Garbler {
             run,
             pool: threads(terms)?,
@@ -131,8 +129,8 @@ impl<'o> Evaluator<'o> {
             commitments: bytes(commitments),
             watch_bits: watch_bits.to_vec(),
             ots: pairs(self.core.cot.seeds()),
-            ka: self.ka.columns().to_vec(),
-            ot: self.ot.columns().to_vec(),
+            ka: self.ka.words().to_vec(),
+            ot: self.ot.words().to_vec(),
             link_ot: self.link_ot.bits(),
         })
     }
@@ -144,7 +142,7 @@ impl<'o> Evaluator<'o> {
         if secrets.version != VERSION || lengths != [code.length(), code.length(), 128, code.words(), code.words()] {
             return Err(malformed());
         }
-        let shares = |columns: &[u64]| Shares::from_columns(code.words(), columns.to_vec());
+        let shares = |columns: &[u64]| Shares::of_columns(code.words(), columns.to_vec());
         let core = EvaluatorCore {
             run,
             pool: threads(terms)?,
@@ -154,6 +152,7 @@ impl<'o> Evaluator<'o> {
             cot: extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,
+            table_memory: terms.table_memory,
             binding: ot_binding(terms.security),
             gadgets: 0,
             serial: 0,

@@ -59,7 +59,7 @@ struct Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, mut pieces: P) -> Result<(), Error> {
+    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, pieces: P) -> Result<(), Error> {
         let serial = stock::serial(self.number, *self.next);
         *self.next += 1;
         let mut writer = self.store.writer(self.epoch, serial)?;
@@ -76,11 +76,11 @@ impl Shelf<'_> {
         }
         let each = pieces.bulk_bytes();
         let batch = Batch { kind, name: name.into(), component, header: pieces.header().encode() };
-        if let Some(bulk) = pieces.bulk().filter(|_| each > 0) {
+        if each > 0 {
             let a_record = RECORD_BYTES.div_ceil(each);
-            for (k, bytes) in bulk.chunks(a_record * each).enumerate() {
-                let (first, here) = (k * a_record, bytes.len() / each);
-                for piece in bytes.chunks(PIECE_BYTES) {
+            for first in (0..count).step_by(a_record) {
+                let here = a_record.min(count - first);
+                for piece in pieces.bulk(first..first + here)?.chunks(PIECE_BYTES) {
                     writer.record(BULK, first as u64, here as u32, piece.to_vec().into())?;
                 }
             }
@@ -228,8 +228,8 @@ impl Piece<'_> {
         }
         let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
         let each = whole.bulk_bytes();
-        if let Some(bulk) = whole.bulk().filter(|_| each > 0) {
-            *bulk = assemble_bulk(records.into_iter().filter(|record| record.part == BULK), first * each..end * each, each)?;
+        if each > 0 {
+            whole.put_bulk(assemble_bulk(records.into_iter().filter(|record| record.part == BULK), first * each..end * each, each)?);
         }
         Ok(whole)
     }

@@ -109,7 +109,7 @@ fn row_19_an_older_version() {
 fn row_19_two_garblers() {
     let (left, right) = memory_pair();
     let program = ands(1, Recipient::Both);
-    let job = Job { program, security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     std::thread::scope(|scope| {
         let run = |channel| crate::duplo::garbler(channel, &job, &[true], &mut crate::session::Unobserved);
         let one = scope.spawn(move || run(left));
@@ -130,7 +130,13 @@ fn row_19_two_sessions() {
 /// An honest evaluator against a garbler that proposes these parameters.
 fn proposed(program: &Arc<Program>, parameters: Parameters, limits: Limits) -> [Result<crate::session::Report, Error>; 2] {
     let (left, right) = memory_pair();
-    let job = Job { program: program.clone(), security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: crate::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
         let hooks = crate::duplo::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
@@ -195,7 +201,7 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
 fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let program = toy();
     let weak = small(&program, [1, 1], [1, 1], [1, 1]);
-    let job = Job { program, security: 40, threads: 1, identities: [[1; 32], [2; 32]] };
+    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (left, right) = memory_pair();
     drop(right);
     let result = crate::duplo::garbler_proposing(left, &job, &weak, &[true; 3], &mut Unobserved);

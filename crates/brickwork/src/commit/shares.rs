@@ -1,0 +1,317 @@
+//! A party's shares of commitments.
+//!
+//! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of single commitments.
+//! Of many commitments only the recipe of the rows is kept, until some of them are [taken apart](Shares::parts) as columns:
+//! expanding seeds twice costs less than writing all columns to memory and reading them again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use brickwork_kernels as kernels;
+use kernels::Aes128;
+use rayon::prelude::*;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::Lsb;
+
+/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
+pub const COLUMN_WORDS: usize = 8;
+
+/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
+pub type Column = [u64; COLUMN_WORDS];
+
+/// Commitments in a block: the bits of a 128-bit word.
+pub(super) const BLOCK: usize = 128;
+/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
+pub(super) const CHUNK_BLOCKS: usize = 16;
+/// Commitments in a chunk.
+pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
+/// Chunks that are computed in parallel.
+pub(super) const CHUNKS_IN_HAND: usize = 16;
+
+/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the receiver watches the
+/// second share. The sender's own shares are the first ones: zeros.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(super) struct Source {
+    pub seeds: Vec<Aes128>,
+    pub watch: Vec<u128>,
+}
+
+/// How the shares of a row of commitments are made.
+pub(super) struct Recipe {
+    pub source: Arc<Source>,
+    /// Number of the first block.
+    pub start: u64,
+    pub count: usize,
+    pub lsb: Lsb,
+    /// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. Empty at the sender.
+    pub corrections: Vec<u128>,
+    /// Coordinates that are corrected.
+    pub corrected: usize,
+}
+
+impl Recipe {
+    pub fn words(&self) -> usize {
+        self.source.seeds.len().div_ceil(64)
+    }
+
+    /// Blocks of a chunk.
+    pub fn blocks(&self, chunk: usize) -> usize {
+        (self.count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
+    }
+
+    /// The rows of a chunk, one for each coordinate; `rows` is overwritten.
+    pub fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
+        let Source { seeds, watch } = &*self.source;
+        let (blocks, first) = (self.blocks(chunk), chunk * CHUNK_BLOCKS);
+        rows.resize(seeds.len() * blocks, 0);
+        kernels::ctr_rows(seeds, u128::from(self.start) + first as u128, rows, blocks);
+        match self.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => rows[..blocks].fill(0),
+            Lsb::One => rows[..blocks].fill(watch[0]),
+        }
+        if !self.corrections.is_empty() {
+            let uncorrected = seeds.len() - self.corrected;
+            let corrections = &self.corrections[self.corrected * first..][..self.corrected * blocks];
+            let fixed = rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
+            for ((row, correction), watch) in fixed.zip(&watch[uncorrected..]) {
+                row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
+            }
+        }
+    }
+
+    /// As [`Recipe::rows`], zero behind the last commitment.
+    pub fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
+        self.rows(chunk, rows);
+        let behind = self.count - chunk * CHUNK;
+        if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
+            let blocks = self.blocks(chunk);
+            rows.iter_mut().skip(blocks - 1).step_by(blocks).for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
+        }
+    }
+
+    /// The columns of chunks from `first` on, as many as `columns` has room for.
+    fn columns(&self, first: usize, columns: &mut [u64]) {
+        let words = self.words();
+        columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, |rows, (c, columns)| {
+            self.rows(first + c, rows);
+            kernels::transpose(rows, self.blocks(first + c), columns);
+            rows.zeroize();
+        });
+    }
+}
+
+/// A party's shares of a row of commitments.
+#[derive(Default)]
+pub struct Shares(Form);
+
+enum Form {
+    Columns { words: usize, columns: Vec<u64> },
+    Recipe(Recipe),
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form::Columns { words: 0, columns: Vec::new() }
+    }
+}
+
+impl Drop for Form {
+    fn drop(&mut self) {
+        if let Form::Columns { columns, .. } = self {
+            columns.zeroize();
+        }
+    }
+}
+
+/// Adds a share to a sum, or nothing if `mask` is 0. Lengths known to the compiler keep this in registers.
+#[inline(always)]
+fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
+    let column: &[u64; WORDS] = column.try_into().expect("a column of these words");
+    for (s, c) in sum.iter_mut().zip(column) {
+        *s ^= c & mask;
+    }
+}
+
+impl Shares {
+    /// Shares given as columns of `words` words.
+    pub(crate) fn of_columns(words: usize, columns: Vec<u64>) -> Shares {
+        Shares(Form::Columns { words, columns })
+    }
+
+    /// Shares to be made by a recipe: at once if they are few.
+    pub(super) fn of_recipe(recipe: Recipe) -> Shares {
+        if recipe.count > CHUNK {
+            return Shares(Form::Recipe(recipe));
+        }
+        let words = recipe.words();
+        let mut columns = vec![0; recipe.count.next_multiple_of(BLOCK) * words];
+        recipe.columns(0, &mut columns);
+        columns[recipe.count * words..].zeroize();
+        columns.truncate(recipe.count * words);
+        Shares::of_columns(words, columns)
+    }
+
+    /// The recipe, where there are no columns.
+    pub(super) fn recipe(&self) -> Option<&Recipe> {
+        match &self.0 {
+            Form::Columns { .. } => None,
+            Form::Recipe(recipe) => Some(recipe),
+        }
+    }
+
+    /// Words of a column, and all columns.
+    pub(super) fn columns(&self) -> (usize, &[u64]) {
+        match &self.0 {
+            Form::Columns { words, columns } => (*words, columns),
+            Form::Recipe(_) => unreachable!("few shares, or parts"),
+        }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
+            Form::Recipe(recipe) => recipe.count,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds commitment `index` to a sum.
+    #[inline(always)]
+    pub fn add(&self, index: usize, sum: &mut Column) {
+        self.add_if(1, index, sum);
+    }
+
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before [`Shares::parts`].
+    #[inline(always)]
+    pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
+        let mask = u64::from(bit & 1).wrapping_neg();
+        match &self.0 {
+            Form::Columns { words: 5, columns } => add_words::<5>(&columns[index * 5..(index + 1) * 5], mask, sum),
+            Form::Columns { words: 7, columns } => add_words::<7>(&columns[index * 7..(index + 1) * 7], mask, sum),
+            _ => self.add_any(mask, index, sum),
+        }
+    }
+
+    #[cold]
+    fn add_any(&self, mask: u64, index: usize, sum: &mut Column) {
+        match &self.0 {
+            Form::Columns { words, columns } => {
+                let column = &columns[index * words..(index + 1) * words];
+                sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask);
+            }
+            Form::Recipe(_) => self.parts(&[&[index]])[0].add_if(mask as u8, 0, sum),
+        }
+    }
+
+    /// All words, share after share, where they are not a recipe.
+    pub(crate) fn words(&self) -> &[u64] {
+        self.columns().1
+    }
+
+    /// The shares that belong to some of `all` items, which have equally many each.
+    pub(crate) fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
+        let each = self.len().checked_div(all).unwrap_or(0);
+        self.slice(items.start * each..items.end * each)
+    }
+
+    /// The shares at the places `first..end`.
+    pub fn slice(&self, places: Range<usize>) -> Shares {
+        match &self.0 {
+            _ if places.is_empty() => Shares::default(),
+            Form::Columns { words, columns } => Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec()),
+            Form::Recipe(_) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
+        }
+    }
+
+    /// These shares, then those.
+    pub fn append(&mut self, others: &Shares) {
+        if self.is_empty() {
+            *self = others.slice(0..others.len());
+        } else if !others.is_empty() {
+            let all = self.slice(0..self.len());
+            let others = others.slice(0..others.len());
+            let ((words, mine), (other_words, theirs)) = (all.columns(), others.columns());
+            assert_eq!(words, other_words, "shares under different codes");
+            *self = Shares::of_columns(words, [mine, theirs].concat());
+        }
+    }
+
+    /// The shares at these places, in this order.
+    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
+        self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+    }
+
+    /// The shares at the places of each list, in its order. No place may come twice.
+    ///
+    /// # Panics
+    /// If there are 2^32 places or more.
+    pub fn parts(&self, lists: &[&[usize]]) -> Vec<Shares> {
+        let of_columns = |words: usize, columns: &[u64], list: &[usize]| {
+            let mut part = Vec::with_capacity(list.len() * words);
+            list.iter().for_each(|&i| part.extend_from_slice(&columns[i * words..(i + 1) * words]));
+            Shares::of_columns(words, part)
+        };
+        match &self.0 {
+            Form::Columns { words, columns } => lists.iter().map(|list| of_columns(*words, columns, list)).collect(),
+            Form::Recipe(recipe) => match recipe.words() {
+                5 => parts::<5>(recipe, lists),
+                7 => parts::<7>(recipe, lists),
+                words => unreachable!("no code has codewords of {words} words"),
+            },
+        }
+    }
+}
+
+/// Nowhere.
+const NOT_WANTED: u32 = u32::MAX;
+
+/// [`Shares::parts`] of a recipe: while some chunks are made, the columns of those before go to their places.
+fn parts<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
+    let wanted: usize = lists.iter().map(|list| list.len()).sum();
+    assert!(wanted < NOT_WANTED as usize, "places are counted in 32 bits");
+    let mut places = vec![NOT_WANTED; recipe.count];
+    for (&index, place) in lists.iter().copied().flatten().zip(0..) {
+        assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place comes twice");
+    }
+    let mut parts: Vec<Vec<u64>> = lists.iter().map(|list| vec![0; list.len() * WORDS]).collect();
+    let chunks: Vec<usize> =
+        (0..recipe.count.div_ceil(CHUNK)).filter(|c| places[c * CHUNK..].iter().take(CHUNK).any(|&place| place != NOT_WANTED)).collect();
+    let groups: Vec<&[usize]> = chunks.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(CHUNKS_IN_HAND)).collect();
+    let make = |group: Option<&&[usize]>, columns: &mut Vec<u64>| {
+        let Some(group) = group else { return };
+        let blocks: usize = group.iter().map(|&c| recipe.blocks(c)).sum();
+        columns.resize(blocks * BLOCK * WORDS, 0);
+        recipe.columns(group[0], columns);
+    };
+    let room = || Vec::with_capacity(CHUNKS_IN_HAND * CHUNK * WORDS);
+    let (mut ready, mut next) = (room(), room());
+    make(groups.first(), &mut ready);
+    for (g, group) in groups.iter().enumerate() {
+        let scatter = || {
+            let first = group[0] * CHUNK;
+            for (column, &place) in ready.as_chunks::<WORDS>().0.iter().zip(&places[first..]) {
+                let mut place = place as usize;
+                for part in &mut parts {
+                    let columns = part.as_chunks_mut::<WORDS>().0;
+                    if let Some(to) = columns.get_mut(place) {
+                        *to = *column;
+                        break;
+                    }
+                    place = place.wrapping_sub(columns.len());
+                }
+            }
+        };
+        rayon::join(scatter, || make(groups.get(g + 1), &mut next));
+        std::mem::swap(&mut ready, &mut next);
+    }
+    ready.zeroize();
+    next.zeroize();
+    parts.into_iter().map(|columns| Shares::of_columns(WORDS, columns)).collect()
+}
