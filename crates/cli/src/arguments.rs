@@ -218,7 +218,8 @@ pub struct Resources {
     /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
-    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused
+    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator refuses what is
+    /// proposed to it by what is free, if this is not given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_ram: Option<u64>,
     /// How long a peer may stall, and how long --connect tries

@@ -90,7 +90,7 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
             Done::at_once(duplo::garbler_proposing(channel, &job, parameters, &input, &mut bar)?)
         }
         (None, _) => {
-            let limits = Limits { memory_bytes: arguments.resources.max_ram };
+            let limits = Limits { memory_bytes: arguments.resources.max_ram.or_else(resources::available_bytes) };
             Done::at_once(duplo::evaluator_within(channel, &job, &limits, &input, &mut bar)?)
         }
     };

@@ -179,9 +179,9 @@ fn accept(run: &mut Run, hooks: &Hooks, answer: &Answer, job: &Job, limits: &Lim
     }
     let [_, memory] = plan::memory(program, &parameters);
     match limits.memory_bytes {
-        Some(limit) if memory > limit => {
-            Err(Error::Mismatch(format!("what the garbler proposes takes some {memory} bytes of memory here, and {limit} are allowed")))
-        }
+        Some(limit) if memory > limit => Err(Error::Mismatch(format!(
+            "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free or allowed"
+        ))),
         _ => Ok(parameters),
     }
 }
