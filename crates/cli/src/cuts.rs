@@ -28,6 +28,8 @@ const LARGEST_WHOLE: usize = 8 << 20;
 pub struct Decomposition {
     /// What gives this cut to `compile`; empty for the one that was asked for.
     pub flags: String,
+    /// The program.
+    pub program: Program,
     pub components: usize,
     pub slots: usize,
     /// AND gates of a slot, on average.
@@ -38,9 +40,10 @@ pub struct Decomposition {
 }
 
 impl Decomposition {
-    fn new(program: &Program, flags: String, given: bool, cost: Cost) -> Self {
+    fn new(program: Program, flags: String, given: bool, cost: Cost) -> Self {
         let (components, slots) = (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
-        Decomposition { flags, components, slots, ands_a_slot: program.and_gates() as f64 / slots.max(1) as f64, cost, given }
+        let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;
+        Decomposition { flags, components, slots, ands_a_slot, cost, given, program }
     }
 
     pub fn json(&self) -> Value {
@@ -61,6 +64,13 @@ impl Decomposition {
 pub struct Cuts {
     pub tried: Vec<Decomposition>,
     pub complete: bool,
+}
+
+impl Cuts {
+    /// The one that is predicted to be fastest.
+    pub fn fastest(self) -> Option<Decomposition> {
+        self.tried.into_iter().min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()))
+    }
 }
 
 /// What is tried: a program to compile, a cost to compare by.
@@ -87,7 +97,7 @@ impl Search<'_> {
         let Ok((program, _)) = compile::compile(self.path, self.source, &flags) else { return Ok(()) };
         if self.seen.insert(program.digest()) {
             let cost = (self.cost)(&program)?;
-            let cut = Decomposition::new(&program, flags.cut_flags(), false, cost);
+            let cut = Decomposition::new(program, flags.cut_flags(), false, cost);
             self.tried.push((flags, cut));
         }
         Ok(())
@@ -100,7 +110,7 @@ impl Search<'_> {
 
 /// Tries the cuts of a program that came from `path` with these flags.
 pub fn all(path: &Path, flags: &SourceFlags, program: &Program, cost: &dyn Fn(&Program) -> Result<Cost, Failure>) -> Result<Cuts, Failure> {
-    let given = Decomposition::new(program, flags.cut_flags(), true, cost(program)?);
+    let given = Decomposition::new(program.clone(), flags.cut_flags(), true, cost(program)?);
     let mut cuts = Cuts { tried: Vec::new(), complete: true };
     if let Some(source) = source(path)? {
         let functions: Vec<String> = compile::functions(path, &source, flags);
@@ -131,7 +141,7 @@ pub fn all(path: &Path, flags: &SourceFlags, program: &Program, cost: &dyn Fn(&P
         if program.slot_count() > 1 && gates <= LARGEST_WHOLE {
             let whole = program.whole()?;
             let cost = cost(&whole)?;
-            cuts.tried.push(Decomposition::new(&whole, "--emit bristol".into(), false, cost));
+            cuts.tried.push(Decomposition::new(whole, "--emit bristol".into(), false, cost));
         }
     }
     cuts.tried.sort_by(|a, b| a.ands_a_slot.total_cmp(&b.ands_a_slot));

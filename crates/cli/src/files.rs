@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brickwork::circuit::formats::{self, InputMap, Kind};
 use brickwork::circuit::{Party, Program, Type, value};
+use brickwork::random::Rng;
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork_lang::Diagnostics;
@@ -215,4 +216,32 @@ fn check_private(path: &Path) -> Result<(), Failure> {
 #[cfg(not(unix))]
 fn check_private(_: &Path) -> Result<(), Failure> {
     Ok(())
+}
+
+/// A folder for programs that are made on the way, gone when this is dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Result<Self, Failure> {
+        let mut name = [0; 8];
+        Rng::new("brickwork temporary folder")?.fill(&mut name);
+        let path = std::env::temp_dir().join(format!("brickwork-{:016x}", u64::from_le_bytes(name)));
+        let mut builder = std::fs::DirBuilder::new();
+        // Nobody else may put another program there.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|e| Failure::other(format!("{}: {e}", path.display())))?;
+        Ok(Folder(path))
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays is a program, which is no secret.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -4,26 +4,30 @@
 //! keys and inputs go through pipes, so that neither a command line nor a file shows them. A child ends when its pipe
 //! ends, so none outlives this process, however it dies.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use brickwork::circuit::Party;
+use brickwork::circuit::{Party, Program};
+use brickwork::plan::{self, Cost};
 use brickwork::wire::tls::{Identity, PublicKey};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{Choice, LinkArguments, Map, Parameters, ProgramArguments, Resources};
+use crate::compile::SourceFlags;
 use crate::failure::{Failure, code};
+use crate::files::Folder;
 use crate::link::{Link, Relay};
 use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, machine};
+use crate::{cuts, files, keygen, machine};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -40,8 +44,24 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
+    /// Into which components a source is cut: as it says, or as is predicted to be fastest (`plan` shows the cuts)
+    #[arg(
+        long,
+        value_name = "given|fastest",
+        default_value = "given",
+        hide_default_value = true,
+        hide_possible_values = true,
+        conflicts_with = "store"
+    )]
+    cut: Cut,
     #[command(flatten)]
     stock: StoreArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cut {
+    Given,
+    Fastest,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -55,9 +75,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
         files::input_bits(&program, party, executions, value)?;
     }
+    let folder = Folder::new()?;
+    let cut = match arguments.cut {
+        Cut::Given => None,
+        Cut::Fastest => Some(fastest(arguments, &program, &folder)?),
+    };
     drop(program);
     let both = Both {
-        program: &arguments.program,
+        program: cut.as_ref().unwrap_or(&arguments.program),
         parameters: &arguments.parameters,
         resources: &arguments.resources,
         link: arguments.link.link(),
@@ -66,6 +91,22 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
+}
+
+/// The fastest cut of a program, in a file: both parties run the same.
+fn fastest(arguments: &Arguments, program: &Program, folder: &Folder) -> Result<ProgramArguments, Failure> {
+    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    let link = arguments.link.link().with_lanes(arguments.resources.lanes);
+    let cost = |program: &Program| -> Result<Cost, Failure> {
+        let repeated = files::repeated(program, arguments.parameters.executions.executions)?;
+        let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
+        Ok(plan::predict(&repeated, &parameters, &machine, &link))
+    };
+    let cuts = cuts::all(&arguments.program.file, &SourceFlags::default(), program, &cost)?;
+    let fastest = cuts.fastest().ok_or_else(|| Failure::other("there is no cut at all"))?;
+    let file = folder.file("program.bwp");
+    fs::write(&file, fastest.program.to_bytes()).map_err(|e| Failure::other(format!("{}: {e}", file.display())))?;
+    Ok(ProgramArguments { file, map: Map { entries: Vec::new() } })
 }
 
 /// What both parties are to do.

@@ -19,6 +19,7 @@ use super::protocol::measure;
 use crate::arguments::{Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
 use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::failure::Failure;
+use crate::files::Folder;
 use crate::link::Link;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
@@ -238,23 +239,6 @@ impl Results {
     }
 }
 
-/// A folder for programs, gone when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("brickwork-papers-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|e| Failure::other(format!("{}: {e}", path.display())))?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let wanted = |table: Table| arguments.tables.is_empty() || arguments.tables.contains(&table);
     let mut results = Results::open(&arguments.results)?;
@@ -351,7 +335,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     if cost.seconds() * f64::from(arguments.rounds) > f64::from(arguments.longest) {
         return Ok(Err(format!("it would take some {:.0} seconds", cost.seconds() * f64::from(arguments.rounds))));
     }
-    let file = folder.0.join("program.bwp");
+    let file = folder.file("program.bwp");
     fs::write(&file, program.to_bytes()).map_err(|e| Failure::other(format!("{}: {e}", file.display())))?;
     let both = Both {
         program: &ProgramArguments { file, map: Map { entries: Vec::new() } },

@@ -128,6 +128,24 @@ fn a_plan_tries_other_cuts() {
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
 }
 
+/// A run with the fastest cut is one of the same function.
+#[test]
+fn a_run_takes_the_fastest_cut() {
+    let keys = Keys::new();
+    good(&["examples", "aes128_encrypt", "-o", &keys.file("")]);
+    let (source, [x, y]) = (
+        keys.file("aes128_encrypt.wir"),
+        ["garbler", "evaluator"].map(|of| format!("@{}", keys.file(&format!("aes128_encrypt.{of}.json")))),
+    );
+    let inputs = ["--garbler", &x, "--evaluator", &y];
+    let given = good(&[&["run", &source], &inputs[..]].concat()).1;
+    let cut = good(&[&["run", &source, "--cut", "fastest"], &inputs[..]].concat()).1;
+    assert_eq!(given["outputs"], cut["outputs"]);
+    let components = |run: &Value| run["security"]["components"].as_array().map(Vec::len);
+    assert!(components(&cut) < components(&given), "{cut}");
+    bad(&[&["run", &source, "--cut", "thin"], &inputs[..]].concat(), 2, "thin");
+}
+
 /// Rows are measured once, kept line by line, and skipped with a reason; a line that was cut off is measured again.
 #[test]
 fn the_papers_tables_are_reproduced() {
