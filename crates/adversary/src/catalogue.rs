@@ -31,6 +31,13 @@ pub struct Attack {
     pub case: Box<dyn Fn(&mut Rng) -> Case + Send + Sync>,
 }
 
+impl Attack {
+    /// Its name among all attacks: `row_05_flipped_table`.
+    pub fn id(&self) -> String {
+        format!("row_{:02}_{}", self.row, self.variant)
+    }
+}
+
 /// Of both components of the toy program.
 const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
 

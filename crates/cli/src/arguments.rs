@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, doctor, examples, files, info, keygen, party, preprocess, run, simulate, stock};
+use crate::{bench, compile, demo_cheat, doctor, examples, files, info, keygen, party, preprocess, run, simulate, stock};
 
 /// Secure two-party computation from garbled components.
 ///
@@ -45,6 +45,7 @@ pub enum Command {
     Evaluator(party::Arguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
+    DemoCheat(demo_cheat::Arguments),
     Doctor(doctor::Arguments),
     Plan(crate::plan::Arguments),
     Bench(bench::Arguments),

@@ -8,6 +8,7 @@ mod bench;
 mod chart;
 mod compile;
 mod cuts;
+mod demo_cheat;
 mod doctor;
 mod examples;
 mod failure;
@@ -79,6 +80,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
         Command::Stock(command) => stock::run(command),
+        Command::DemoCheat(command) => demo_cheat::run(command),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
