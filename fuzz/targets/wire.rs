@@ -160,7 +160,13 @@ pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
     let (program, parameters) = &*RUN;
-    let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let victim = if first & 1 == 0 { Party::Garbler } else { Party::Evaluator };
     let (x, y) = (first & 2 != 0, first & 4 != 0);
     let ((to_right, from_left), (to_left, from_right)) = (channel(), channel());
