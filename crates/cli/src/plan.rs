@@ -150,12 +150,16 @@ fn text(program: &Program, executions: u32, repeated: &Program, cost: &Cost, opt
         );
     }
     text += &format!(
-        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for the evaluator; nothing on disk\n",
+        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for the evaluator; {}\n",
         cost.seconds(),
         bytes(cost.bytes()),
         cost.crossings() as f64 / 2.0,
         bytes(cost.garbler_memory_bytes),
-        bytes(cost.evaluator_memory_bytes)
+        bytes(cost.evaluator_memory_bytes),
+        match cost.disk_bytes {
+            0 => "nothing on disk".into(),
+            file => format!("a temporary file of {} at the evaluator", bytes(file)),
+        }
     );
     let Some(first) = options.first() else { return text };
     text += &format!(

@@ -16,7 +16,7 @@
 //! came before the hashes, the garbler would make just the unopened copies bad.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -340,18 +340,18 @@ impl GarblerMade {
         run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
 
         let order = tables::ranked(&chosen);
+        let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
             let input = |k: usize| &batch.inputs.values[places[k] * shape.inputs..][..shape.inputs];
             let sink = |here: usize, copies: &[u32]| {
-                hooks.tables(
-                    id,
-                    copies,
-                    InOrder { bytes: vec![0; here * shape.table_bytes], table_bytes: shape.table_bytes, filled: vec![0; here] },
-                )
+                // New memory costs more than what is written to it.
+                let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+                bytes.resize(here * shape.table_bytes, 0);
+                hooks.tables(id, copies, InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] })
             };
             let copies: Vec<usize> = places.iter().map(|&place| chosen[place]).collect();
-            let deltas: Vec<Delta> = places.iter().map(|&place| deltas[place]).collect();
+            let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
             garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink).map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
@@ -364,6 +364,9 @@ impl GarblerMade {
                 || tables(next..(next + step).min(total)),
             );
             sent?;
+            if let Ok(mut spare) = spare.lock() {
+                spare.extend(ready.iter_mut().map(|sent| std::mem::take(&mut sent.bytes)));
+            }
             (ready, done) = (made?, next);
             run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
         }

@@ -65,7 +65,7 @@ pub struct Cost {
     pub garbler_memory_bytes: u64,
     /// Peak memory of the evaluator in bytes, estimated.
     pub evaluator_memory_bytes: u64,
-    /// Bytes on disk: this version keeps everything in memory.
+    /// Bytes of the evaluator's temporary file.
     pub disk_bytes: u64,
 }
 
@@ -117,7 +117,7 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     }
     phases.sort_by_key(|phase| phase_order(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
-    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: 0 }
+    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::file(program, parameters) }
 }
 
 /// The parameters with which a run of `program` at `security` bits is expected to take least on these machines over this link:
@@ -309,6 +309,7 @@ fn index(party: Party) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::circuit::{Recipient, library};
 
     #[test]
     fn messages_are_framed() {
@@ -316,5 +317,61 @@ mod tests {
         assert_eq!(message_bytes(1 << 20, 1), (1 << 20) + 5);
         assert_eq!(message_bytes((1 << 20) + 1, 1), (1 << 20) + 1 + 10);
         assert_eq!(message_bytes(200 << 10, 4), (200 << 10) + 15, "no lane gets less than 64 KiB");
+    }
+
+    /// The table "What a run costs" of `docs/formats.md`, with all that does not grow with the program: counted in eighths of
+    /// bytes, it must give every byte that the garbler sends.
+    #[test]
+    fn the_table_of_what_a_run_costs_is_exact() {
+        for (name, program) in [
+            ("millionaires", library::millionaires().unwrap()),
+            ("aes", library::aes::aes_128().unwrap()),
+            ("256 aes", library::aes::aes_128().unwrap().repeat(256).unwrap()),
+            ("cbc-mac", library::aes::cbc_mac(4).unwrap()),
+        ] {
+            for security in [40, 64, 80] {
+                let parameters = Parameters::choose(&program, security).unwrap();
+                let sent: u64 = script(&program, &parameters)
+                    .iter()
+                    .map(|step| match *step {
+                        Step::Message { from: Party::Garbler, payload, times, .. } => 8 * payload * times,
+                        _ => 0,
+                    })
+                    .sum();
+                assert_eq!(sent, table(&program, &parameters), "{name}, s = {security}");
+            }
+        }
+    }
+
+    fn table(program: &Program, parameters: &Parameters) -> u64 {
+        let n = Code::for_security(parameters.security).unwrap().length() as u64;
+        // Commitments are made in blocks of 128; in bits, as 8 bits are a byte and all is in eighths of bytes.
+        let random = |count: u64| count.next_multiple_of(128) * (n - 128);
+        let chosen = |count: u64| count.next_multiple_of(128) * n;
+        let label = 8 * 16;
+        let mut bits = 0;
+        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+            let (a, i, o) =
+                (component.circuit.and_gates() as u64, component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
+            let (slots, b, c, l) = (u64::from(cut.slots), u64::from(cut.bucket), u64::from(cut.opened), cut.copies());
+            bits += slots * a * 2 * label * b;
+            bits += random(l) + 2 * label * l + label * c + slots * label * b;
+            bits += random(l * i) + i * label * (c + slots * (b - 1) + slots);
+            bits += chosen(l * o) + slots * o * label * b;
+            bits += label; // start of the keys
+        }
+        let (p, q) = (parameters.plain, parameters.input);
+        let pairs = |cut: &Cut| u64::from(cut.slots) * u64::from(cut.bucket - 1);
+        bits += random(p.copies()) + label * (2 * p.copies() + u64::from(p.opened) + pairs(&p));
+        bits += random(q.copies()) + chosen(q.copies()) + label * (2 * q.copies() + u64::from(q.opened) + q.kept() + pairs(&q));
+        let (x, y) = (program.input_width(Party::Garbler) as u64, program.input_width(Party::Evaluator) as u64);
+        let wires =
+            |to: &dyn Fn(Recipient) -> bool| program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum::<u64>();
+        bits += chosen(y + parameters.ot_binding as u64) + label * (x + y) + label * wires(&|to| to == Recipient::Garbler);
+        bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
+        // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and answers.
+        bits += 8 * (144 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128) + random(1) + chosen(1) + label;
+        let (values, hidden) = (label * n, label * (n + 128));
+        bits + (2 * random(128) + 2 * hidden + values) + values + (random(128) + hidden + values)
     }
 }
