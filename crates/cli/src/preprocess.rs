@@ -128,7 +128,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "phases": phases,
         "store": arguments.store.display().to_string(),
     });
-    human += &phases_text(&json["phases"]);
+    human += &phases_text(&json);
     Ok(Report::new(json, human))
 }
 

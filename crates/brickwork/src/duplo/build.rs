@@ -23,7 +23,7 @@ use super::stock::Parts;
 use super::supply::{EvaluatorOpened, GarblerTold};
 use super::{Error, Evaluator, EvaluatorParts, Garbler, GarblerParts, Point, msg};
 use crate::circuit::{ComponentId, Party, Program, Recipient, Wire};
-use crate::commit::{Claimed, Claims, Column, Committer, Holder, Shares};
+use crate::commit::{Claimed, Claims, Column, Committer, Holder, Proof, Shares};
 use crate::label::{Delta, Label};
 use crate::solder::{CommittedWire, Soldering};
 
@@ -214,6 +214,35 @@ pub(super) struct Joints {
     pub outputs: Vec<Soldering>,
 }
 
+/// What is still to be proven of a program on the garbler's side: its joints, and what was told of parts made for it alone.
+pub(super) struct GarblerUnproven<'a> {
+    pub program: &'a Program,
+    pub joints: &'a Joints,
+    pub told: &'a GarblerTold,
+}
+
+impl GarblerUnproven<'_> {
+    pub fn claims<'a>(&'a self, [ka, ot]: [&'a Shares; 2], parts: &'a GarblerParts, view: &'a View<'a>, all: &mut Claims<'a>) {
+        self.told.claims([ka, ot], &parts.batches, &parts.pools, all);
+        claims(all, self.program, view, self.joints);
+    }
+}
+
+impl EvaluatorReady {
+    /// What is still to be proven of a program, and what was opened of parts made for it alone.
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        program: &'a Program,
+        opened: &'a EvaluatorOpened,
+        view: &'a View<'a>,
+        all: &mut Claims<'a>,
+    ) {
+        opened.claims([ka, ot], &self.parts.batches, &self.parts.pools, all);
+        claims(all, program, view, &self.joints);
+    }
+}
+
 /// Claims about the joints of a program.
 fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
     for (b, &(shape, inputs, offsets, stride)) in view.batches.iter().enumerate() {
@@ -248,6 +277,37 @@ pub(super) struct EvaluatorReady {
     pub parts: EvaluatorParts,
     pub joints: Joints,
     pub ots: EvaluatorOts,
+}
+
+/// A joined program at the evaluator, and whether its joints are proven.
+pub(super) enum Joined {
+    Proven(EvaluatorReady),
+    /// They are not yet, nor is what was opened of parts that were made for this program alone.
+    Told(Claimed<EvaluatorReady>, EvaluatorOpened),
+}
+
+impl Joined {
+    pub fn told(&self) -> &EvaluatorReady {
+        match self {
+            Joined::Proven(ready) => ready,
+            Joined::Told(ready, _) => ready.told(),
+        }
+    }
+
+    /// What is still to be proven.
+    pub fn claims<'a>(&'a self, offsets: [&'a Shares; 2], program: &'a Program, view: &'a View<'a>, all: &mut Claims<'a>) {
+        if let Joined::Told(ready, opened) = self {
+            ready.told().claims(offsets, program, opened, view, all);
+        }
+    }
+
+    /// After the proof of [`Joined::claims`].
+    pub fn proven(self, proof: &Proof) -> EvaluatorReady {
+        match self {
+            Joined::Proven(ready) => ready,
+            Joined::Told(ready, _) => ready.proven(proof),
+        }
+    }
 }
 
 /// Joins the parts; the joints are not proven yet.
@@ -310,9 +370,9 @@ pub(super) fn garbler_proves(
     let Garbler { run, committer, ka, ot, .. } = party;
     run.phase("build");
     let view = ready.parts.view();
+    let unproven = GarblerUnproven { program, joints, told };
     let mut all = Claims::new();
-    told.claims([&ka.shares, &ot.shares], &ready.parts.batches, &ready.parts.pools, &mut all);
-    claims(&mut all, program, &view, joints);
+    unproven.claims([&ka.shares, &ot.shares], &ready.parts, &view, &mut all);
     committer.prove(&mut run.channel, &[], &all)
 }
 
@@ -325,11 +385,9 @@ pub(super) fn evaluator_verifies(
 ) -> Result<EvaluatorReady, Error> {
     let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = party;
     run.phase("build");
-    let EvaluatorReady { parts, joints, .. } = ready.told();
-    let view = parts.view();
+    let view = ready.told().parts.view();
     let mut all = Claims::new();
-    opened.claims([ka, ot], &parts.batches, &parts.pools, &mut all);
-    claims(&mut all, program, &view, joints);
+    ready.told().claims([ka, ot], program, &opened, &view, &mut all);
     let proof = holder.verify(&mut run.channel, &[], &all)?;
     drop(all);
     drop(view);

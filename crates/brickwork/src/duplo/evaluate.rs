@@ -22,7 +22,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::build::{EvaluatorReady, GarblerReady};
+use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
 use super::challenge::Batch;
 use super::ots::EvaluatorOts;
 use super::prepare::EvaluatorComponent;
@@ -59,8 +59,15 @@ pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Res
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool], masked: &[u8]) -> Result<(), Error> {
-    let Garbler { run, committer, hooks, delta_ka, ot, .. } = party;
+/// Gives the labels of both inputs. What is unproven of the program is proven with them.
+pub(super) fn garbler(
+    party: &mut Garbler,
+    ready: &GarblerReady,
+    unproven: Option<&GarblerUnproven>,
+    input: &[bool],
+    masked: &[u8],
+) -> Result<(), Error> {
+    let Garbler { run, committer, hooks, delta_ka, ka, ot, .. } = party;
     run.phase("evaluate");
     let GarblerReady { parts, ots } = ready;
     let (layout, ots) = (&parts.layout, &ots.committed);
@@ -82,6 +89,9 @@ pub(super) fn garbler(party: &mut Garbler, ready: &GarblerReady, input: &[bool],
 
     let homes = parts.view();
     let mut claims = Claims::new();
+    if let Some(unproven) = unproven {
+        unproven.claims([&ka.shares, &ot.shares], parts, &homes, &mut claims);
+    }
     claims.known(count, |k, sum| {
         homes.add(first + k as u32, sum);
         ots.shares.add(k, sum);
@@ -113,16 +123,17 @@ pub(super) fn evaluator_sends(party: &mut Evaluator, ots: &EvaluatorOts, input: 
     Ok(Masked(masked))
 }
 
+/// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified with the labels.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     program: &Program,
-    ready: &EvaluatorReady,
+    joined: Joined,
     input: &[bool],
     Masked(masked): Masked,
-) -> Result<Evaluated, Error> {
-    let Evaluator { core: EvaluatorCore { run, holder, .. }, ot, link_ot, .. } = party;
+) -> Result<(EvaluatorReady, Evaluated), Error> {
+    let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, link_ot, .. } = party;
     run.phase("evaluate");
-    let EvaluatorReady { parts, ots, .. } = ready;
+    let EvaluatorReady { parts, ots, .. } = joined.told();
     let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels } = ots;
     let layout = &parts.layout;
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
@@ -144,6 +155,7 @@ pub(super) fn evaluator(
     }
     let homes = parts.view();
     let mut claims = Claims::new();
+    joined.claims([ka, ot], program, &homes, &mut claims);
     claims.known(count, |k, sum| {
         homes.add(first + k as u32, sum);
         ots.add(k, sum);
@@ -158,15 +170,18 @@ pub(super) fn evaluator(
         homes.add(outputs[k], sum);
         Label::ZERO.with_colour(indicators[k])
     });
-    holder.verify(&mut run.channel, &[], &claims)?;
+    let proof = holder.verify(&mut run.channel, &[], &claims)?;
     drop(claims);
+    drop(homes);
+    let ready = joined.proven(&proof);
+    let layout = &ready.parts.layout;
 
     // InputG and InputE: the authenticators must accept the labels.
-    if !parts.accept(labels.iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
+    if !ready.parts.accept(labels.iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
         return Err(Cheat::InputLabel.into());
     }
-    let delta_ka = evaluate_slots(program, ready, &mut labels)?;
-    Ok(Evaluated { labels, indicators, delta_ka })
+    let delta_ka = evaluate_slots(program, &ready, &mut labels)?;
+    Ok((ready, Evaluated { labels, indicators, delta_ka }))
 }
 
 /// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of evaluation.

@@ -41,6 +41,7 @@ use crate::session::{Answer, Job, Observer, Report, Run, Terms};
 use crate::wire::{Channel, Tag};
 use crate::{Cheat, Error};
 
+use build::Joined;
 use hooks::{Hooks, Point};
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
@@ -128,7 +129,7 @@ pub(crate) fn garbler_with(
         let (ready, joints) = build::garbler(party, program, Parts::of(program, supply))?; // 7
         let masked = evaluate::garbler_receives(party, &ready)?; // 8
         build::garbler_proves(party, program, &ready, &joints, &told)?; // 8, 9
-        evaluate::garbler(party, &ready, input, &masked)?; // 9, 10, 11
+        evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
         decode::garbler(party, program, &ready) // 12
     })?;
     Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), parameters, recovered: false })
@@ -156,7 +157,7 @@ pub(crate) fn evaluator_with(
         let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
         let masked = evaluate::evaluator_sends(&mut party, &ready.told().ots, input)?; // 8
         let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
-        let evaluated = evaluate::evaluator(&mut party, program, &ready, input, masked)?; // 9, 10, 11
+        let (ready, evaluated) = evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
-use super::build::{self, EvaluatorReady, GarblerReady};
+use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
@@ -165,7 +165,7 @@ impl<'o> GarblerBuilt<'o> {
         in_pool(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
-            evaluate::garbler(&mut built.party, &built.ready, input, &masked)?;
+            evaluate::garbler(&mut built.party, &built.ready, None, input, &masked)?;
             Ok(GarblerEvaluated(built))
         })
     }
@@ -335,7 +335,9 @@ impl<'o> EvaluatorBuilt<'o> {
         in_pool(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
-            let evaluated = evaluate::evaluator(&mut built.party, &built.program, &built.ready, input, masked)?;
+            let EvaluatorBuilt { mut party, program, ready, security } = built;
+            let (ready, evaluated) = evaluate::evaluator(&mut party, &program, Joined::Proven(ready), input, masked)?;
+            let built = EvaluatorBuilt { party, program, ready, security };
             Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
         })
     }

@@ -231,3 +231,57 @@ fn row_21_a_crash_while_stock_is_made() {
     println!("{told} crashes while stock is made");
     assert!(told >= 2 * SOME, "{told}");
 }
+
+/// Row 4: who breaks a step off gets another challenge, so the bound of what is made in the end counts every attempt; and
+/// after so many the epoch is burned.
+#[test]
+fn row_04_every_attempt_counts() {
+    let request = [request(1, 1, 8)];
+    let make: Work = &|_, session| Ok(session.preprocess(&request)?.1);
+    // The change at which the garbler dies: after its `Fill`, before anything is stored. Found by trying.
+    let dies = |folders: &Folders, at: usize| {
+        let end = Arc::new(End { at, some: 0, seen: AtomicUsize::new(0) });
+        connect(folders, &Counts::default(), Some((Party::Garbler, &end)), make)
+    };
+    let begun = |folders: &Folders| {
+        let store = folders.store(Party::Evaluator);
+        let epochs = store.epochs().unwrap();
+        let fills = |id| store.log(id).unwrap().iter().filter(|entry| matches!(entry, Entry::Fill(_))).count();
+        epochs.iter().map(|(id, _)| fills(id)).collect::<Vec<_>>()
+    };
+    let at = (10..400)
+        .step_by(5)
+        .find(|&at| {
+            let folders = Folders::new();
+            assert!(dies(&folders, at).iter().all(Result::is_err));
+            begun(&folders) == [1] && folders.segments(Party::Garbler).is_empty()
+        })
+        .expect("a change after the entry");
+    // Later ones find an epoch, so they die earlier.
+    let dies_again = |folders: &Folders, times: usize| {
+        let place = (0..=at).rev().step_by(3).find(|&at| {
+            let copy = folders.clone_folders();
+            assert!(dies(&copy, at).iter().all(Result::is_err));
+            begun(&copy) == [times]
+        });
+        assert!(dies(folders, place.expect("a change after the entry")).iter().all(Result::is_err));
+    };
+    let makes = |folders: &Folders| connect(folders, &Counts::default(), None, make);
+    let bound = |attempts: u32| {
+        let folders = Folders::new();
+        (1..attempts as usize).for_each(|times| dies_again(&folders, times));
+        assert!(makes(&folders).iter().all(Result::is_ok));
+        let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
+        assert!(inventory[0].batches.iter().all(|batch| batch.attempts == attempts), "{:?}", inventory[0].batches);
+        inventory[0].batches[0].bound_log2.unwrap()
+    };
+    let bounds = [1, 2, 3].map(bound);
+    assert!((bounds[1] - bounds[0] - 1.0).abs() < 1e-6 && (bounds[2] - bounds[0] - 3f64.log2()).abs() < 1e-6, "{bounds:?}");
+
+    let folders = Folders::new();
+    (1..=8).for_each(|times| dies_again(&folders, times));
+    let results = makes(&folders);
+    assert!(results.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("8 times"))), "{results:?}");
+    assert!(makes(&folders).iter().all(Result::is_ok));
+    assert_eq!(begun(&folders).into_iter().collect::<HashSet<_>>(), HashSet::from([8, 1]));
+}

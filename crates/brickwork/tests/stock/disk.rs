@@ -51,7 +51,7 @@ impl Folders {
     }
 
     /// The files of batches, smallest first.
-    fn segments(&self, party: Party) -> Vec<std::path::PathBuf> {
+    pub fn segments(&self, party: Party) -> Vec<std::path::PathBuf> {
         let mut files: Vec<_> = std::fs::read_dir(self.of(party).join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
         files.sort_by_key(|path| path.metadata().unwrap().len());
         files

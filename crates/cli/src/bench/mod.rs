@@ -4,6 +4,7 @@ mod garbling;
 mod papers;
 mod protocol;
 mod scale;
+mod stock;
 
 use clap::{Args, Subcommand};
 
@@ -21,6 +22,7 @@ pub struct Arguments {
 enum What {
     Garbling(garbling::Arguments),
     Protocol(protocol::Arguments),
+    Stock(stock::Arguments),
     Papers(papers::Arguments),
     Scale(scale::Arguments),
 }
@@ -29,6 +31,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match &arguments.what {
         What::Garbling(arguments) => garbling::run(arguments),
         What::Protocol(arguments) => protocol::run(arguments, quiet),
+        What::Stock(arguments) => stock::run(arguments),
         What::Papers(arguments) => papers::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),
     }

@@ -151,6 +151,15 @@ impl<'o> Stocked<'o> {
         })
     }
 
+    /// Bytes that went over the connection so far, both ways, payload and framing.
+    pub fn bytes(&self) -> u64 {
+        let channel = match &self.0 {
+            Of::Garbler(inner) => &inner.run.channel,
+            Of::Evaluator(inner) => &inner.run.channel,
+        };
+        channel.sent_bytes() + channel.received_bytes()
+    }
+
     /// Ends it. Returns what each phase took.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::pieces::Stored;
 use crate::Error;
 use crate::circuit::{Party, Program};
+use crate::duplo::build::{GarblerUnproven, Joined};
 use crate::duplo::hooks::Hooks;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::parameters::Parameters;
@@ -108,8 +109,9 @@ impl<'o> Side<'o> for Garbler<'o> {
             let (parts, told) = party.with_ots(parts)?;
             let (ready, joints) = build::garbler(party, program, parts)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
-            build::garbler_proves(party, program, &ready, &joints, &told)?;
-            evaluate::garbler(party, &ready, input, &masked)?;
+            // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on them.
+            let unproven = GarblerUnproven { program, joints: &joints, told: &told };
+            evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
         Ok((Outcome { outputs, recovered: false, security }, self))
@@ -173,8 +175,7 @@ impl<'o> Side<'o> for Evaluator<'o> {
             let (parts, opened) = party.with_ots(parts)?;
             let ready = build::evaluator(party, parts)?;
             let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
-            let ready = build::evaluator_verifies(party, program, ready, opened)?;
-            let evaluated = evaluate::evaluator(party, program, &ready, input, masked)?;
+            let (ready, evaluated) = evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
         Ok((Outcome { outputs, recovered, security }, self))

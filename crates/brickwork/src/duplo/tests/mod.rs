@@ -9,5 +9,6 @@ mod inputs;
 mod outputs;
 mod rates;
 mod solderings;
+mod stored;
 
 use super::adversary::harness;

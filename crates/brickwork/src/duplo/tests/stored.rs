@@ -1,0 +1,199 @@
+//! Cheating where the stock lies on disk: whoever is cheated burns, durably, all that was made with the same secrets, and a
+//! retry is refused before anything that depends on it is sent (row d of every cheat, rows 16, 24, 25).
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::harness::toy;
+use crate::circuit::{Party, Program};
+use crate::duplo::hooks::{Hooks, Point};
+use crate::duplo::stored::{Lacking, Stocked};
+use crate::duplo::{Request, msg};
+use crate::random::Rng;
+use crate::session::{Terms, Unobserved};
+use crate::stock::{Store, StoreKey};
+use crate::wire::{Tag, Tamper, memory_pair};
+use crate::{Cheat, Error};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+
+const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+
+fn store(root: &Path, party: Party) -> Store {
+    Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
+}
+
+/// Whether all that a party has is burned, its secrets and segments removed.
+fn is_burned(root: &Path, party: Party) -> bool {
+    let segments = std::fs::read_dir(root.join(format!("{party:?}")).join("segments")).unwrap().count();
+    let store = store(root, party);
+    let epochs = store.epochs().unwrap();
+    assert!(!epochs.is_empty());
+    let burned = epochs.iter().all(|(id, _)| store.state(id).unwrap().burned().is_some() && store.secrets(id).is_err());
+    assert!(!burned || segments == 0);
+    burned
+}
+
+/// How one party cheats.
+#[derive(Default)]
+struct Cheater {
+    state: Option<(Point, Box<dyn FnMut(&mut [u8]) + Send + Sync>)>,
+    message: Option<Tamper>,
+}
+
+impl Cheater {
+    fn alters(point: Point, place: usize, bits: u8) -> Self {
+        let flip = move |bytes: &mut [u8]| bytes[place] ^= bits;
+        Cheater { state: Some((point, Box::new(flip))), message: None }
+    }
+
+    fn rewrites(tag: Tag, rewrite: impl Fn(&mut Vec<u8>) + Send + 'static) -> Self {
+        let tamper = move |sent: Tag, bytes: &mut Vec<u8>| {
+            if sent == tag {
+                rewrite(bytes);
+            }
+        };
+        Cheater { state: None, message: Some(Box::new(tamper)) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Fill,
+    Run,
+}
+
+fn connect(root: &Path, program: &Arc<Program>, what: What, mut cheaters: [Cheater; 2]) -> [Result<(), Error>; 2] {
+    let (mut left, mut right) = memory_pair();
+    let mut rng = Rng::new("test inputs").unwrap();
+    let mut inputs = [Party::Garbler, Party::Evaluator]
+        .map(|party| -> Vec<bool> { (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect() });
+    let mut hooks = [0, 1].map(|i| {
+        let mut hooks = Hooks::none();
+        if let Some((at, mut alter)) = cheaters[i].state.take() {
+            hooks.alter = Some(Box::new(move |point, bytes| {
+                if point == at {
+                    alter(bytes);
+                }
+            }));
+        }
+        hooks
+    });
+    for (channel, cheater) in [&mut left, &mut right].into_iter().zip(&mut cheaters) {
+        if let Some(tamper) = cheater.message.take() {
+            channel.set_tamper(tamper);
+        }
+    }
+    let request = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
+    let one = |party, channel, input: Vec<bool>, hooks| {
+        let (mut store, mut observer) = (store(root, party), Unobserved);
+        let session = Stocked::open_with(party, channel, &mut store, &TERMS, &mut observer, hooks)?;
+        match what {
+            What::Fill => session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop),
+            What::Run => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
+        }
+    };
+    let [x, y] = std::mem::take(&mut inputs);
+    let [g, e] = std::mem::replace(&mut hooks, [Hooks::none(), Hooks::none()]);
+    let one = &one;
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || one(Party::Garbler, left, x, g));
+        let evaluator = one(Party::Evaluator, right, y, e);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+fn honest() -> [Cheater; 2] {
+    Default::default()
+}
+
+fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
+    let mut cheaters = honest();
+    cheaters[party as usize] = cheater;
+    cheaters
+}
+
+/// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is ever used again.
+fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    if let What::Run = what {
+        connect(root, program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+    }
+    let results = connect(root, program, what, by(cheater, cheats));
+    let honest_party = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+    let detected = &results[honest_party as usize];
+    assert!(matches!(detected, Err(Error::Peer(found)) if *found == cheat), "{detected:?} instead of {cheat:?}");
+    // The peer sees a closed connection, as for every cause, or it was done already.
+    assert!(matches!(results[cheater as usize], Ok(()) | Err(Error::Io(_))), "{:?}", results[cheater as usize]);
+    assert!(is_burned(root, honest_party), "not burned");
+    // The cheater's store knows nothing of it. A retry is refused, and its part burned too.
+    assert!(!is_burned(root, cheater));
+    let retry = connect(root, program, What::Run, honest());
+    assert!(retry.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{retry:?}");
+    assert!(is_burned(root, cheater));
+}
+
+#[test]
+fn row_10_a_wrong_joint_burns_the_evaluators_epoch() {
+    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::Joints(0), 3, 4));
+}
+
+#[test]
+fn row_13_wrong_labels_burn_the_evaluators_epoch() {
+    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::InputChoices, 0, 1));
+}
+
+#[test]
+fn row_06_a_wrong_link_burns_the_evaluators_epoch_while_it_is_filled() {
+    burns(&toy(), Party::Garbler, What::Fill, Cheat::Opening, Cheater::alters(Point::Links(0), 3, 4));
+}
+
+#[test]
+fn row_15_forged_outputs_burn_the_garblers_epoch() {
+    burns(&toy(), Party::Evaluator, What::Run, Cheat::ForgedOutput, Cheater::alters(Point::OutputLabels, 3, 4));
+}
+
+#[test]
+fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
+    burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
+}
+
+/// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is sent.
+#[test]
+fn rows_18_and_24_lies_about_a_log() {
+    let program = toy();
+    for cheater in [Party::Garbler, Party::Evaluator] {
+        for lie in 0..6 {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            let rewrite = move |bytes: &mut Vec<u8>| match lie {
+                // Nothing, a hundred epochs of zeros, rubbish, one byte less.
+                0 => *bytes = vec![0],
+                1 => bytes.splice(.., [100].into_iter().chain([0; 6500])).for_each(drop),
+                2 => bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(91).wrapping_add(7)),
+                3 => bytes.truncate(bytes.len() - 1),
+                // The same epoch twice.
+                4 => {
+                    let one = bytes[1..].to_vec();
+                    bytes.extend(one);
+                    bytes[0] = 2;
+                }
+                // Another head.
+                _ => bytes[40] ^= 1,
+            };
+            // After the lie, whatever the cheater's own honest code goes on to do.
+            let sent = Arc::new(Mutex::new(Vec::new()));
+            let (heard, honest_party) = (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
+            let mut cheaters = by(cheater, Cheater::rewrites(msg::STANDINGS, rewrite));
+            cheaters[honest_party as usize].message = Some(Box::new(move |tag, _| heard.lock().unwrap().push(tag)));
+            let results = connect(root, &program, What::Run, cheaters);
+            let result = &results[honest_party as usize];
+            assert!(matches!(result, Err(Error::Stock(_) | Error::Peer(Cheat::UnexpectedMessage))), "lie {lie}: {result:?}");
+            assert!(results[cheater as usize].is_err());
+            let talk = [crate::session::msg::HELLO, msg::STANDINGS, msg::STAND];
+            assert!(sent.lock().unwrap().iter().all(|tag| talk.contains(tag)), "lie {lie}: {:?}", sent.lock().unwrap());
+        }
+    }
+}

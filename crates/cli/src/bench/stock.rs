@@ -1,0 +1,219 @@
+//! `brickwork bench stock`: what stock on disk costs, and what a program from stock costs.
+//!
+//! Both parties are threads of this process, each with a store of its own, and talk over TLS on the loopback interface. The
+//! connection stands before the first program: a process's start, the handshake and the comparison of the stores come
+//! once, however many programs follow.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Stocked};
+use brickwork::random::Rng;
+use brickwork::session::{Terms, Unobserved};
+use brickwork::stock::{Store, StoreKey};
+use brickwork::wire::Channel;
+use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
+use clap::Args;
+use serde_json::json;
+
+use super::median;
+use crate::arguments::{ProgramArguments, security};
+use crate::failure::Failure;
+use crate::report::{Report, bytes, plural};
+use crate::{files, resources};
+
+/// Time making stock on disk and in memory, programs from stock over a standing connection, and verifying the store
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// Executions to make stock for, and to run
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    executions: u16,
+    /// Threads of each party
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: u16,
+    /// Statistical security in bits
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    security: u32,
+}
+
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+/// Wall and CPU time of both parties.
+#[derive(Clone, Copy)]
+struct Time {
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(T, Time), Failure> {
+    let (start, cpu) = (Instant::now(), resources::cpu_seconds());
+    let done = work()?;
+    Ok((done, Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu }))
+}
+
+/// Two parties with keys.
+struct Parties {
+    identities: [Identity; 2],
+    terms: Terms,
+}
+
+impl Parties {
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let identities = [Identity::generate()?.0, Identity::generate()?.0];
+        let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
+        Ok(Parties { identities, terms: Terms { security: arguments.security, threads: arguments.threads.into(), identities: keys } })
+    }
+
+    /// Connects both over TLS, and lets each work on its end.
+    fn connect<T: Send>(&self, work: impl Fn(Party, Channel) -> Result<T, brickwork::Error> + Sync) -> Result<[T; 2], Failure> {
+        let [garbler, evaluator] = &self.identities;
+        let options = |party| Options { party, lanes: 1, terms: [0; 32], timeout: std::time::Duration::from_secs(60) };
+        let listener = Listener::bind("127.0.0.1:0", garbler, evaluator.public_key(), &options(Party::Garbler))?;
+        let address = listener.local_addr()?.to_string();
+        let work = &work;
+        let (first, second) = thread::scope(|scope| {
+            let first = scope.spawn(move || listener.accept().and_then(|channel| work(Party::Garbler, channel)));
+            let channel = tls::connect(&address, evaluator, garbler.public_key(), &options(Party::Evaluator));
+            let second = channel.and_then(|channel| work(Party::Evaluator, channel));
+            (first.join().unwrap_or_else(|_| Err(brickwork::Error::Resource("the garbler's thread failed".into()))), second)
+        });
+        Ok([first?, second?])
+    }
+}
+
+/// One program from stock, as the evaluator sees it.
+struct Once {
+    time: Time,
+    bytes: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let program = Arc::new(files::program(&arguments.program)?);
+    let executions = usize::from(arguments.executions);
+    let one = Request::of(&program);
+    let request = Request {
+        components: one.components.into_iter().map(|(component, slots)| (component, slots * executions)).collect(),
+        evaluator_inputs: one.evaluator_inputs * executions,
+        garbler_wires: one.garbler_wires * executions,
+        ots: Some(one.evaluator_inputs * executions),
+    };
+    let parties = Parties::new(arguments)?;
+    let folder = tempfile::tempdir().map_err(|e| Failure::other(format!("no temporary folder: {e}")))?;
+    let mut key = [0; 32];
+    Rng::new("brickwork bench store key")?.fill(&mut key);
+    let key = StoreKey::from_bytes(key);
+    let place = |party| folder.path().join(files::role(party));
+    let open = |party| Store::open(&place(party), &key);
+
+    let (_, in_memory) = timed(|| in_memory(&parties, &request))?;
+    let (_, on_disk) = timed(|| {
+        parties.connect(|party, channel| {
+            let (mut store, mut observer) = (open(party)?, Unobserved);
+            let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
+            session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+        })
+    })?;
+    let sizes = [folder_bytes(&place(BOTH[0]))?, folder_bytes(&place(BOTH[1]))?];
+    let [_, runs] = programs(&parties, &program, executions, &open)?;
+    // What is used up is gone: a store as full as before is verified.
+    let second = tempfile::tempdir().map_err(|e| Failure::other(format!("no temporary folder: {e}")))?;
+    parties.connect(|party, channel| {
+        let (mut store, mut observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
+        let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
+        session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+    })?;
+    let store = Store::open(&second.path().join(files::role(Party::Evaluator)), &key)?;
+    let (verified, verify) = timed(|| Ok(store.verify()?))?;
+
+    let middle = |of: fn(&Once) -> f64| median(runs.iter().map(of).collect());
+    let (seconds, cpu) = (middle(|once| once.time.seconds), middle(|once| once.time.cpu_seconds));
+    let sent = middle(|once| once.bytes as f64) as u64;
+    let least = runs.iter().map(|once| once.time.seconds).fold(f64::INFINITY, f64::min);
+    let rate = verified as f64 / verify.seconds;
+    let json = json!({
+        "executions": executions,
+        "online": { "seconds": seconds, "least_seconds": least, "cpu_seconds_of_both": cpu, "bytes": sent },
+        "preprocess_in_memory": { "seconds": in_memory.seconds, "cpu_seconds_of_both": in_memory.cpu_seconds },
+        "preprocess_on_disk": { "seconds": on_disk.seconds, "cpu_seconds_of_both": on_disk.cpu_seconds },
+        "disk_bytes": { "garbler": sizes[0], "evaluator": sizes[1] },
+        "verify_bytes_per_second": rate,
+    });
+    let human = format!(
+        "{}: stock for {}\n\
+         one execution from stock, connection standing: {:.2} ms (least {:.2} ms), CPU time of both parties {:.2} ms, {}\n\
+         making it: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU {:.3} s)\n\
+         on disk: garbler {}, evaluator {}; verified at {}/s\n",
+        program.name(),
+        plural(executions as u64, "execution"),
+        1e3 * seconds,
+        1e3 * least,
+        1e3 * cpu,
+        bytes(sent),
+        in_memory.seconds,
+        in_memory.cpu_seconds,
+        on_disk.seconds,
+        on_disk.cpu_seconds,
+        bytes(sizes[0]),
+        bytes(sizes[1]),
+        bytes(rate as u64),
+    );
+    Ok(Report::new(json, human))
+}
+
+fn in_memory(parties: &Parties, request: &Request) -> Result<(), Failure> {
+    parties.connect(|party, channel| {
+        let mut observer = Unobserved;
+        match party {
+            Party::Garbler => Garbler::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop),
+            Party::Evaluator => Evaluator::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop),
+        }
+    })?;
+    Ok(())
+}
+
+/// Runs the program so many times over one connection, on random inputs; every output is checked.
+fn programs(
+    parties: &Parties,
+    program: &Arc<Program>,
+    executions: usize,
+    open: &(impl Fn(Party) -> Result<Store, brickwork::Error> + Sync),
+) -> Result<[Vec<Once>; 2], Failure> {
+    let mut rng = Rng::new("brickwork bench inputs")?;
+    let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
+    let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
+    parties.connect(|party, channel| {
+        let (mut store, mut observer) = (open(party)?, Unobserved);
+        let mut session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
+        session.expect(program);
+        let mut runs = Vec::new();
+        for input in &inputs {
+            let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());
+            let done;
+            (done, session) = session.run(program, &input[party as usize], Lacking::Refuse)?;
+            let time = Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu };
+            runs.push(Once { time, bytes: session.bytes() - before });
+            let expected = program.output_bits(party, &program.simulate(&input[0], &input[1]));
+            if done.outputs != expected {
+                return Err(brickwork::Error::Resource("an output is not that of the simulation".into()));
+            }
+        }
+        session.close()?;
+        Ok(runs)
+    })
+}
+
+fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
+    let failed = |e: std::io::Error| Failure::other(format!("{}: {e}", folder.display()));
+    let mut total = 0;
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let data = entry.metadata().map_err(failed)?;
+        total += if data.is_dir() { folder_bytes(&entry.path())? } else { data.len() };
+    }
+    Ok(total)
+}
