@@ -178,8 +178,7 @@ fn from_stock(
     lacking: Lacking,
     bar: &mut Bar,
 ) -> Result<Done, Failure> {
-    let mut session = Stocked::open(party, channel, store, &job.terms(), bar)?;
-    session.expect(&job.program);
+    let session = Stocked::open(party, channel, store, &job.terms(), bar)?.expect(&job.program)?;
     let (done, session) = session.run(&job.program, input, lacking)?;
     let FromStock { outputs, recovered, security, made } = done;
     let made = made.map(|made| made.to_string());

@@ -1,6 +1,7 @@
 //! The parameters of a session: everything that may fail, and how unlikely that is made.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::stock::{Origin, Request};
 use crate::Error;
@@ -50,6 +51,13 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
         .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
 }
 
+/// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so it is remembered.
+fn known_bound(origin: &Origin) -> Upper {
+    static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+}
+
 /// What a program from stock is promised: the bound over the batches that it takes from, with all of each batch counted.
 ///
 /// # Errors
@@ -59,7 +67,7 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
     let mut seen = HashSet::new();
     for (_, origin) in origins {
         if seen.insert(origin.serial) {
-            spent = spent + origin.cut.bound(origin.kind.rule()) * Upper::integer(origin.attempts.into());
+            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
         }
     }
     if spent.log2() > -f64::from(security) {

@@ -188,8 +188,7 @@ fn programs(
     let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
     parties.connect(|party, channel| {
         let (mut store, mut observer) = (open(party)?, Unobserved);
-        let mut session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
-        session.expect(program);
+        let mut session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?.expect(program)?;
         let mut runs = Vec::new();
         for input in &inputs {
             let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());

@@ -120,11 +120,14 @@ impl<'o> Stocked<'o> {
     }
 
     /// Does beforehand what a program takes that depends neither on the peer nor on an input.
-    pub fn expect(&mut self, program: &Program) {
-        match &mut self.0 {
-            Of::Garbler(inner) => inner.expect(program),
-            Of::Evaluator(inner) => inner.expect(program),
-        }
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    pub fn expect(self, program: &Program) -> Result<Self, Error> {
+        Ok(Stocked(match self.0 {
+            Of::Garbler(inner) => Of::Garbler(inner.expect(program)?),
+            Of::Evaluator(inner) => Of::Evaluator(inner.expect(program)?),
+        }))
     }
 
     /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not made again. It
@@ -154,8 +157,8 @@ impl<'o> Stocked<'o> {
     /// Bytes that went over the connection so far, both ways, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
-            Of::Garbler(inner) => &inner.run.channel,
-            Of::Evaluator(inner) => &inner.run.channel,
+            Of::Garbler(inner) => &inner.line.run().channel,
+            Of::Evaluator(inner) => &inner.line.run().channel,
         };
         channel.sent_bytes() + channel.received_bytes()
     }
@@ -166,8 +169,8 @@ impl<'o> Stocked<'o> {
     /// [`Error::Io`] if the peer went away.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self.0 {
-            Of::Garbler(inner) => inner.run.finish(),
-            Of::Evaluator(inner) => inner.run.finish(),
+            Of::Garbler(inner) => inner.line.release().0.finish(),
+            Of::Evaluator(inner) => inner.line.release().0.finish(),
         }
     }
 }
@@ -179,15 +182,43 @@ mod plan {
     pub const MAKE: u8 = 2;
 }
 
+/// Who has the connection.
+enum Line<'o, S> {
+    Nobody(Run<'o>, Hooks),
+    /// The session of an epoch, between two programs or fillings.
+    Session(S),
+}
+
+impl<'o, S: Side<'o>> Line<'o, S> {
+    fn run(&self) -> &Run<'o> {
+        match self {
+            Line::Nobody(run, _) => run,
+            Line::Session(session) => session.line(),
+        }
+    }
+
+    fn run_mut(&mut self) -> &mut Run<'o> {
+        match self {
+            Line::Nobody(run, _) => run,
+            Line::Session(session) => session.run(),
+        }
+    }
+
+    fn release(self) -> (Run<'o>, Hooks) {
+        match self {
+            Line::Nobody(run, hooks) => (run, hooks),
+            Line::Session(session) => session.release(),
+        }
+    }
+}
+
 struct Inner<'o, S> {
-    run: Run<'o>,
-    hooks: Hooks,
+    line: Line<'o, S>,
     store: &'o mut Store,
     terms: Terms,
     /// Those that both parties may use, oldest first.
     epochs: Vec<EpochId>,
     plans: Plans,
-    side: std::marker::PhantomData<fn() -> S>,
 }
 
 /// A hash over what both parties do next, to be compared.
@@ -221,10 +252,21 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let digests = Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
         Greeting::send(&mut run.channel, run.role, terms, &digests)?.answered(&mut run.channel)?;
         let epochs = reconcile(&mut run, store, terms)?;
-        Ok(Inner { run, hooks, store, terms: terms.clone(), epochs, plans: Plans::new(), side: std::marker::PhantomData })
+        Ok(Inner { line: Line::Nobody(run, hooks), store, terms: terms.clone(), epochs, plans: Plans::new() })
     }
 
-    fn expect(&mut self, program: &Program) {
+    fn expect(mut self, program: &Program) -> Result<Self, Error> {
+        self.plan(program);
+        match self.choose(program)? {
+            Ok((epoch, _)) => {
+                let (open, session) = self.session(Some(epoch))?;
+                Ok(open.closed(session))
+            }
+            Err(_) => Ok(self),
+        }
+    }
+
+    fn plan(&mut self, program: &Program) {
         program.component_digests();
         program.digest();
         if S::ROLE == Party::Evaluator {
@@ -234,7 +276,11 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
 
     /// The session of an epoch; a new one if there is none.
     fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, S), Error> {
-        let Inner { mut run, hooks, store, terms, mut epochs, plans, .. } = self;
+        let Inner { line, store, terms, mut epochs, plans } = self;
+        let (mut run, hooks) = match line {
+            Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((Open { store, terms, epochs, plans }, session)),
+            line => line.release(),
+        };
         run.phase("setup");
         let session = match epoch {
             Some(id) => S::restore(run, &terms, &store.secrets(&id)?, hooks)?,
@@ -278,17 +324,18 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
 
     fn run(mut self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
         check_input(program, S::ROLE, input)?;
-        self.expect(program);
-        self.run.phase("build");
+        self.plan(program);
         let chosen = self.choose(program)?;
         let (what, step) = match (&chosen, lacking) {
             (Ok((epoch, entry)), _) => (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)])),
             (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
             (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
         };
-        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
-        self.run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
-        let theirs = self.run.channel.receive(msg::PLAN, 33)?;
+        let run = self.line.run_mut();
+        run.phase("build");
+        agree(&mut run.channel, &program.digest(), "the peer's program is another one")?;
+        run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
+        let theirs = run.channel.receive(msg::PLAN, 33)?;
         match (what, theirs[0], chosen) {
             (plan::REFUSE, _, Err(why)) => Err(why),
             (_, plan::REFUSE, _) => Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())),
@@ -350,9 +397,8 @@ struct Open<'o> {
 
 impl<'o> Open<'o> {
     fn closed<S: Side<'o>>(self, session: S) -> Inner<'o, S> {
-        let (run, hooks) = session.release();
         let Open { store, terms, epochs, plans } = self;
-        Inner { run, hooks, store, terms, epochs, plans, side: std::marker::PhantomData }
+        Inner { line: Line::Session(session), store, terms, epochs, plans }
     }
 
     /// Makes the steps that are not made yet.

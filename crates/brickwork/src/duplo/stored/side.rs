@@ -38,6 +38,7 @@ pub(super) trait Side<'o>: Sized + Send {
     fn id(&self) -> &SessionId;
     fn security(&self) -> u32;
     fn run(&mut self) -> &mut Run<'o>;
+    fn line(&self) -> &Run<'o>;
     /// The connection and the hooks, for the next session.
     fn release(self) -> (Run<'o>, Hooks);
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
@@ -80,6 +81,10 @@ impl<'o> Side<'o> for Garbler<'o> {
 
     fn run(&mut self) -> &mut Run<'o> {
         &mut self.run
+    }
+
+    fn line(&self) -> &Run<'o> {
+        &self.run
     }
 
     fn release(self) -> (Run<'o>, Hooks) {
@@ -146,6 +151,10 @@ impl<'o> Side<'o> for Evaluator<'o> {
 
     fn run(&mut self) -> &mut Run<'o> {
         &mut self.core.run
+    }
+
+    fn line(&self) -> &Run<'o> {
+        &self.core.run
     }
 
     fn release(self) -> (Run<'o>, Hooks) {
