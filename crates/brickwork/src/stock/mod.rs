@@ -506,22 +506,64 @@ impl Store {
         Ok(())
     }
 
-    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record may also hold
-    /// items that were not taken; they are the caller's to leave alone.
+    /// Reads a part of what was taken: for each batch the records that hold its items, as they were written. A record may
+    /// also hold items that were not taken; they are the caller's to leave alone.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
-    pub fn read(&self, taken: &Taken, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn read(&self, taken: &Taken, part: u8, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
+        for item in &taken.items {
+            self.records(taken, item, part, |reader, number, about, _| each(item.0, reader.read(number, about)?))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a part of what was taken of one batch, the `index`-th of [`Taken::items`], where each item has so many bytes:
+    /// exactly the bytes of the items that were taken, in one piece. Not for secrets: what is read beside is left behind.
+    ///
+    /// # Errors
+    /// As [`Store::read`], or if there are not as many bytes.
+    pub fn read_bulk(&self, taken: &Taken, index: usize, part: u8, item_bytes: usize) -> Result<Vec<u8>, Error> {
+        let item @ &(_, first, count) = &taken.items[index];
+        let wanted = first as usize * item_bytes..(first as usize + count as usize) * item_bytes;
+        let mut bulk = Vec::with_capacity(wanted.len() + (1 << 20));
+        let (mut at, mut last) = (0, None);
+        self.records(taken, item, part, |reader, number, about, place| {
+            // Several records of the same items are pieces of one.
+            if last != Some(place.first) {
+                at = place.first as usize * item_bytes;
+            }
+            last = Some(place.first);
+            let start = bulk.len();
+            reader.append(number, about, &mut bulk)?;
+            let end = at + bulk.len() - start;
+            bulk.truncate(start + end.min(wanted.end).saturating_sub(at));
+            if at < wanted.start {
+                let beside = (wanted.start - at).min(bulk.len() - start);
+                bulk.drain(start..start + beside);
+            }
+            at = end;
+            Ok(())
+        })?;
+        if bulk.len() == wanted.len() { Ok(bulk) } else { Err(Error::Stock("a record is missing".into())) }
+    }
+
+    /// Goes through the records of a part that hold items of a batch that were taken.
+    fn records(
+        &self,
+        taken: &Taken,
+        &(serial, first, count): &(Serial, u64, u32),
+        part: u8,
+        mut each: impl FnMut(&mut segment::Reader, usize, &[u8], segment::Place) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.sound()?;
-        for &(serial, first, count) in &taken.items {
-            let key = with_number(&taken.epoch, serial);
-            let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?;
-            let mut reader = row.segment.open(&self.segments(), &self.key)?;
-            let end = first + u64::from(count);
-            for (number, place) in row.segment.places.iter().enumerate() {
-                if place.first < end && place.first + u64::from(place.items) > first {
-                    each(serial, reader.read(number, &about(BATCHES, &key))?)?;
-                }
+        let key = with_number(&taken.epoch, serial);
+        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?;
+        let mut reader = row.segment.open(&self.segments(), &self.key)?;
+        let (end, about) = (first + u64::from(count), about(BATCHES, &key));
+        for (number, place) in row.segment.places.iter().enumerate().filter(|(_, place)| place.part == part) {
+            if place.first < end && place.first + u64::from(place.items) > first {
+                each(&mut reader, number, &about, *place)?;
             }
         }
         Ok(())

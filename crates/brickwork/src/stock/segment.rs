@@ -174,18 +174,32 @@ pub(super) struct Reader<'s> {
 }
 
 impl Reader<'_> {
+    /// Reads one record to the end of a buffer.
+    pub fn append(&mut self, number: usize, about: &[u8], buffer: &mut Vec<u8>) -> Result<(), Error> {
+        let place = self.segment.places[number];
+        let refused = |why: String| Error::Stock(format!("{}, record {number}: {why}", self.path.display()));
+        let (start, length) = (buffer.len(), place.length as usize + TAG_BYTES);
+        // What is secret does not grow: its buffer is empty. What grows is not.
+        buffer.reserve(length);
+        let file = &mut self.file;
+        let read = file.seek(SeekFrom::Start(place.offset)).and_then(|_| file.take(length as u64).read_to_end(buffer));
+        match read {
+            Ok(read) if read == length => {}
+            Ok(_) => return Err(refused("it is cut".into())),
+            Err(error) => return Err(refused(error.to_string())),
+        }
+        if !self.sealer.open(number as u64, about, &mut buffer[start..]) {
+            return Err(refused("it was altered or is another record".into()));
+        }
+        buffer.truncate(start + place.length as usize);
+        Ok(())
+    }
+
     /// Reads one record.
     pub fn read(&mut self, number: usize, about: &[u8]) -> Result<Record, Error> {
         let place = self.segment.places[number];
-        let refused = |why: String| Error::Stock(format!("{}, record {number}: {why}", self.path.display()));
-        let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
-        self.file
-            .seek(SeekFrom::Start(place.offset))
-            .and_then(|_| self.file.read_exact(&mut bytes))
-            .map_err(|error| refused(error.to_string()))?;
-        if !self.sealer.open(number as u64, about, &mut bytes) {
-            return Err(refused("it was altered or is another record".into()));
-        }
+        let mut bytes = Zeroizing::new(Vec::new());
+        self.append(number, about, &mut bytes)?;
         Ok(Record { part: place.part, first: place.first, items: place.items, bytes })
     }
 }

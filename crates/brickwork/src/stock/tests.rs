@@ -48,7 +48,7 @@ fn draw(store: &mut Store, count: u32) -> Result<Vec<u8>, Error> {
     let taken = store.append(&ID, &take(ONE, count))?;
     assert_eq!(taken.items(), [(ONE, before, count)]);
     let mut drawn = Vec::new();
-    store.read(&taken, |serial, record| {
+    store.read(&taken, 0, |serial, record| {
         assert_eq!(record.bytes.len(), 2 * record.items as usize);
         for (k, item) in record.bytes.chunks(2).enumerate() {
             assert_eq!((item[0], u64::from(item[1])), (serial as u8, record.first + k as u64));

@@ -174,20 +174,26 @@ pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Tak
     let words = code(session.security())?.words();
     let state = store.state(&id)?;
     let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
-    store.read(taken, |serial, record| {
+    store.read(taken, MAIN, |serial, record| {
         records.entry(serial).or_default().push(record);
         Ok(())
     })?;
     let batches = store.batches(&id)?;
-    for &(serial, first, count) in taken.items() {
+    for (index, &(serial, first, count)) in taken.items().iter().enumerate() {
         let batch = &batches.iter().find(|b| b.serial == serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
         let header = Header::decode(&batch.header, state.attempts(serial))?;
         let mut components = program.components().iter().zip(program.component_digests());
         let component = components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
         let component = component.map(|(component, digest)| Known { component, digest, plan: plans.get(digest) });
         let context = Context { session: &id, words, component };
-        let piece =
-            Piece { header, context, first: first as usize, count: count as usize, records: records.remove(&serial).unwrap_or_default() };
+        let piece = Piece {
+            header,
+            context,
+            first: first as usize,
+            count: count as usize,
+            records: records.remove(&serial).unwrap_or_default(),
+            bulk: &|item_bytes| store.read_bulk(taken, index, BULK, item_bytes),
+        };
         let stock = session.stock();
         match batch.kind {
             kind::COMPONENT => stock.put_component(piece.assemble()?),
@@ -207,14 +213,16 @@ struct Piece<'a> {
     first: usize,
     count: usize,
     records: Vec<Record>,
+    /// Reads the bulk, of so many bytes an item.
+    bulk: &'a dyn Fn(usize) -> Result<Vec<u8>, Error>,
 }
 
 impl Piece<'_> {
     fn assemble<P: Stored>(self) -> Result<P, Error> {
-        let Piece { header, context, first, count, records } = self;
+        let Piece { header, context, first, count, records, bulk: read_bulk } = self;
         let end = first + count;
         let mut whole: Option<P> = None;
-        for record in records.iter().filter(|record| record.part == MAIN) {
+        for record in &records {
             let (start, here) = (record.first as usize, record.items as usize);
             let mut bytes = In::new(&record.bytes, context.words);
             let piece = P::decode(&header, &context, here, &mut bytes)?;
@@ -229,28 +237,8 @@ impl Piece<'_> {
         let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
         let each = whole.bulk_bytes();
         if each > 0 {
-            whole.put_bulk(assemble_bulk(records.into_iter().filter(|record| record.part == BULK), first * each..end * each, each)?);
+            whole.put_bulk(read_bulk(each)?);
         }
         Ok(whole)
     }
-}
-
-/// The bytes `wanted` of a bulk with `each` bytes an item.
-fn assemble_bulk(records: impl Iterator<Item = Record>, wanted: std::ops::Range<usize>, each: usize) -> Result<Vec<u8>, Error> {
-    let mut bulk = vec![0; wanted.len()];
-    let (mut at, mut done, mut last) = (0, 0, None);
-    for record in records {
-        // Several records of the same items are pieces of one.
-        if last != Some(record.first) {
-            at = record.first as usize * each;
-        }
-        last = Some(record.first);
-        let (start, end) = (at.max(wanted.start), (at + record.bytes.len()).min(wanted.end));
-        if start < end {
-            bulk[start - wanted.start..end - wanted.start].copy_from_slice(&record.bytes[start - at..end - at]);
-            done += end - start;
-        }
-        at += record.bytes.len();
-    }
-    if done == wanted.len() { Ok(bulk) } else { Err(Error::Stock("a record is missing".into())) }
 }
