@@ -12,7 +12,7 @@ use std::time::Instant;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Stocked};
 use brickwork::random::Rng;
-use brickwork::session::{Terms, Unobserved};
+use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
@@ -66,7 +66,8 @@ impl Parties {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let identities = [Identity::generate()?.0, Identity::generate()?.0];
         let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
-        Ok(Parties { identities, terms: Terms { security: arguments.security, threads: arguments.threads.into(), identities: keys } })
+        let (security, threads) = (arguments.security, arguments.threads.into());
+        Ok(Parties { identities, terms: Terms { security, threads, table_memory: TABLE_MEMORY, identities: keys } })
     }
 
     /// Connects both over TLS, and lets each work on its end.

@@ -84,8 +84,8 @@ pub struct Preprocessed {
 pub struct Stocked<'o>(Of<'o>);
 
 enum Of<'o> {
-    Garbler(Inner<'o, Garbler<'o>>),
-    Evaluator(Inner<'o, Evaluator<'o>>),
+    Garbler(Box<Inner<'o, Garbler<'o>>>),
+    Evaluator(Box<Inner<'o, Evaluator<'o>>>),
 }
 
 impl<'o> Stocked<'o> {
@@ -114,8 +114,8 @@ impl<'o> Stocked<'o> {
     ) -> Result<Self, Error> {
         let run = Run::new(channel, party, observer);
         Ok(Stocked(match party {
-            Party::Garbler => Of::Garbler(Inner::open(run, store, terms, hooks)?),
-            Party::Evaluator => Of::Evaluator(Inner::open(run, store, terms, hooks)?),
+            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, hooks)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, hooks)?)),
         }))
     }
 
@@ -125,8 +125,8 @@ impl<'o> Stocked<'o> {
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, program: &Program) -> Result<Self, Error> {
         Ok(Stocked(match self.0 {
-            Of::Garbler(inner) => Of::Garbler(inner.expect(program)?),
-            Of::Evaluator(inner) => Of::Evaluator(inner.expect(program)?),
+            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(program)?)),
+            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(program)?)),
         }))
     }
 
@@ -137,8 +137,8 @@ impl<'o> Stocked<'o> {
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
     pub fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
         Ok(match self.0 {
-            Of::Garbler(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(inner))))?,
-            Of::Evaluator(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Evaluator(inner))))?,
+            Of::Garbler(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
+            Of::Evaluator(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
         })
     }
 
@@ -149,8 +149,10 @@ impl<'o> Stocked<'o> {
     /// the wrong length.
     pub fn run(self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
         Ok(match self.0 {
-            Of::Garbler(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Garbler(inner))))?,
-            Of::Evaluator(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Evaluator(inner))))?,
+            Of::Garbler(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
+            Of::Evaluator(inner) => {
+                inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?
+            }
         })
     }
 
@@ -183,6 +185,8 @@ mod plan {
 }
 
 /// Who has the connection.
+// There is one for each connection.
+#[allow(clippy::large_enum_variant)]
 enum Line<'o, S> {
     Nobody(Run<'o>, Hooks),
     /// The session of an epoch, between two programs or fillings.
@@ -278,7 +282,9 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
     fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, S), Error> {
         let Inner { line, store, terms, mut epochs, plans } = self;
         let (mut run, hooks) = match line {
-            Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((Open { store, terms, epochs, plans }, session)),
+            Line::Session(session) if epoch.as_ref() == Some(session.id()) => {
+                return Ok((Open { store, terms, epochs, plans }, session));
+            }
             line => line.release(),
         };
         run.phase("setup");

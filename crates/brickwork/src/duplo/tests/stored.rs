@@ -34,10 +34,13 @@ fn is_burned(root: &Path, party: Party) -> bool {
     burned
 }
 
+/// What a cheater does to its state.
+type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
+
 /// How one party cheats.
 #[derive(Default)]
 struct Cheater {
-    state: Option<(Point, Box<dyn FnMut(&mut [u8]) + Send + Sync>)>,
+    state: Option<(Point, Alter)>,
     message: Option<Tamper>,
 }
 
