@@ -265,3 +265,28 @@ fn many_programs_over_one_connection() {
     // Two from stock; each of the others needs an epoch of its own, as inputs were used in those before.
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
+
+/// A component without AND gates has no tables, and many of it lie in several records.
+#[test]
+fn components_without_tables() {
+    let folders = Folders::new();
+    let mut b = Builder::new(2 * WIDTH);
+    let bits = b.all_inputs();
+    let (x, y) = bits.split_at(WIDTH as usize);
+    let sums: Vec<_> = x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect();
+    let circuit = Arc::new(b.finish(&sums).unwrap());
+    let port = |name: &str| Port::new(name, Type::Uint(WIDTH));
+    let xor = Component { name: "xor".into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit };
+    let mut p = ProgramBuilder::new("xors", vec![port("x")], vec![port("y")]).unwrap();
+    let id = p.component(xor.clone()).unwrap();
+    let wires = |first: u32| (first..first + WIDTH).collect::<Vec<_>>();
+    let mut last = 0;
+    for _ in 0..81 {
+        last = p.slot(id, &[wires(last), wires(WIDTH)].concat()).unwrap();
+    }
+    p.output(port("z"), Recipient::Both, wires(last)).unwrap();
+    let program = Arc::new(p.finish().unwrap());
+    folders.fill(&[Request { components: vec![(xor, 200)], evaluator_inputs: 16, garbler_wires: 16, ots: Some(16) }]);
+    folders.good(&program, Lacking::Refuse);
+    folders.good(&program, Lacking::Refuse);
+}

@@ -236,9 +236,8 @@ impl Piece<'_> {
         }
         let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
         let each = whole.bulk_bytes();
-        if each > 0 {
-            whole.put_bulk(read_bulk(each)?);
-        }
+        // Also where there are no bytes: how many items there are counts.
+        whole.put_bulk(if each > 0 { read_bulk(each)? } else { Vec::new() });
         Ok(whole)
     }
 }
