@@ -91,6 +91,29 @@ impl Recipe {
         }
     }
 
+    /// Adds a single column to a sum.
+    fn add(&self, index: usize, mask: u64, sum: &mut Column) {
+        let Source { seeds, watch } = &*self.source;
+        let (block, bit) = (index / BLOCK, index % BLOCK);
+        let mut rows = vec![0; seeds.len()];
+        kernels::ctr_rows(seeds, u128::from(self.start) + block as u128, &mut rows, 1);
+        match self.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => rows[0] = 0,
+            Lsb::One => rows[0] = watch[0],
+        }
+        if !self.corrections.is_empty() {
+            let (chunk, uncorrected) = (block / CHUNK_BLOCKS, seeds.len() - self.corrected);
+            let corrections = &self.corrections[self.corrected * chunk * CHUNK_BLOCKS + block % CHUNK_BLOCKS..];
+            let fixed = rows[uncorrected..].iter_mut().zip(corrections.iter().step_by(self.blocks(chunk)));
+            fixed.zip(&watch[uncorrected..]).for_each(|((row, correction), watch)| *row ^= correction & watch);
+        }
+        for (k, row) in rows.iter().enumerate() {
+            sum[k / 64] ^= ((row >> bit) as u64 & 1) << (k % 64) & mask;
+        }
+        rows.zeroize();
+    }
+
     /// The columns of chunks from `first` on, as many as `columns` has room for.
     fn columns(&self, first: usize, columns: &mut [u64]) {
         let words = self.words();
@@ -206,7 +229,7 @@ impl Shares {
                 let column = &columns[index * words..(index + 1) * words];
                 sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask);
             }
-            Form::Recipe(_) => self.parts(&[&[index]])[0].add_if(mask as u8, 0, sum),
+            Form::Recipe(recipe) => recipe.add(index, mask, sum),
         }
     }
 

@@ -145,8 +145,8 @@ impl Sender {
             None => corrections,
             Some(target) => {
                 let (fix_message, fix_parity) = corrections.split_at_mut(DIMENSION * blocks);
-                let target = values_to_rows(target, blocks);
-                for ((fix, have), want) in fix_message.iter_mut().zip(message.iter_mut()).zip(target) {
+                let target = Zeroizing::new(values_to_rows(target, blocks));
+                for ((fix, have), &want) in fix_message.iter_mut().zip(message.iter_mut()).zip(&*target) {
                     *fix = *have ^ want;
                     *have = want;
                 }

@@ -273,3 +273,46 @@ fn traffic_is_what_the_documentation_says() {
         assert_eq!(sent[6], expected + 5 + 147 * 16 + 5 + (128 + 275) * 16);
     });
 }
+
+/// Columns taken apart are those that single claims see, at either side and in whatever form they are kept.
+#[test]
+fn parts_are_the_columns() {
+    let (mut sender, mut receiver) = deal(40);
+    let (mut left, mut right) = memory_pair();
+    let mut rng = Rng::new("test parts").unwrap();
+    for (count, lsb) in [(300, Lsb::Random), (CHUNK + 1, Lsb::One), (3 * CHUNK - 5, Lsb::Random), (CHUNKS_IN_HAND * CHUNK + 200, Lsb::Zero)]
+    {
+        let values: Vec<Label> = (0..count).map(|_| rng.label()).collect();
+        let made = [sender.commit_random(&mut left, count, lsb).unwrap(), sender.commit(&mut left, &values).unwrap()];
+        left.flush().unwrap();
+        let got = [receiver.receive_random(&mut right, count, lsb).unwrap(), receiver.receive(&mut right, count).unwrap()];
+        let mut order: Vec<usize> = (0..count).collect();
+        (1..count).rev().for_each(|i| order.swap(i, rng.below(i as u64 + 1) as usize));
+        let lists = [&order[..7], &order[7..200], &[], &order[count - 20..]];
+        let expected = |shares: &Shares, i: usize| {
+            let mut sum = Column::default();
+            shares.add(i, &mut sum);
+            sum
+        };
+        for shares in made.iter().map(|made| &made.shares).chain(got.iter().map(|got| got.shares())) {
+            assert_eq!((shares.len(), shares.recipe().is_some()), (count, count > CHUNK));
+            for (part, list) in shares.parts(&lists).iter().zip(lists) {
+                assert!(part.len() == list.len() && part.recipe().is_none());
+                assert!(list.iter().enumerate().all(|(k, &i)| expected(part, k) == expected(shares, i)));
+            }
+            assert!((0..9).all(|k| expected(&shares.slice(11..20), k) == expected(shares, 11 + k)));
+        }
+        for (part, list) in made[1].parts(&lists).iter().zip(lists) {
+            assert!(list.iter().zip(&part.values).all(|(&i, value)| *value == values[i]));
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "no place comes twice")]
+fn no_commitment_is_taken_twice() {
+    let (mut sender, _) = deal(40);
+    let (mut left, _right) = memory_pair();
+    let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
+    made.parts(&[&[4, 5], &[4]]);
+}
