@@ -36,6 +36,7 @@ pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
 pub use seal::StoreKey;
+pub(crate) use seal::TAG_BYTES;
 use segment::Segment;
 pub use segment::{MAX_RECORD_BYTES, Record, Writer};
 
@@ -314,7 +315,7 @@ impl Store {
     }
 
     fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
-        let row = Zeroizing::new(postcard::to_stdvec(row).expect("a row can be encoded"));
+        let row = encoded_secret(row);
         let sealed = self.rows.seal(&about(table, &key), &row)?;
         Ok((table, key, Some(sealed)))
     }
@@ -604,6 +605,14 @@ impl Store {
         self.states.remove(id);
         self.write(&[(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)])
     }
+}
+
+/// Encodes what may be secret, in a buffer that does not grow, so that no copies are left behind.
+pub(crate) fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    postcard::to_slice(value, &mut bytes).expect("it fits");
+    bytes
 }
 
 /// The serial in the key of a batch.

@@ -10,7 +10,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::Error;
 
 /// Bytes that sealing adds to a record of a segment.
-pub(super) const TAG_BYTES: usize = 16;
+pub(crate) const TAG_BYTES: usize = 16;
 
 /// The key that everything in a store is sealed with.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -73,7 +73,9 @@ impl Rows {
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|error| Error::Resource(format!("the operating system gives no randomness ({error})")))?;
-        let mut text = row.to_vec();
+        // Room for the tag, so that the text does not move and leave a copy behind.
+        let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
+        text.extend_from_slice(row);
         self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(about), &mut text).expect("a row is short");
         Ok([&nonce[..], &text].concat())
     }

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::commit::{Committed, Shares};
+use crate::stock::TAG_BYTES;
 
 /// A record that is being written.
 #[derive(Default)]
@@ -14,13 +15,17 @@ pub(super) struct Out(Zeroizing<Vec<u8>>);
 impl Out {
     pub fn pods<T: Pod>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        if self.0.capacity() < self.0.len() + bytes.len() {
+        self.reserve(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn reserve(&mut self, more: usize) {
+        if self.0.capacity() < self.0.len() + more {
             // What grows leaves copies behind; so it is made anew.
-            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.0.len() + bytes.len()) + 64));
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.0.len() + more)));
             larger.extend_from_slice(&self.0);
             self.0 = larger;
         }
-        self.0.extend_from_slice(bytes);
     }
 
     /// Numbers that fit 32 bits: indices in a batch.
@@ -38,7 +43,9 @@ impl Out {
         self.shares(&committed.shares);
     }
 
-    pub fn finish(self) -> Zeroizing<Vec<u8>> {
+    /// The record, with room for what sealing adds.
+    pub fn finish(mut self) -> Zeroizing<Vec<u8>> {
+        self.reserve(TAG_BYTES);
         self.0
     }
 }

@@ -16,6 +16,7 @@ use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::session::{Run, SessionId, Terms};
+use crate::stock::encoded_secret;
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -63,10 +64,6 @@ fn seed_pairs(bytes: &[[SeedBytes; 2]]) -> Vec<[Seed; 2]> {
     bytes.iter().map(|pair| pair.map(Seed::from_bytes)).collect()
 }
 
-fn encode(secrets: &impl Serialize) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(postcard::to_stdvec(secrets).expect("secrets can be encoded"))
-}
-
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|_| malformed())
 }
@@ -79,7 +76,7 @@ impl<'o> Garbler<'o> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
         let (delta_ot, ots) = self.cot.seeds();
         let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
-        encode(&OfGarbler {
+        encoded_secret(&OfGarbler {
             version: VERSION,
             session: self.session,
             commitments: pairs(self.committer.seeds()),
@@ -123,7 +120,7 @@ impl<'o> Garbler<'o> {
 impl<'o> Evaluator<'o> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
         let (commitments, watch_bits) = self.core.holder.seeds();
-        encode(&OfEvaluator {
+        encoded_secret(&OfEvaluator {
             version: VERSION,
             session: self.core.session,
             commitments: bytes(commitments),
