@@ -1,12 +1,14 @@
-//! All crashes: the world of either party ends at every change of its disk, and processes are killed at random moments.
+//! All crashes: the world of either party ends at every change of its disk, a connection ends at every byte, and processes are
+//! killed at random moments.
 
 use std::path::Path;
 use std::process::Command;
 
 /// What is run, and the variable that asks for more than the quick tests do.
-const RUNS: [(&[&str], &str); 3] = [
+const RUNS: [(&[&str], &str); 4] = [
     (&["-p", "brickwork", "--lib", "stock::"], ""),
     (&["-p", "brickwork", "--test", "stock", "crash"], "BRICKWORK_ALL_CRASHES"),
+    (&["-p", "brickwork-adversary", "--test", "faults", "row_20"], "BRICKWORK_EVERY_BYTE"),
     (&["-p", "brickwork-cli", "--test", "cli", "kill_9"], "BRICKWORK_KILLS"),
 ];
 
