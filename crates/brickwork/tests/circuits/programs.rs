@@ -117,8 +117,9 @@ fn info_describes_the_millionaires() {
             "evaluator_inputs": [{"name": "wealth", "type": "uint32", "width": 32}],
             "outputs": [{"name": "richer", "type": uint1, "width": 2, "to": "both"}],
             "components": [{
-                "name": "compare", "inputs": 64, "outputs": 2, "and_gates": 64, "slots": 1,
+                "name": "compare", "inputs": 64, "outputs": 2, "and_gates": 64, "slots": 1, "and_depth": 32,
                 "gates": program.components()[0].circuit.gate_count(),
+                "wires": 64 + program.components()[0].circuit.gate_count(),
                 "input_ports": [{"name": "alice", "type": "uint32", "width": 32}, {"name": "bob", "type": "uint32", "width": 32}],
                 "output_ports": [{"name": "richer", "type": uint1, "width": 2}],
             }],
