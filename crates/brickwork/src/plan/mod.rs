@@ -120,23 +120,25 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::file(program, parameters) }
 }
 
+/// What a choice may take longer than the fastest one if it sends less. Seconds are estimates, bytes are exact and others share the line.
+const AS_GOOD_AS_FASTEST: f64 = 1.1;
+
 /// The parameters with which a run of `program` at `security` bits is expected to take least on these machines over this link:
-/// the cheapest buckets at the prices here, and of the component that dominates whichever is then predicted to be fastest.
+/// the cheapest buckets at the prices here, and of the component that dominates whichever is then predicted to be fastest, or as good as
+/// fastest with fewer bytes.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
 pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) -> Result<Parameters, Error> {
     let length = Code::for_security(security).map_or(0, |code| code.length());
     let first = Parameters::choose_at(program, security, &machine.prices(length, link))?;
-    let seconds = |parameters: &Parameters| predict(program, parameters, machine, link).seconds();
-    let mut best = (seconds(&first), first);
-    for other in alternatives(program, &best.1)? {
-        let other = (seconds(&other), other);
-        if other.0 < best.0 {
-            best = other;
-        }
-    }
-    Ok(best.1)
+    let mut all = alternatives(program, &first)?;
+    all.insert(0, first);
+    let costs: Vec<Cost> = all.iter().map(|parameters| predict(program, parameters, machine, link)).collect();
+    let fastest = costs.iter().map(Cost::seconds).fold(f64::INFINITY, f64::min);
+    let good = (0..all.len()).filter(|&i| costs[i].seconds() <= AS_GOOD_AS_FASTEST * fastest);
+    let best = good.min_by_key(|&i| costs[i].bytes()).unwrap_or(0);
+    Ok(all.swap_remove(best))
 }
 
 /// Peak memory of the garbler and of the evaluator in bytes, estimated.
