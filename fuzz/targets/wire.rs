@@ -101,6 +101,10 @@ impl Edits {
         let mut altered = bytes;
         for &(at, what, value) in self.list.iter().rev().filter(|(at, ..)| (start..end).contains(at)) {
             let at = at - start;
+            // An edit at the same place may have cut it off.
+            if at >= altered.len() {
+                continue;
+            }
             match what % 5 {
                 0 => altered[at] ^= value,
                 1 => altered.insert(at, value),
@@ -110,9 +114,6 @@ impl Edits {
                     altered.truncate(at);
                     self.over = true;
                 }
-            }
-            if altered.is_empty() {
-                break;
             }
         }
         altered
