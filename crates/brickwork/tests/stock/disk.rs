@@ -290,3 +290,24 @@ fn components_without_tables() {
     folders.good(&program, Lacking::Refuse);
     folders.good(&program, Lacking::Refuse);
 }
+
+/// Epochs of which nothing is left do not pile up, and it does not matter who knows first.
+#[test]
+fn what_is_used_up_is_retired() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    let living = |party| {
+        let store = folders.store(party);
+        store.epochs().unwrap().iter().filter(|(id, _)| store.state(id).unwrap().burned().is_none()).count()
+    };
+    for round in 0..4 {
+        folders.good(&program, Lacking::Make);
+        assert_eq!(BOTH.map(living), [1, 1], "the one that was just used");
+        // One of them dies after it has retired the epoch.
+        if round > 0 {
+            let mut store = folders.store(BOTH[round % 2]);
+            let used: Vec<_> = store.epochs().unwrap().into_iter().filter(|(id, _)| store.state(id).unwrap().burned().is_none()).collect();
+            store.append(&used[0].0, &brickwork::stock::Entry::Burned("it is used up".into())).map(drop).unwrap();
+        }
+    }
+}

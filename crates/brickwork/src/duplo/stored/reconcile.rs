@@ -21,7 +21,10 @@ use crate::stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
 pub(super) const PROTOCOL: &str = "duplo";
 
 /// Epochs that may be alive between two parties.
-const MAX_EPOCHS: usize = 64;
+const MAX_EPOCHS: usize = 1024;
+
+/// Why an epoch is burned of which nothing is left.
+const USED_UP: &str = "it is used up";
 
 /// Most bytes of one party's standings.
 const MAX_BYTES: usize = 1 << 20;
@@ -50,6 +53,16 @@ fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, Sta
     }
 }
 
+/// Whether nothing is left of an epoch, nor can be added to it.
+fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error> {
+    Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
+}
+
+/// Whether this party has burned an epoch because nothing was left.
+fn was_used_up(store: &Store, id: &EpochId) -> bool {
+    store.state(id).is_ok_and(|state| state.burned() == Some(USED_UP))
+}
+
 /// Whether the peer stands where this epoch began.
 fn is_new(stand: &Stand) -> bool {
     stand.standing.head == *State::new(&stand.epoch).head()
@@ -76,7 +89,9 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
         return Err(crate::Cheat::UnexpectedMessage.into());
     }
 
-    let mut differs = theirs.iter().any(|stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand));
+    // What is new was never begun here, and of what is used up the peer may not know yet that this party knows.
+    let unknown = |stand: &Stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand);
+    let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_used_up(store, &stand.epoch));
     let mut shared = Vec::new();
     for (id, state) in &mine {
         match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
@@ -87,6 +102,8 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
             }
             // The peer died before it had begun.
             None if state.is_new() => store.forget(id)?,
+            // The peer knew first.
+            None if is_used_up(store, id, state)? => drop(store.append(id, &Entry::Burned(USED_UP.into()))?),
             Some(Verdict::Apart) | None => {
                 let _ = store.append(id, &Entry::Burned("the peer's log of it is another one, or the peer has none".into()))?;
                 differs = true;
@@ -104,7 +121,7 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     }
     let agreed = meet(run, hasher.finalize().as_bytes());
     match (differs, agreed) {
-        (false, Ok(())) => Ok(shared),
+        (false, Ok(())) => retired(store, shared),
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
             "this store and the peer's do not tell the same story; an old copy of one was brought back, or a part was lost or burned. \
@@ -112,6 +129,19 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
                 .into(),
         )),
     }
+}
+
+/// Burns those epochs of which nothing is left: both parties know the same of them. Returns the others.
+fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
+    let mut living = Vec::new();
+    for id in shared {
+        if is_used_up(store, &id, &store.state(&id)?)? {
+            let _ = store.append(&id, &Entry::Burned(USED_UP.into()))?;
+        } else {
+            living.push(id);
+        }
+    }
+    Ok(living)
 }
 
 /// Makes sure that both stand alike. Rounds: half of one.
