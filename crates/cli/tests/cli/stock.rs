@@ -288,17 +288,20 @@ fn row_21_kill_9_at_any_moment() {
         parties.good(arguments);
         start.elapsed()
     };
-    let times = [timed(fill()), timed(use_it())];
+    let mut times = [timed(fill()), timed(use_it())].map(|time| time.as_micros() as u64);
     let mut moments = Moments(1);
     let mut before = parties.logs();
     let (mut killed, mut in_time) = (0, 0);
-    while killed < kills {
+    while in_time < kills {
         let what = moments.below(2) as usize;
         let mut children = parties.start(if what == 0 { fill() } else { use_it() });
-        let moment = times[what].as_micros() as u64 * moments.below(1200) / 1000;
+        let moment = times[what] * moments.below(1000) / 1000;
         std::thread::sleep(Duration::from_micros(moment));
         let victims: &[usize] = [&[0][..], &[1], &[0, 1]][moments.below(3) as usize];
-        in_time += u64::from(victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none()));
+        let came = victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none());
+        in_time += u64::from(came);
+        // The moments follow the speed of the machine.
+        times[what] = if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
         for &victim in victims {
             // SIGKILL; it may have ended by itself.
             let _ = children[victim].kill();
@@ -331,7 +334,6 @@ fn row_21_kill_9_at_any_moment() {
         assert_eq!(garbler["head"], evaluator["head"]);
     }
     println!("{killed} times one or both were killed, {in_time} times before they ended");
-    assert!(in_time * 2 >= killed, "{in_time} of {killed} kills came in time");
 }
 
 /// Waits for the end, and after this time kills.
