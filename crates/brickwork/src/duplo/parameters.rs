@@ -162,6 +162,14 @@ impl Parameters {
         Ok(Self::of_cuts(security, cuts, plan.total.log2()))
     }
 
+    /// The same cuts with their exact bound, where some were exchanged for others.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    pub(crate) fn bounded(&self, program: &Program) -> Result<Self, Error> {
+        Self::proposed(program, self.security, &self.proposal())
+    }
+
     /// `cuts` of the components, then of plain and of input authenticators.
     fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
         let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));

@@ -165,7 +165,9 @@ pub fn alternatives(program: &Program, parameters: &Parameters) -> Result<Vec<Pa
         other.components[largest] = cut;
         other
     });
-    Ok(replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES).collect())
+    let few = replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES);
+    // One that rounding would lift above the bound is none.
+    Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
 }
 
 /// Cuts with more copies are no alternatives.
