@@ -1,4 +1,5 @@
 //! `cargo xtask attacks [--json] [--quick] [--write]`: plays the whole catalogue and says how often each attack ended how.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
