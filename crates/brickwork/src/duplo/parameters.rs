@@ -302,15 +302,8 @@ pub struct Prices {
 
 impl Prices {
     /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
-    pub const STANDARD: Prices = Prices {
-        byte: 3.0,
-        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
-        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
-        hash_label: 75.0,
-        commit_random: 0.0,
-        commit_chosen: 0.0,
-        claim: 0.0,
-    };
+    pub const STANDARD: Prices =
+        Prices { byte: 3.0, and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 }, hash_label: 75.0, ..Prices::FREE };
 
     /// Nothing costs anything.
     pub(crate) const FREE: Prices = Prices {

@@ -40,7 +40,7 @@ impl Tables {
     /// Room for the tables of as many copies as `order` has; `in_memory` is what memory there is for them, and gets less.
     ///
     /// # Errors
-    /// [`Error::Io`] if there is no room for a file.
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Cheat::ChosenTables`] if a check fails.
     pub fn receive(
         order: &[usize],
         table_bytes: usize,
@@ -63,7 +63,7 @@ impl Tables {
             into_memory(&mut bytes, message, receive, |k, tables| check(k * copies_a_message, tables))?;
             Kept::Memory(bytes)
         } else {
-            let file = tempfile::tempfile()?;
+            let file = tempfile::tempfile().map_err(|e| no_room(&e))?;
             into_file(&file, total, message, receive, |k, tables| check(k * copies_a_message, tables))?;
             Kept::File(file)
         };
@@ -186,6 +186,10 @@ fn no_room(error: &std::io::Error) -> Error {
     ))
 }
 
+fn unreadable(error: &std::io::Error) -> Error {
+    Error::Resource(format!("the temporary file with the tables cannot be read ({error}); check the disk that it is on"))
+}
+
 #[cfg(unix)]
 fn write_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
@@ -243,7 +247,7 @@ impl TableSource for Source<'_> {
         self.buffer.resize(copies.len() * bytes.len(), 0);
         for (k, &copy) in copies.iter().enumerate() {
             let start = (self.start(copy) + bytes.start) as u64;
-            read_at(file, &mut self.buffer[k * bytes.len()..(k + 1) * bytes.len()], start).map_err(|e| no_room(&e))?;
+            read_at(file, &mut self.buffer[k * bytes.len()..(k + 1) * bytes.len()], start).map_err(|e| unreadable(&e))?;
         }
         Ok(())
     }
