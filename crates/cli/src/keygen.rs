@@ -18,14 +18,17 @@ pub struct Arguments {
     output: PathBuf,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+/// Only the key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has it.
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
     let identity = make(path)?;
     let public = identity.public_key();
-    Ok(Report::new(
-        json!({ "identity": path.display().to_string(), "public_key": public }),
-        format!("The private key is in {}; keep it secret.\nThe public key, for the peer: {public}\n", path.display()),
-    ))
+    if !quiet {
+        let words = format!("The private key is in {}; keep it secret. The public one, for the peer:", path.display());
+        // A closed stderr is no reason to fail.
+        let _ = writeln!(std::io::stderr(), "{words}");
+    }
+    Ok(Report::new(json!({ "identity": path.display().to_string(), "public_key": public }), format!("{public}\n")))
 }
 
 /// Makes a key pair and writes the private key to a new file that only its owner can read.

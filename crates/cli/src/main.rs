@@ -73,7 +73,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Compile(command) => compile::run(command),
         Command::Examples(command) => examples::run(command),
         Command::Info(command) => info::run(command),
-        Command::Keygen(command) => keygen::run(command),
+        Command::Keygen(command) => keygen::run(command, cli.quiet),
         Command::Simulate(command) => simulate::run(command),
         Command::Run(command) => run::run(command, cli.quiet),
         Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),

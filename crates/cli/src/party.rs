@@ -78,7 +78,7 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
     let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
-    let estimate = if store.is_some() { None } else { Some(Estimate::of(party, arguments, &job)?) };
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(party, arguments, &job, quiet)?) };
 
     let options = arguments.resources.options(party, arguments.parameters.terms(&program, store.is_some()));
     let channel = connect(&arguments.address, &identity, peer, &options, quiet, arguments.leash)?;
@@ -139,8 +139,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(party: Party, arguments: &Arguments, job: &Job) -> Result<Self, Failure> {
-        let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    fn of(party: Party, arguments: &Arguments, job: &Job, quiet: bool) -> Result<Self, Failure> {
+        let machine = machine::constants(false, quiet)?.with_threads(arguments.resources.threads);
         let link = arguments.line.link().with_lanes(arguments.resources.lanes);
         let proposal = match party {
             Party::Garbler => Some(proposal(arguments, job, &machine, &link)?),

@@ -125,7 +125,7 @@ impl Both<'_> {
     pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
         if self.stock.is_none() {
             // Measured here, and not by both children at once.
-            machine::constants(false, true)?;
+            machine::constants(false, quiet)?;
         }
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();

@@ -113,7 +113,7 @@ impl Keys {
         let folder = TempDir::new().expect("a folder");
         let key = |name: &str| {
             let human = run(&["keygen", "-o", &path(&folder.path().join(name))]);
-            text(&human.stdout).split_whitespace().last().expect("a public key").to_owned()
+            text(&human.stdout).trim_end().to_owned()
         };
         let (garbler, evaluator) = (key("garbler.key"), key("evaluator.key"));
         Keys { folder, garbler, evaluator }
