@@ -1,23 +1,17 @@
 //! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
 
+#[path = "../../../fuzz/targets/agreement.rs"]
+mod agreement;
 #[path = "../../../fuzz/targets/files.rs"]
 mod files;
+#[path = "../../../fuzz/targets/replay.rs"]
+mod replay;
+#[path = "../../../fuzz/targets/stock.rs"]
+mod stock;
 #[path = "../../../fuzz/targets/wire.rs"]
 mod wire;
 
-/// Gives a target each of its seeds, whole and cut off at many places.
-fn replay(name: &str, cuts: usize, least: usize, target: impl Fn(&str, &[u8])) {
-    let folder = format!("{}/../../fuzz/seeds/{name}", env!("CARGO_MANIFEST_DIR"));
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let (name, seed) = (path.file_name().unwrap().to_string_lossy(), std::fs::read(&path).unwrap());
-        target(&name, &seed);
-        (0..cuts.min(seed.len())).for_each(|k| target(&name, &seed[..k * seed.len() / cuts]));
-        count += 1;
-    }
-    assert!(count >= least, "{count} seeds for {name}");
-}
+use replay::replay;
 
 #[test]
 fn frames() {
@@ -43,4 +37,38 @@ fn circuits() {
 #[test]
 fn values() {
     replay("value", 30, 10, |_, seed| files::input(seed));
+}
+
+#[test]
+fn hellos() {
+    let honest = ["transport", "transport_lane", "honest_g", "honest_e", "parameters", "nonce", "nonce_end"];
+    replay("hello", 0, 20, |name, seed| {
+        let good = honest.contains(&name) || name.starts_with("proposal_") && !["proposal_weak", "proposal_huge"].contains(&name);
+        assert_eq!(agreement::hello(seed), good, "{name}");
+    });
+    replay("hello", 20, 20, |_, seed| {
+        agreement::hello(seed);
+    });
+}
+
+#[test]
+fn standings() {
+    replay("standings", 60, 11, |_, seed| agreement::standings(seed));
+}
+
+#[test]
+fn records() {
+    replay("record", 0, 10, |name, seed| assert!(stock::record(seed), "{name}"));
+    replay("record", 60, 10, |_, seed| {
+        stock::record(seed);
+    });
+}
+
+#[test]
+fn stores() {
+    replay("store", 0, 16, |name, seed| {
+        let read = stock::store(seed);
+        assert!(read || name != "honest", "{name}");
+        assert!(!read || !name.ends_with("_segment"), "{name}");
+    });
 }

@@ -78,11 +78,11 @@ impl From<Role> for Party {
 /// A component that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    file: PathBuf,
+pub struct Wanted {
+    pub file: PathBuf,
     /// All components of the program if there is none.
-    name: Option<String>,
-    count: u32,
+    pub name: Option<String>,
+    pub count: u32,
 }
 
 /// The file of a list.
@@ -145,12 +145,12 @@ fn agreed(steps: &[Request], security: u32) -> [u8; 32] {
 fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = arguments.components.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &arguments.list {
-        let list: List = toml::from_str(&files::text(path)?).map_err(|e| {
-            Failure::input(format!("{}: {}", path.display(), e.message()), "a list holds tables [[component]] with file, name and count")
+        let list = list(&files::text(path)?).map_err(|why| {
+            Failure::input(format!("{}: {why}", path.display()), "a list holds tables [[component]] with file, name and count")
         })?;
         // Paths in a list are relative to it.
         let folder = path.parent().unwrap_or(Path::new(""));
-        wanted.extend(list.component.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
+        wanted.extend(list.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
     }
     match wanted.iter().all(|w| w.count > 0) {
         _ if wanted.is_empty() => Err(Failure::usage("nothing is asked for: give --component or --list")),
@@ -159,8 +159,13 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     }
 }
 
+/// Reads a list, or says what is wrong with it.
+pub fn list(text: &str) -> Result<Vec<Wanted>, String> {
+    toml::from_str(text).map(|list: List| list.component).map_err(|e| e.message().to_owned())
+}
+
 /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
-fn parse(text: &str) -> Result<Wanted, Failure> {
+pub fn parse(text: &str) -> Result<Wanted, Failure> {
     let bad = || Failure::usage(format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"));
     let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
     let count = count.parse().map_err(|_| bad())?;

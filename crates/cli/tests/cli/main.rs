@@ -7,6 +7,7 @@ mod doctor;
 mod examples;
 mod offline;
 mod parties;
+mod seeds;
 mod stock;
 mod tutorial;
 

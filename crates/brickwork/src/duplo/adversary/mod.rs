@@ -2,6 +2,7 @@
 //! builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
 
 pub mod harness;
+pub mod parsers;
 
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
 use super::{Error, Job, Limits, Parameters, Report, evaluator_with, garbler_with};

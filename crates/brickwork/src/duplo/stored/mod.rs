@@ -21,6 +21,8 @@
 //! not made are never used, and the step is begun anew in another range. A peer that cheats costs the whole epoch: what
 //! its failed check told it concerns everything that was made with the same secrets.
 
+#[cfg(any(test, feature = "adversary"))]
+pub(super) mod again;
 mod codec;
 mod inventory;
 mod pieces;
@@ -42,6 +44,8 @@ use crate::session::{Digests, Greeting, Observer, PhaseReport, Run, SecurityRepo
 use crate::stock::{Entry, Epoch, EpochId, Step, Store};
 use crate::wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+#[cfg(any(test, feature = "adversary"))]
+pub(super) use reconcile::compared;
 use reconcile::{PROTOCOL, meet, reconcile};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};

@@ -9,13 +9,15 @@
 //! writes does not explain, somebody brought back an old copy, lost a folder, or lies: what differs is burned, and the
 //! run is refused.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::msg;
-use crate::Error;
 use crate::circuit::Party;
 use crate::session::{Run, Terms};
 use crate::stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
+use crate::{Cheat, Error};
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = "duplo";
@@ -68,6 +70,28 @@ fn is_new(stand: &Stand) -> bool {
     stand.standing.head == *State::new(&stand.epoch).head()
 }
 
+/// What a peer says of its logs: not too many, and of each epoch once.
+///
+/// # Errors
+/// [`Cheat::UnexpectedMessage`] if it is anything else.
+fn read(bytes: &[u8]) -> Result<Vec<Stand>, Cheat> {
+    let stands: Vec<Stand> = postcard::from_bytes(bytes).map_err(|_| Cheat::UnexpectedMessage)?;
+    let mut seen = HashSet::new();
+    match stands.len() <= MAX_EPOCHS && stands.iter().all(|stand| seen.insert(stand.epoch)) {
+        true => Ok(stands),
+        false => Err(Cheat::UnexpectedMessage),
+    }
+}
+
+/// How a state goes together with each of those that a peer's message tells of, for the fuzz targets.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(any(test, feature = "adversary"))]
+pub(in crate::duplo) fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Cheat> {
+    Ok(read(bytes)?.iter().map(|stand| state.compare(&stand.standing)).collect())
+}
+
 /// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
 ///
 /// # Errors
@@ -83,11 +107,7 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     }
     run.channel.send(msg::STANDINGS, &bytes)?;
     let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs: Vec<Stand> = postcard::from_bytes(&theirs).map_err(|_| crate::Cheat::UnexpectedMessage)?;
-    let distinct = (1..theirs.len()).all(|i| theirs[..i].iter().all(|other| other.epoch != theirs[i].epoch));
-    if theirs.len() > MAX_EPOCHS || !distinct {
-        return Err(crate::Cheat::UnexpectedMessage.into());
-    }
+    let theirs = read(&theirs)?;
 
     // What is new was never begun here, and of what is used up the peer may not know yet that this party knows.
     let unknown = |stand: &Stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand);

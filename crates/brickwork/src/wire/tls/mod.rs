@@ -80,6 +80,12 @@ struct Hello {
 
 const HELLO_BYTES: usize = 39;
 
+/// Reads a hello and writes it again, for the fuzz targets.
+#[cfg(any(test, feature = "adversary"))]
+pub(crate) fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
+    Hello::from_bytes(bytes).map(Hello::to_bytes)
+}
+
 impl Hello {
     fn first(options: &Options) -> Hello {
         Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] }
@@ -89,7 +95,7 @@ impl Hello {
         Hello { lane: PROBE, session: options.terms, ..Hello::first(options) }
     }
 
-    fn send(&self, lane: &mut Lane) -> io::Result<()> {
+    fn to_bytes(self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..2].copy_from_slice(b"BW");
         bytes[2..4].copy_from_slice(&self.version.to_le_bytes());
@@ -97,19 +103,26 @@ impl Hello {
         bytes[5] = self.lane;
         bytes[6] = self.lanes;
         bytes[7..].copy_from_slice(&self.session);
-        lane.write_all(&bytes)?;
+        bytes
+    }
+
+    /// No check but that it is a hello.
+    fn from_bytes(bytes: [u8; HELLO_BYTES]) -> Option<Hello> {
+        let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else { return None };
+        let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
+        Some(Hello { version: u16::from_le_bytes([v0, v1]), party, lane, lanes, session })
+    }
+
+    fn send(&self, lane: &mut Lane) -> io::Result<()> {
+        lane.write_all(&self.to_bytes())?;
         lane.flush()
     }
 
-    /// The peer's hello; no check but that it is one.
+    /// The peer's hello.
     fn receive(lane: &mut Lane) -> io::Result<Hello> {
         let mut bytes = [0; HELLO_BYTES];
         lane.read_exact(&mut bytes)?;
-        let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"));
-        };
-        let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
-        Ok(Hello { version: u16::from_le_bytes([v0, v1]), party, lane, lanes, session })
+        Hello::from_bytes(bytes).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
     }
 
     /// Whether two parties that greet like this can work together.

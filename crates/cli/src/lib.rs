@@ -1,0 +1,120 @@
+//! The `brickwork` command, as a library for its program and for the fuzz targets.
+//!
+//! One file a command; each returns what to print or a [`Failure`], and only this file writes results to stdout.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod bench;
+mod chart;
+mod compile;
+mod cuts;
+mod demo_cheat;
+mod doctor;
+mod examples;
+mod failure;
+mod files;
+mod info;
+mod keygen;
+mod link;
+mod machine;
+#[doc(hidden)]
+pub mod parsers;
+mod party;
+mod plan;
+mod preprocess;
+mod progress;
+mod report;
+mod resources;
+mod run;
+mod simulate;
+mod stock;
+mod store;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use brickwork::circuit::Party;
+use brickwork::wire::tls::Listener;
+use clap::Parser;
+
+use arguments::{Cli, Command};
+use failure::Failure;
+use report::Report;
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) if !e.use_stderr() => {
+            // --help and --version.
+            return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+        Err(e) => {
+            let json = std::env::args_os().any(|a| a == "--json");
+            if !json && !failure::is_special(&e) {
+                // clap's own form, with colours.
+                let _ = e.print();
+                return ExitCode::from(failure::code::USAGE);
+            }
+            return fail(Failure::from(e), json);
+        }
+    };
+    start_log(cli.quiet);
+    match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
+        Ok(exit) => exit,
+        Err(failure) => fail(failure, cli.json),
+    }
+}
+
+fn execute(cli: &Cli) -> Result<Report, Failure> {
+    match &cli.command {
+        Command::Compile(command) => compile::run(command),
+        Command::Examples(command) => examples::run(command),
+        Command::Info(command) => info::run(command),
+        Command::Keygen(command) => keygen::run(command, cli.quiet),
+        Command::Simulate(command) => simulate::run(command),
+        Command::Run(command) => run::run(command, cli.quiet),
+        Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
+        Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
+        Command::Preprocess(command) => preprocess::run(command, cli.quiet),
+        Command::Stock(command) => stock::run(command),
+        Command::DemoCheat(command) => demo_cheat::run(command),
+        Command::Doctor(command) => doctor::run(command, cli.quiet),
+        Command::Plan(command) => plan::run(command, cli.quiet),
+        Command::Bench(command) => bench::run(command, cli.quiet),
+    }
+}
+
+/// Warnings, such as those of refused strangers, go to stderr.
+fn start_log(quiet: bool) {
+    let level = if quiet { tracing::Level::ERROR } else { tracing::Level::WARN };
+    // A warning that cannot be written is no reason to panic.
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false);
+    log.with_max_level(level).without_time().with_target(false).init();
+}
+
+/// Says on stderr where a listener waits; with port 0 only it knows.
+fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
+    let address = listener.local_addr()?;
+    if !quiet {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| Failure::other(format!("stdout: {e}")))
+}
+
+fn fail(failure: Failure, json: bool) -> ExitCode {
+    // Nothing is left to be done if not even this can be printed.
+    if json {
+        let _ = print(&failure.json());
+    } else {
+        let _ = write!(std::io::stderr(), "{}", failure.human());
+    }
+    failure.exit_code()
+}
