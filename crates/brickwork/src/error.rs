@@ -20,6 +20,9 @@ pub enum Error {
     /// The caller asked for something that does not exist or does not fit.
     #[error("{0}")]
     Usage(String),
+    /// More at once than a program or a session can hold.
+    #[error("{0}")]
+    Limit(String),
     /// The stock does not hold what is asked for, or cannot be trusted any more.
     #[error("stock: {0}")]
     Stock(String),

@@ -292,5 +292,7 @@ pub struct Address {
 
 /// Reads a public key.
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
-    text.parse().map_err(|e: brickwork::Error| Failure::usage(format!("--peer: {e}")))
+    text.parse().map_err(|e: brickwork::Error| {
+        Failure::usage(format!("--peer: {e}"), "ask the other party for the public key that its own `brickwork keygen` printed")
+    })
 }

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::arguments::ProgramArguments;
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::files;
 use crate::info;
 use crate::report::{Report, plural};
@@ -138,7 +138,7 @@ fn failure(diagnostics: &Diagnostics) -> Failure {
     let (first, more) = (errors.clone().next(), errors.count().saturating_sub(1));
     let message = first.map_or_else(String::new, |e| format!("{}:{}:{}: {}", e.file, e.line, e.column, e.message));
     let more = if more == 0 { String::new() } else { format!(" (and {})", plural(more as u64, "further error")) };
-    let hint = first.and_then(|e| e.hint.clone()).unwrap_or_default();
+    let hint = first.map_or_else(String::new, |e| e.hint.clone());
     let text = format!("{}error: the source has errors\n", render(diagnostics));
     Failure::input(message + &more, hint).with_details(text, json!({ "diagnostics": records }))
 }
@@ -160,18 +160,20 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let source = &arguments.program.file;
     let (program, warnings) = files::load_with(source, &arguments.program.map.parties(), &arguments.source)?;
     warnings.iter().for_each(warn);
+    let other_format = |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
     let (extension, bytes) = match arguments.emit {
         Format::Bwp => ("bwp", program.to_bytes()),
-        Format::GcDuplo => ("GC_duplo", duplo::write(&program)?.into_bytes()),
-        Format::Bristol => ("txt", bristol::write(&program)?.into_bytes()),
+        Format::GcDuplo => ("GC_duplo", duplo::write(&program).map_err(other_format)?.into_bytes()),
+        Format::Bristol => ("txt", bristol::write(&program).map_err(other_format)?.into_bytes()),
     };
     let output = arguments.output.clone().unwrap_or_else(|| source.with_extension(extension));
     if output == *source {
-        return Err(Failure::usage(format!("{} would be overwritten by its own conversion; give --output", source.display())));
+        return Err(Failure::usage(
+            format!("{} would be overwritten by its own conversion", source.display()),
+            "give another file with --output",
+        ));
     }
-    fs::write(&output, &bytes).map_err(|e| {
-        Failure::new(code::OTHER, format!("cannot write {}: {e}", output.display()), "check the folder and its permissions")
-    })?;
+    fs::write(&output, &bytes).map_err(|e| Failure::cannot_write(&output, &e))?;
     let info = program.info();
     let human =
         format!("{}: {} in {}, digest {}\n", output.display(), plural(info.and_gates, "AND gate"), plural(info.slots, "slot"), info.digest);

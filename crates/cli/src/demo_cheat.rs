@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         None => Ok(list(&attacks)),
         Some(wanted) => match attacks.iter().find(|attack| attack.id() == *wanted) {
             Some(attack) => watch(attack, arguments.runs as usize),
-            None => Err(Failure::usage(format!("there is no attack called {wanted}; `brickwork demo-cheat` lists them"))),
+            None => Err(Failure::usage(format!("there is no attack called {wanted}"), "`brickwork demo-cheat` lists them")),
         },
     }
 }
@@ -74,7 +74,7 @@ fn watch(attack: &Attack, runs: usize) -> Result<Report, Failure> {
         }));
     }
     if let Some(fault) = &result.fault {
-        return Err(Failure::other(format!("this attack did not end as it must; please report it: {fault}")));
+        return Err(Failure::fault(format!("this attack did not end as it must: {fault}")));
     }
     let json = json!({
         "attack": attack.id(),

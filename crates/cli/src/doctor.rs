@@ -85,7 +85,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
         let result = match (identity, peer, program, arguments.role) {
             (Some(identity), Some(peer), Some(program), Some(role)) => connection(arguments, &identity, peer, &program, role, quiet),
-            _ => Err(Failure::usage("the connection cannot be checked without FILE, --role, --identity and --peer, all of them good")),
+            _ => Err(Failure::usage(
+                "the connection cannot be checked without FILE, --role, --identity and --peer, all of them good",
+                "give those that are missing, and mend those that failed above",
+            )),
         };
         findings.note("connection", result.map(|detail| ((), detail)));
     }

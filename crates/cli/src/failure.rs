@@ -1,6 +1,7 @@
 //! Errors as the user sees them: an exit code, a message, and a hint what to do.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use brickwork::Error;
@@ -43,16 +44,32 @@ impl Failure {
         self
     }
 
-    pub fn usage(message: impl Into<String>) -> Self {
-        Failure::new(code::USAGE, message, "see `brickwork --help`")
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::new(code::USAGE, message, hint)
     }
 
     pub fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::new(code::INPUT, message, hint)
     }
 
-    pub fn other(message: impl Into<String>) -> Self {
-        Failure::new(code::OTHER, message, "")
+    /// Something about this machine.
+    pub fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::new(code::OTHER, message, hint)
+    }
+
+    pub fn cannot_write(path: &Path, why: &io::Error) -> Self {
+        Failure::other(format!("cannot write {}: {why}", path.display()), "check the folder, its permissions and the space on its disk")
+    }
+
+    /// What cannot happen, and has.
+    pub fn fault(message: impl Into<String>) -> Self {
+        Failure::other(message, "this is a fault of brickwork: please report it, with the command and all that it said")
+    }
+
+    /// With other advice, where more is known than the kind of the error.
+    pub fn advise(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
     }
 
     /// Whether it has this exit code.
@@ -91,8 +108,7 @@ impl Failure {
         if let Some(details) = &self.details {
             return details.0.clone();
         }
-        let hint = if self.hint.is_empty() { String::new() } else { format!("hint: {}\n", self.hint) };
-        format!("error: {}\n{hint}", self.message)
+        format!("error: {}\nhint: {}\n", self.message, self.hint)
     }
 
     /// Says where the failure happened.
@@ -109,11 +125,19 @@ impl From<Error> for Failure {
                 (code::PEER, "do not run again with this peer before the cause is known; what this session used is not used again")
             }
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
-            Error::Mismatch(_) => (code::MISMATCH, "both parties need the same version, parameters and program"),
+            Error::Mismatch(_) => {
+                (code::MISMATCH, "both parties need the same version, program and parameters, and one each of the two roles")
+            }
             Error::Input(_) => (code::INPUT, "`brickwork info FILE` shows what a program expects"),
-            Error::Usage(_) => (code::USAGE, "see `brickwork --help`"),
-            Error::Stock(_) => (code::STOCK, "`brickwork preprocess` on both sides makes new stock"),
-            Error::Resource(_) => (code::OTHER, "free the resource, or use a smaller program or fewer threads"),
+            Error::Usage(_) => (code::USAGE, "correct what the message names; `brickwork COMMAND --help` says what each flag takes"),
+            Error::Limit(_) => (
+                code::USAGE,
+                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
+            ),
+            Error::Stock(_) => (code::STOCK, "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more"),
+            Error::Resource(_) => {
+                (code::OTHER, "free what the message names; a smaller program, fewer --executions and fewer --threads need less")
+            }
         };
         Failure::new(code, error.to_string(), hint)
     }
@@ -137,16 +161,21 @@ fn network_hint(kind: io::ErrorKind) -> &'static str {
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         if let Some(name) = not_built(&error) {
-            return Failure::usage(format!("{name} is not built yet"));
+            return Failure::usage(format!("{name} is not built yet"), "leave it out; `brickwork --help` lists what there is");
         }
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            return Failure::usage("a command is missing");
+            return Failure::usage(
+                "a command is missing",
+                "`brickwork --help` lists them; `brickwork examples` has programs to begin with",
+            );
         }
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        // The first paragraph says what is wrong, the rest is advice.
-        let (message, hint) = text.split_once("\n\n").unwrap_or((text, "see `brickwork --help`"));
-        Failure::new(code::USAGE, message, hint.trim().replace("\n\n", "\n"))
+        // The first paragraph says what is wrong, the rest is advice; the last line of that is always the same.
+        let (message, advice) = text.split_once("\n\n").unwrap_or((text, ""));
+        let advice = advice.trim().strip_suffix("For more information, try '--help'.").unwrap_or(advice).trim().replace("\n\n", "\n");
+        let help = "`--help` behind the command says what each flag takes";
+        Failure::usage(message, if advice.is_empty() { help.to_owned() } else { format!("{advice}\n{help}") })
     }
 }
 
@@ -185,6 +214,7 @@ mod tests {
             (Error::Mismatch(String::new()), 7),
             (Error::Input(String::new()), 3),
             (Error::Usage(String::new()), 2),
+            (Error::Limit(String::new()), 2),
             (Error::Stock(String::new()), 6),
             (Error::Resource(String::new()), 1),
         ];

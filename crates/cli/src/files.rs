@@ -69,7 +69,11 @@ pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Pr
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let program = formats::load_mapped(&bytes, &name, map);
-    program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), "is it the right file, and complete?"))
+    let hint = match map.is_empty() {
+        true => "is it the right file, and complete?",
+        false => "--map names inputs of a Bristol circuit, as `brickwork info FILE` without it lists them; leave it out for other files",
+    };
+    program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))
 }
 
 /// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in a file
@@ -136,7 +140,10 @@ pub fn input_bits(program: &Program, party: Party, executions: Option<u32>, valu
     let ports = program.input_ports(party);
     let role = role(party);
     if value.is_null() && !ports.is_empty() {
-        return Err(Failure::usage(format!("the program needs an input of the {role}")));
+        return Err(Failure::usage(
+            format!("the program needs an input of the {role}"),
+            "give it inline, as @FILE, or on stdin as -; `brickwork info FILE` shows its type",
+        ));
     }
     let bits = match executions {
         Some(n) => value::encode_executions(ports, n as usize, value),
@@ -169,12 +176,15 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
+/// How to come by the key of a store.
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `openssl rand -hex 32` makes one";
+
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
     let name = path.display().to_string();
     check_private(path).map_err(|e| e.within(&name))?;
     let text = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
-    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or("")).map_err(|e| Failure::from(e).within(&name))
+    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or("")).map_err(|e| Failure::from(e).within(&name).advise(STORE_KEY_HINT))
 }
 
 /// The role's name.
@@ -230,7 +240,7 @@ impl Folder {
         // Nobody else may put another program there.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|e| Failure::other(format!("{}: {e}", path.display())))?;
+        builder.create(&path).map_err(|e| Failure::cannot_write(&path, &e))?;
         Ok(Folder(path))
     }
 

@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 
 /// For machines.
 pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
-    serde_json::to_value(info).map_err(|e| Failure::other(format!("the description has no JSON form: {e}")))
+    serde_json::to_value(info).map_err(|e| Failure::fault(format!("the description has no JSON form: {e}")))
 }
 
 /// Longest list that is shown in full.

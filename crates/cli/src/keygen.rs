@@ -48,7 +48,7 @@ pub fn make(path: &Path) -> Result<Identity, Failure> {
     if let Err(e) = file.write_all(pem.as_bytes()).and_then(|()| file.sync_all()) {
         // Half a key is of no use; that it cannot be removed either adds nothing.
         let _ = fs::remove_file(path);
-        return Err(Failure::other(format!("cannot write {}: {e}", path.display())));
+        return Err(Failure::cannot_write(path, &e));
     }
     Ok(identity)
 }

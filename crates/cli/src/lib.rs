@@ -106,7 +106,10 @@ fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
 
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| Failure::other(format!("stdout: {e}")))
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|e| Failure::other(format!("stdout: {e}"), "what reads the output must stay, and a file for it needs space on its disk"))
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {

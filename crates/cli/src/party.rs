@@ -189,7 +189,10 @@ fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Sec
     if arguments.leash {
         return from_parent();
     }
-    let path = arguments.identity.as_ref().ok_or_else(|| Failure::usage("--identity is missing"))?;
+    let path = arguments
+        .identity
+        .as_ref()
+        .ok_or_else(|| Failure::usage("--identity is missing", "`brickwork keygen -o KEYFILE` makes a key; give --identity KEYFILE"))?;
     let executions = arguments.parameters.executions.executions;
     let input = files::value(arguments.input.as_deref(), program, party, executions)?;
     Ok(Secrets { identity: files::identity(path)?, input })
@@ -229,7 +232,10 @@ pub fn connect(
             Ok(listener.accept()?)
         }
         (None, Some(address)) => Ok(tls::connect(address, identity, peer, options)?),
-        (None, None) => Err(Failure::usage("one of --listen and --connect is needed")),
+        (None, None) => Err(Failure::usage(
+            "one of --listen and --connect is needed",
+            "one party gives --listen HOST:PORT, the other one --connect with that address",
+        )),
     }
 }
 
@@ -319,7 +325,7 @@ pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
 
 /// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
 fn from_parent() -> Result<Secrets, Failure> {
-    let broken = || Failure::usage("--leash is for `brickwork run` alone");
+    let broken = || Failure::usage("--leash is for `brickwork run` alone", "leave it out, and give --input and --identity");
     let mut line = Zeroizing::new(String::new());
     io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut line).map_err(|_| broken())?;
     std::thread::spawn(|| {

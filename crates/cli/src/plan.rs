@@ -70,8 +70,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let cuts = cuts::all(&arguments.program.file, &arguments.source, &program, &of_cut)?;
     if let Some(path) = &arguments.svg {
-        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)]))
-            .map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)])).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({

@@ -153,9 +153,9 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
         wanted.extend(list.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
     }
     match wanted.iter().all(|w| w.count > 0) {
-        _ if wanted.is_empty() => Err(Failure::usage("nothing is asked for: give --component or --list")),
+        _ if wanted.is_empty() => Err(Failure::usage("nothing is asked for", "give --component FILE:NAME=COUNT, or a --list of them")),
         true => Ok(wanted),
-        false => Err(Failure::usage("a count of 0 asks for nothing")),
+        false => Err(Failure::usage("a count of 0 asks for nothing", "give how often each component will be used")),
     }
 }
 
@@ -166,7 +166,12 @@ pub fn list(text: &str) -> Result<Vec<Wanted>, String> {
 
 /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
 pub fn parse(text: &str) -> Result<Wanted, Failure> {
-    let bad = || Failure::usage(format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"));
+    let bad = || {
+        Failure::usage(
+            format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"),
+            "COUNT is how often the component will be used, or how often the program will be run; `brickwork info FILE` lists the names",
+        )
+    };
     let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
     let count = count.parse().map_err(|_| bad())?;
     // A file's own name may hold a colon.

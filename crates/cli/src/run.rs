@@ -66,6 +66,8 @@ enum Cut {
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
 const GRACE: Duration = Duration::from_secs(3);
+/// If the process of a party fails without saying why.
+const PROCESS_HINT: &str = "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // What is wrong with the program or the inputs shows here, before anything is started.
@@ -103,9 +105,9 @@ fn fastest(arguments: &Arguments, program: &Program, folder: &Folder) -> Result<
         Ok(plan::predict(&repeated, &parameters, &machine, &link))
     };
     let cuts = cuts::all(&arguments.program.file, &SourceFlags::default(), program, &cost)?;
-    let fastest = cuts.fastest().ok_or_else(|| Failure::other("there is no cut at all"))?;
+    let fastest = cuts.fastest().ok_or_else(|| Failure::fault("there is no cut at all"))?;
     let file = folder.file("program.bwp");
-    fs::write(&file, fastest.program.to_bytes()).map_err(|e| Failure::other(format!("{}: {e}", file.display())))?;
+    fs::write(&file, fastest.program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
     Ok(ProgramArguments { file, map: Map { entries: Vec::new() } })
 }
 
@@ -158,7 +160,7 @@ impl Both<'_> {
         let path = directory.join(format!("{}.key", files::role(party)));
         if !path.exists() {
             let made = std::fs::create_dir_all(directory);
-            made.map_err(|e| Failure::other(format!("cannot make {}: {e}", directory.display())))?;
+            made.map_err(|e| Failure::cannot_write(directory, &e))?;
             keygen::make(&path)?;
         }
         files::identity_and_pem(&path)
@@ -166,7 +168,12 @@ impl Both<'_> {
 
     /// The command of a party.
     fn command(&self, party: Party, peer: PublicKey, place: [&str; 2], quiet: bool) -> Result<Command, Failure> {
-        let program = std::env::current_exe().map_err(|e| Failure::other(format!("this program does not find itself: {e}")))?;
+        let program = std::env::current_exe().map_err(|e| {
+            Failure::other(
+                format!("this program does not find itself: {e}"),
+                "start it by its full path; was it moved or replaced meanwhile?",
+            )
+        })?;
         let mut command = Command::new(program);
         command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
         command.args(["--leash", "--json"]);
@@ -207,7 +214,7 @@ struct Process {
 
 impl Process {
     fn start(party: Party, mut command: Command, secrets: &str, said: Sender<(Party, String)>) -> Result<Self, Failure> {
-        let failed = |e| Failure::other(format!("the {} does not start: {e}", files::role(party)));
+        let failed = |e| Failure::other(format!("the {} does not start: {e}", files::role(party)), PROCESS_HINT);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
         let mut leash = child.stdin.take();
         let stdout = child.stdout.take().map(BufReader::new);
@@ -224,7 +231,7 @@ impl Process {
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
-            stdout.read_line(&mut line).map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party))))?;
+            stdout.read_line(&mut line).map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))?;
         }
         Ok(serde_json::from_str(&line).ok())
     }
@@ -243,7 +250,7 @@ impl Process {
     }
 
     fn wait(&mut self) -> Result<ExitStatus, Failure> {
-        self.child.wait().map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party))))
+        self.child.wait().map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))
     }
 }
 
@@ -288,7 +295,7 @@ fn outcomes(mut garbler: Process, mut evaluator: Process, heard: &Receiver<(Part
             let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
             // The one that only sees the other go away knows least.
             failures.sort_by_key(|failure| failure.is(code::NETWORK));
-            Err(failures.into_iter().next().unwrap_or_else(|| Failure::other("a party ended without a word")))
+            Err(failures.into_iter().next().unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
         }
     }
 }
@@ -302,7 +309,7 @@ fn failure(party: Party, value: &Value) -> Failure {
 }
 
 fn died(party: Party, status: ExitStatus) -> Failure {
-    Failure::other(format!("the {} ended without a result ({status})", files::role(party)))
+    Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
 fn merge(garbler: &Value, evaluator: &Value) -> Report {

@@ -256,11 +256,11 @@ fn export(command: &ExportReport) -> Result<Report, Failure> {
         value["log"] = store.log(&epoch.id)?.iter().map(entry).collect();
     }
     let Some(path) = &command.output else {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| Failure::other(e.to_string()))?;
+        let text = serde_json::to_string_pretty(&report).map_err(|e| Failure::fault(e.to_string()))?;
         return Ok(Report::new(report, text + "\n"));
     };
-    let text = serde_json::to_vec_pretty(&report).map_err(|e| Failure::other(e.to_string()))?;
-    std::fs::write(path, text).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+    let text = serde_json::to_vec_pretty(&report).map_err(|e| Failure::fault(e.to_string()))?;
+    std::fs::write(path, text).map_err(|e| Failure::cannot_write(path, &e))?;
     let name = path.display().to_string();
     Ok(Report::new(json!({ "report": name }), format!("The report is in {name}.\n")))
 }

@@ -12,6 +12,10 @@ use crate::files;
 /// The variable that holds the store's key where no file does.
 const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
+/// What to do if a store does not open: another process has it, the key is another one, or somebody altered it.
+const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made with; what was altered stays refused, \
+                         then burn it or make a new store";
+
 /// Where the key of a store is.
 #[derive(Args)]
 pub struct KeyArguments {
@@ -25,15 +29,18 @@ impl KeyArguments {
         match &self.store_key {
             Some(path) => Ok(files::store_key(path)?),
             None => match std::env::var(KEY_VARIABLE) {
-                Ok(text) => StoreKey::from_hex(&text).map_err(|e| Failure::usage(format!("{KEY_VARIABLE}: {e}"))),
-                Err(_) => Err(Failure::usage(format!("a store needs its key: give --store-key FILE or set {KEY_VARIABLE}"))),
+                Ok(text) => StoreKey::from_hex(&text).map_err(|e| Failure::usage(format!("{KEY_VARIABLE}: {e}"), files::STORE_KEY_HINT)),
+                Err(_) => Err(Failure::usage(
+                    format!("a store needs its key: give --store-key FILE or set {KEY_VARIABLE}"),
+                    files::STORE_KEY_HINT,
+                )),
             },
         }
     }
 
     /// Opens a store that exists or is to be made.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
-        Ok(Store::open(directory, &self.key()?)?)
+        Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
     }
 
     /// Opens a store that must exist.

@@ -18,7 +18,7 @@ pub enum Severity {
     Warning,
 }
 
-/// One error or warning.
+/// One error or warning. It is made in steps, of which [`Draft::hint`] is the last: nothing is wrong without advice.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// Error or warning.
@@ -33,40 +33,48 @@ pub struct Diagnostic {
     pub label: String,
     /// Further places that matter.
     pub related: Vec<(Span, String)>,
-    /// What to do about it.
-    pub hint: Option<String>,
+    /// What to do about it, for somebody who is new to the language.
+    pub hint: String,
 }
 
 impl Diagnostic {
-    /// An error.
-    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Error, code, message: message.into(), span, label: String::new(), related: Vec::new(), hint: None }
+    /// An error, still without its hint.
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
+        Draft::new(Severity::Error, code, span, message.into())
     }
 
-    /// A warning.
-    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    /// A warning, still without its hint.
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
+        Draft::new(Severity::Warning, code, span, message.into())
+    }
+}
+
+/// A [`Diagnostic`] without its hint, which completes it.
+#[must_use = "only `hint` makes a diagnostic of it"]
+pub struct Draft(Diagnostic);
+
+impl Draft {
+    fn new(severity: Severity, code: &'static str, span: Span, message: String) -> Self {
+        Draft(Diagnostic { severity, code, message, span, label: String::new(), related: Vec::new(), hint: String::new() })
     }
 
     /// With a text at the place.
-    #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
-        self.label = text.into();
+        self.0.label = text.into();
         self
     }
 
     /// With another place.
-    #[must_use]
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.related.push((span, text.into()));
+        self.0.related.push((span, text.into()));
         self
     }
 
-    /// With advice.
+    /// With advice: what to do, not once more what is wrong.
     #[must_use]
-    pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.hint = Some(text.into());
-        self
+    pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
+        self.0.hint = text.into();
+        self.0
     }
 }
 
@@ -155,7 +163,7 @@ pub struct Record {
     /// The source line.
     pub text: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: String,
     /// Further places.
     pub related: Vec<Place>,
 }
@@ -285,16 +293,13 @@ impl miette::Diagnostic for Shown<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let mut text = self.diagnostic.hint.clone().unwrap_or_default();
+        let mut text = self.diagnostic.hint.clone();
         // miette shows one source a report: a place in another file is told in words.
         for (span, label) in self.diagnostic.related.iter().filter(|(span, _)| span.file != self.diagnostic.span.file) {
             let at = self.sources.position(span.file, span.start);
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&format!("{}:{}:{}: {label}", self.sources.file(span.file).name, at.line, at.column));
+            text.push_str(&format!("\n{}:{}:{}: {label}", self.sources.file(span.file).name, at.line, at.column));
         }
-        if text.is_empty() { None } else { Some(Box::new(text)) }
+        Some(Box::new(text))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

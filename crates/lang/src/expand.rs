@@ -21,7 +21,7 @@ pub fn load(name: &str, text: &str, resolver: &dyn Resolver, sources: &mut Sourc
     let root = sources.add(name, text);
     if text.len() as u64 > MAX_SOURCE {
         let span = Span { file: root, start: 0, end: 0 };
-        sink.push(Diagnostic::error("include::size", span, format!("the source is larger than {} MiB", MAX_SOURCE >> 20)));
+        sink.push(too_large("the source", span));
         return Vec::new();
     }
     let mut items = Vec::new();
@@ -56,11 +56,18 @@ fn include(
         return None;
     }
     if !seen.insert(Rc::clone(path)) {
-        sink.push(Diagnostic::warning("include::twice", span, format!("\"{path}\" is already included")).label("this one is ignored"));
+        sink.push(
+            Diagnostic::warning("include::twice", span, format!("\"{path}\" is already included"))
+                .label("this one is ignored")
+                .hint("remove it: a file is read once, and all files see what it declares"),
+        );
         return None;
     }
     if seen.len() > MAX_FILES {
-        sink.push(Diagnostic::error("include::files", span, format!("more than {MAX_FILES} files are included")));
+        sink.push(
+            Diagnostic::error("include::files", span, format!("more than {MAX_FILES} files are included"))
+                .hint("join files that belong together"),
+        );
         return None;
     }
     let bytes = match resolver.resolve(path) {
@@ -70,30 +77,43 @@ fn include(
             None => {
                 sink.push(
                     Diagnostic::error("include::missing", span, format!("there is no file \"{path}\""))
-                        .hint("names are relative to the directory of the root source; the standard library is found by itself"),
+                        .hint("put it beside the root source, where all includes are looked for; the standard library needs no file"),
                 );
                 return None;
             }
         },
         Err(message) => {
-            sink.push(Diagnostic::error("include::read", span, format!("\"{path}\" cannot be read: {message}")));
+            sink.push(
+                Diagnostic::error("include::read", span, format!("\"{path}\" cannot be read: {message}"))
+                    .hint("check that it is a file, and that you may read it"),
+            );
             return None;
         }
     };
     if bytes.len() as u64 > MAX_SOURCE {
-        sink.push(Diagnostic::error("include::size", span, format!("\"{path}\" is larger than {} MiB", MAX_SOURCE >> 20)));
+        sink.push(too_large(&format!("\"{path}\""), span));
         return None;
     }
     let Ok(text) = String::from_utf8(bytes) else {
-        sink.push(Diagnostic::error("include::read", span, format!("\"{path}\" is not text")));
+        sink.push(
+            Diagnostic::error("include::read", span, format!("\"{path}\" is not text")).hint("save it as UTF-8; is it a source at all?"),
+        );
         return None;
     };
     let file = sources.add(&**path, text.as_str());
     let items = parse(file, &text, sink);
     if items.is_empty() {
-        sink.push(Diagnostic::error("include::empty", span, format!("\"{path}\" declares nothing")));
+        sink.push(
+            Diagnostic::error("include::empty", span, format!("\"{path}\" declares nothing"))
+                .hint("remove this line, or write functions, types or definitions into the file"),
+        );
     }
     Some(items)
+}
+
+fn too_large(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error("include::size", span, format!("{what} is larger than {} MiB", MAX_SOURCE >> 20))
+        .hint("split it into files and `#include` them; is it a source at all?")
 }
 
 struct Define {
@@ -140,7 +160,8 @@ impl Expander<'_> {
                     let (span, from) = (ty.span, define.body.span);
                     self.sink.push(
                         Diagnostic::error("define::type", span, format!("`{}` is a `#define` of {what}, not a type", ty.name))
-                            .also(from, "defined here"),
+                            .also(from, "defined here")
+                            .hint("name a type that a `typedef` declares, or give the `#define` another name"),
                     );
                 }
             }
@@ -179,7 +200,8 @@ impl Expander<'_> {
             let from = define.body.span;
             self.sink.push(
                 Diagnostic::error("define::typedef", name.span, format!("`{}` is already the name of a `#define`", name.name))
-                    .also(from, "defined here"),
+                    .also(from, "defined here")
+                    .hint("give one of the two another name"),
             );
         }
     }
@@ -202,7 +224,8 @@ impl Expander<'_> {
                 let from = define.body.span;
                 self.sink.push(
                     Diagnostic::error("define::name", ident.span, format!("`{}` is a `#define` and cannot be a name here", ident.name))
-                        .also(from, "it stands for this expression"),
+                        .also(from, "it stands for this expression")
+                        .hint("give one of the two another name: a `#define` replaces its name everywhere below it"),
                 );
             }
         }

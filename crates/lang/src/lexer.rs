@@ -126,7 +126,10 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                 out.tokens.push(Token { tok: Tok::Str(name.into()), span: span(start, at) });
             } else {
                 at = end;
-                sink.push(Diagnostic::error("syntax::string", span(start, end), "this string is not closed on its line"));
+                sink.push(
+                    Diagnostic::error("syntax::string", span(start, end), "this string is not closed on its line")
+                        .hint("put `\"` behind the file name: `#include \"name.wir\"`"),
+                );
                 out.tokens.push(Token { tok: Tok::Str("".into()), span: span(start, end) });
             }
         } else if let Some(symbol) = DIRECTIVES.iter().chain(&SYMBOLS).find(|s| text[at..].starts_with(**s)) {
@@ -135,11 +138,20 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
         } else {
             let c = text[at..].chars().next().unwrap_or('?');
             at += c.len_utf8();
-            sink.push(Diagnostic::error(
-                "syntax::character",
-                span(start, at),
-                format!("the character `{}` has no meaning here", c.escape_default()),
-            ));
+            let hint = match c {
+                '?' => "there is no `? :`; write `if (c) x = a; else x = b;`",
+                '\'' => "there are no characters; write their numbers, such as 65",
+                c if !c.is_ascii() => "outside of comments a program is plain ASCII; type this by hand if it was copied from a document",
+                _ => "remove it: names are made of letters, digits and `_`, and it is no operator",
+            };
+            sink.push(
+                Diagnostic::error(
+                    "syntax::character",
+                    span(start, at),
+                    format!("the character `{}` has no meaning here", c.escape_default()),
+                )
+                .hint(hint),
+            );
         }
     }
     out.tokens.push(Token { tok: Tok::End, span: span(bytes.len(), bytes.len()) });

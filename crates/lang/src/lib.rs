@@ -37,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brickwork::circuit::Program;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Place, Record, Severity, Sink};
+pub use diagnostic::{Diagnostic, Diagnostics, Draft, Place, Record, Severity, Sink};
 pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, Span};
 pub use stdlib::{Example, Sample, StdFile, std_library};
 
@@ -97,18 +97,20 @@ const STACK: usize = 512 << 20;
 /// # Errors
 /// All errors that were found, with the warnings.
 pub fn compile(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
-    let failed = |message: String| {
+    let failed = |message: String, hint: &str| {
         let mut sources = SourceMap::default();
         let span = Span { file: sources.add(name, text), start: 0, end: 0 };
         let mut sink = Sink::default();
-        sink.push(Diagnostic::error("compiler", span, message));
+        sink.push(Diagnostic::error("compiler", span, message).hint(hint));
         Err(sink.finish(sources, false))
     };
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK);
         match worker.spawn_scoped(scope, || compile_here(name, text, resolver, options)) {
-            Ok(handle) => handle.join().unwrap_or_else(|_| failed("the compiler failed on this program; please report it".into())),
-            Err(e) => failed(format!("no thread to compile with: {e}")),
+            Ok(handle) => handle.join().unwrap_or_else(|_| {
+                failed("the compiler failed on this program".into(), "this is a fault of the compiler: please report it with the source")
+            }),
+            Err(e) => failed(format!("no thread to compile with: {e}"), "free memory, or raise the limit of threads (`ulimit -u`)"),
         }
     })
 }
@@ -163,7 +165,10 @@ fn run(name: &str, text: &str, resolver: &dyn Resolver, options: &Options, sourc
     match assemble::assemble(&cx, trace?, &stem, sink) {
         Ok(program) => Some(program),
         Err(e) => {
-            sink.push(Diagnostic::error("program", module.functions[module.main].span, e.to_string()));
+            sink.push(
+                Diagnostic::error("program", module.functions[module.main].span, e.to_string())
+                    .hint("declare an `#input` and an `#output`, and use both in `main`; if it is too large, use fewer or smaller calls"),
+            );
             None
         }
     }

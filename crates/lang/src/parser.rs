@@ -32,6 +32,10 @@ struct Parser<'s> {
     sink: &'s mut Sink,
 }
 
+const RETURN_IS_LAST: &str =
+    "`return` can only be the last statement of a function; set a variable before, inside of an `if`, and return that";
+const INTEGER_TYPE: &str = "write `typedef uint_t 32 NAME` for a number of 32 bits, or `int_t` for a signed one";
+
 const TOP: [&str; 7] = ["function", "typedef", "#define", "#include", "#input", "#output", "#parties"];
 
 impl Parser<'_> {
@@ -93,56 +97,78 @@ impl Parser<'_> {
         }
     }
 
-    fn unexpected<T>(&mut self, wanted: &str) -> Parsed<T> {
-        let mut diagnostic = Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found()))
-            .label(format!("expected {wanted}"));
-        if let Tok::Sym(symbol) = self.peek() {
-            let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
-            let hint = match *symbol {
-                "&&" => "there is no `&&`; `&` on 1-bit values is the same",
-                "||" => "there is no `||`; `|` on 1-bit values is the same",
-                "=" if matches!(previous, Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>"))) => {
-                    "there are no assignments like `+=`; write `x = x + …`"
-                }
-                "//" => "`//` divides a value of double width; comments are written `/* … */`",
-                "return" => "`return` can only be the last statement of a function",
-                ";" if wanted.contains("declaration") => "`typedef` has no `;` at its end",
-                "#" | "##" => "a width can follow only a literal: `5#8` is signed, `5##8` unsigned",
-                "++" | "--" => "`++` and `--` read as one token; for `a - -b` leave a blank",
-                "{" => "slices cannot follow each other directly: `(x{0:4}){1}`",
-                _ => "",
-            };
-            if !hint.is_empty() {
-                diagnostic = diagnostic.hint(hint);
-            }
-        }
-        self.sink.push(diagnostic);
+    /// Reports that `wanted` does not stand here. `advice` is for those who do not know the form; what looks like a habit
+    /// from another language is told instead.
+    fn unexpected<T>(&mut self, wanted: &str, advice: &str) -> Parsed<T> {
+        self.report(wanted, self.habit().unwrap_or(advice))
+    }
+
+    fn report<T>(&mut self, wanted: &str, hint: &str) -> Parsed<T> {
+        let diagnostic = Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found()));
+        self.sink.push(diagnostic.label(format!("expected {wanted}")).hint(hint));
         Err(Lost)
     }
 
-    fn expect(&mut self, symbol: &str) -> Parsed<Span> {
-        if self.is(symbol) { Ok(self.bump().span) } else { self.unexpected(&format!("`{symbol}`")) }
+    /// What to say of this token inside of a function, where other languages have it and this one has not.
+    fn habit(&self) -> Option<&'static str> {
+        let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
+        let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
+        match (self.peek(), previous) {
+            (Tok::Sym("&&"), _) => Some("there is no `&&`; `&` on 1-bit values is the same"),
+            (Tok::Sym("||"), _) => Some("there is no `||`; `|` on 1-bit values is the same"),
+            (Tok::Sym("="), Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>"))) => {
+                Some("there are no assignments like `+=`; write `x = x + …`")
+            }
+            (Tok::Sym("//"), _) => Some("`//` divides a value of double width; comments are written `/* … */`"),
+            (Tok::Sym("return"), _) => Some(RETURN_IS_LAST),
+            (Tok::Sym("else"), _) => Some("`else` follows its `if` and one statement, or several in `{ }`"),
+            (Tok::Sym("#" | "##"), Some(Tok::Ident(_) | Tok::Sym(")" | "]" | "}"))) => {
+                Some("a width can follow only a literal: `5#8` is signed, `5##8` unsigned")
+            }
+            (Tok::Sym("++" | "--"), _) | (Tok::Number(_), Some(Tok::Sym("++" | "--"))) => Some(step),
+            (Tok::Sym("{"), Some(Tok::Sym("}"))) => Some("slices cannot follow each other directly: `(x{0:4}){1}`"),
+            _ => None,
+        }
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Parsed<Span> {
+        if self.is(symbol) {
+            return Ok(self.bump().span);
+        }
+        let advice = match (symbol, self.peek()) {
+            (";", Tok::Sym(")" | "]")) => "remove it if nothing is open before it; the head of a loop is `for (TYPE i = 0; i < 8; i++)`",
+            (";", _) => "put `;` at the end of the statement before this, or an operator between the two",
+            ("(", _) => "the condition of an `if`, the head of a `for` and the parameters of a function stand in `( )`",
+            (")", _) => "close the `(` before this, or put `,` between two arguments",
+            ("]", _) => "close the `[` before this; several dimensions are `a[2][3]`",
+            _ => "the body of a function and the fields of a struct stand in `{ }`",
+        };
+        self.unexpected(&format!("`{symbol}`"), advice)
     }
 
     fn expect_brace(&mut self) -> Parsed<Span> {
         let span = self.span();
-        if self.eat_brace() { Ok(Span { end: span.start + 1, ..span }) } else { self.unexpected("`}`") }
+        if self.eat_brace() {
+            return Ok(Span { end: span.start + 1, ..span });
+        }
+        self.unexpected("`}`", "close the `{` that is open here; bits of a number are `x{first:length}` or `x{bit}`")
     }
 
-    fn ident(&mut self, what: &str) -> Parsed<Ident> {
+    /// A name, for `what`, in a construct of this form.
+    fn ident(&mut self, what: &str, form: &str) -> Parsed<Ident> {
         match self.peek() {
             Tok::Ident(name) => {
                 let name = Rc::clone(name);
                 Ok(Ident { name, span: self.bump().span })
             }
-            _ => self.unexpected(what),
+            _ => self.unexpected(what, form),
         }
     }
 
-    fn number(&mut self, what: &str) -> Parsed<(u64, Span)> {
+    fn number(&mut self, what: &str, form: &str) -> Parsed<(u64, Span)> {
         match *self.peek() {
             Tok::Number(value) => Ok((value, self.bump().span)),
-            _ => self.unexpected(what),
+            _ => self.unexpected(what, form),
         }
     }
 
@@ -195,17 +221,17 @@ impl Parser<'_> {
                 if first {
                     self.sink.push(
                         Diagnostic::error("syntax::first", decl.span, "a file cannot begin with a variable declaration")
-                            .hint("variables belong into functions"),
+                            .hint("move it into the function that uses it; functions share only arguments and results"),
                     );
                 }
                 return Ok(Item::Vars(decl));
             }
-            return self.unexpected("a function, a typedef or a directive");
+            return self.no_item();
         };
         match symbol {
             "#define" => {
                 self.bump();
-                let name = self.ident("a name to define")?;
+                let name = self.ident("a name to define", "write `#define NAME 8`")?;
                 Ok(Item::Define(name, self.expr()?))
             }
             "#include" => {
@@ -216,41 +242,54 @@ impl Parser<'_> {
                         self.bump();
                         Ok(Item::Include(path, start.to(self.last())))
                     }
-                    _ => self.unexpected("a file name in quotes"),
+                    _ => self.unexpected("a file name in quotes", "write `#include \"name.wir\"`"),
                 }
             }
             "#parties" => {
                 self.bump();
-                let (n, _) = self.number("the number of parties")?;
+                let (n, _) = self.number("the number of parties", "write `#parties 2`")?;
                 Ok(Item::Parties(n, start.to(self.last())))
             }
             "#input" | "#output" => {
                 self.bump();
-                let (party, party_span) = self.number("the number of a party")?;
-                let ty = self.type_name()?;
+                let form = "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
+                let (party, party_span) = self.number("the number of a party", form)?;
+                let ty = self.type_name("name the type as its `typedef` does; for an array put it into a struct")?;
                 Ok(Item::Io { input: symbol == "#input", party, party_span, ty, span: start.to(self.last()) })
             }
             "typedef" => self.typedef(),
             "function" => self.function(),
-            _ => self.unexpected("a function, a typedef or a directive"),
+            _ => self.no_item(),
         }
     }
 
-    fn type_name(&mut self) -> Parsed<Ident> {
-        self.ident("the name of a type")
+    fn no_item<T>(&mut self) -> Parsed<T> {
+        let advice = match self.peek() {
+            Tok::Sym(";") => "remove it: neither directives nor a `typedef` or a function end with `;`",
+            Tok::Sym("}") => "remove it: every block is closed already",
+            Tok::Sym("//") => "comments are written `/* … */`",
+            Tok::Sym("#") => "directives are `#define`, `#include`, `#input`, `#output` and `#parties`, without a blank",
+            _ => "statements belong into a function; is the function before this closed too early?",
+        };
+        self.report("a function, a typedef or a directive", advice)
+    }
+
+    fn type_name(&mut self, form: &str) -> Parsed<Ident> {
+        self.ident("the name of a type", form)
     }
 
     fn typedef(&mut self) -> Parsed<Item> {
         self.expect("typedef")?;
         let item = if self.eat("struct_t") {
-            let name = self.ident("a name for the type")?;
+            let form = "write `typedef struct_t NAME { TYPE a; TYPE b; }`";
+            let name = self.ident("a name for the type", form)?;
             self.expect("{")?;
             let mut fields = Vec::new();
             loop {
-                let ty = self.type_name()?;
+                let ty = self.type_name(form)?;
                 let mut names = Vec::new();
                 loop {
-                    let field = self.ident("the name of a field")?;
+                    let field = self.ident("the name of a field", form)?;
                     names.push((field, self.dims()?));
                     if !self.eat(",") {
                         break;
@@ -267,12 +306,12 @@ impl Parser<'_> {
             let signed = self.is("int_t");
             self.bump();
             let width = self.expr()?;
-            Item::IntType { signed, width, name: self.ident("a name for the type")? }
+            Item::IntType { signed, width, name: self.ident("a name for the type", INTEGER_TYPE)? }
         } else {
-            return self.unexpected("`int_t`, `uint_t` or `struct_t`");
+            return self.unexpected("`int_t`, `uint_t` or `struct_t`", INTEGER_TYPE);
         };
         if self.is(";") {
-            let _: Parsed<()> = self.unexpected("the next declaration");
+            let _: Parsed<()> = self.unexpected("the next declaration", "remove it: a `typedef` has no `;` at its end");
             self.bump();
         }
         Ok(item)
@@ -290,20 +329,21 @@ impl Parser<'_> {
     fn function(&mut self) -> Parsed<Item> {
         let requests = self.requests();
         self.expect("function")?;
-        let name = self.type_name()?;
+        let form = "write `function TYPE name(TYPE a, TYPE b) { … }`; the type is `void` if nothing is returned";
+        let name = self.type_name(form)?;
         let ret = TypeRef { name, dims: self.dims()? };
-        let name = self.ident("the name of the function")?;
+        let name = self.ident("the name of the function", form)?;
         self.expect("(")?;
         let mut params = Vec::new();
         while !self.is(")") {
-            let ty = self.type_name()?;
-            let name = self.ident("the name of a parameter")?;
+            let ty = self.type_name(form)?;
+            let name = self.ident("the name of a parameter", form)?;
             params.push(Param { ty: TypeRef { name: ty, dims: self.dims()? }, name });
             if !self.eat(",") {
                 break;
             }
             if self.is(")") {
-                return self.unexpected("a parameter");
+                return self.unexpected("a parameter", "remove the `,` before this, or add a parameter: `TYPE name`");
             }
         }
         self.expect(")")?;
@@ -320,7 +360,8 @@ impl Parser<'_> {
                 self.sink.push(
                     Diagnostic::error("syntax::return", at, "statements after `return`")
                         .label("this is never reached")
-                        .also(start, "`return` must be the last statement of the function"),
+                        .also(start, "the function returns here")
+                        .hint(RETURN_IS_LAST),
                 );
                 self.statements("}");
             }
@@ -418,7 +459,7 @@ impl Parser<'_> {
                 let start = self.bump().span;
                 let body = self.statements(close);
                 if self.is("return") {
-                    return self.unexpected("a statement");
+                    return self.unexpected("a statement", RETURN_IS_LAST);
                 }
                 if close == "}" {
                     if !self.eat_brace() {
@@ -460,23 +501,27 @@ impl Parser<'_> {
     fn unclosed(&mut self, open: Span) -> Parsed<()> {
         self.sink.push(
             Diagnostic::error("syntax::unclosed", self.span(), format!("expected the end of a block, found {}", self.found()))
-                .also(open, "the block begins here"),
+                .also(open, "the block begins here")
+                .hint("close it: `{` with `}`, and `+{` with `}+`"),
         );
         Err(Lost)
     }
 
     /// `T a, b = 1, c[3] = { … };`
     fn vardecl(&mut self) -> Parsed<VarDecl> {
-        let ty = self.type_name()?;
+        let ty = self.type_name("declare the counter of a loop in its head: `for (TYPE i = 0; i < 8; i++)`")?;
         let mut vars = Vec::new();
         loop {
-            let name = self.ident("the name of a variable")?;
+            let name = self.ident(
+                "the name of a variable",
+                "write `TYPE name = 1;`; the head of a loop declares its counter, too: `for (TYPE i = 0; i < 8; i++)`",
+            )?;
             let dims = self.dims()?;
             let init = match self.eat("=") {
                 false => None,
                 true if dims.is_empty() => Some(Init::Expr(self.expr()?)),
                 true if self.is("{") => Some(self.array_init()?),
-                true => return self.unexpected("`{`: an array is initialised by a list"),
+                true => return self.unexpected("a list in braces", "give an array a value for each element: `TYPE a[3] = {1, 2, 3};`"),
             };
             vars.push(Declarator { name, dims, init });
             if !self.eat(",") {

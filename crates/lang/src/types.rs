@@ -98,6 +98,15 @@ impl Type {
     pub fn is_number(&self) -> bool {
         matches!(self, Type::Untyped | Type::Int(_) | Type::Broken)
     }
+
+    /// Advice where a value of this type stands and a number is needed.
+    pub fn number_in(&self) -> &'static str {
+        match self {
+            Type::Struct(_) => "take one field of the struct: `s.field`",
+            Type::Array(_) => "take one element of the array: `a[0]`",
+            _ => "call a function that returns a value, not one that is `void`",
+        }
+    }
 }
 
 impl Types {

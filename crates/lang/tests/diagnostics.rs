@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use brickwork_lang::{Diagnostics, NoFiles, Options, Severity, compile};
+use brickwork_lang::{Diagnostics, NoFiles, Options, Resolver, Severity};
 use common::*;
 
 const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef int_t 8 s8 typedef uint_t 16 u16 \
@@ -20,21 +20,38 @@ fn marked(source: &str) -> (String, std::ops::Range<usize>) {
 
 fn expect(code: &str, source: &str) {
     let (source, place) = marked(source);
-    let errors = refuse(&source);
-    let found = errors.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
-    assert!(found, "{code} at {:?} of\n{source}\nbut:\n{}", &source[place], errors.render(false));
+    says(code, &source, place, &refuse(&source));
+}
+
+/// The same of a program that compiles.
+fn warn(code: &str, source: &str) {
+    let (source, place) = marked(source);
+    says(code, &source, place, &build(&source).warnings);
+}
+
+fn says(code: &str, source: &str, place: std::ops::Range<usize>, all: &Diagnostics) {
+    let found = all.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
+    assert!(found, "{code} at {:?} of\n{source}\nbut:\n{}", &source[place], all.render(false));
     // Everything that is shown has a place in the source and a line.
-    for record in errors.records() {
+    for record in all.records() {
         assert!(record.line >= 1 && record.column >= 1 && !record.message.is_empty());
     }
 }
 
+fn main_with(body: &str) -> String {
+    format!("{HEAD}function void main() {{ u8 x = input1; u8 y = input2; {body} }}")
+}
+
+fn top_with(items: &str) -> String {
+    format!("{HEAD}{items} function void main() {{ output1 = input1; }}")
+}
+
 fn in_main(code: &str, body: &str) {
-    expect(code, &format!("{HEAD}function void main() {{ u8 x = input1; u8 y = input2; {body} }}"));
+    expect(code, &main_with(body));
 }
 
 fn at_top(code: &str, items: &str) {
-    expect(code, &format!("{HEAD}{items} function void main() {{ output1 = input1; }}"));
+    expect(code, &top_with(items));
 }
 
 #[test]
@@ -59,6 +76,39 @@ fn syntax() {
     at_top("syntax::string", "#include «\"a/b\"»");
     expect("syntax::first", "«typedefs x;» function void main() {}");
     expect("syntax::unclosed", &format!("{HEAD}function void main() {{ {{ output1 = input1; «»"));
+}
+
+/// Habits of other languages are answered, the rest is told the form.
+#[test]
+fn hints_of_the_parser() {
+    let hint = |source: &str| refuse(source).records()[0].hint.clone();
+    for (body, start) in [
+        ("output1 = ;", "write a value here"),
+        ("output1 = x", "put `;` at the end"),
+        ("output1 = x && y;", "there is no `&&`"),
+        ("x += 1;", "there are no assignments like `+=`"),
+        ("output1 = x -- 1;", "`++` and `--` read as one token"),
+        ("output1 = x#4;", "a width can follow only a literal"),
+        ("if (1) ; ; else x = y;", "`else` follows its `if`"),
+        ("if (x == y) { return x; }", "`return` can only be the last statement"),
+        ("for (i = 0; i < 8; i++) ;", "write `TYPE name = 1;`; the head of a loop"),
+        ("u8 a[2] = 1;", "give an array a value for each element"),
+        ("while (1) x = y;", "put `;` at the end"),
+        ("x = y ? 1 : 0;", "there is no `? :`"),
+    ] {
+        assert!(hint(&main_with(body)).starts_with(start), "{body}: {}", hint(&main_with(body)));
+    }
+    for (item, start) in [
+        ("// a comment", "comments are written `/* … */`"),
+        ("# define K 3", "directives are `#define`"),
+        ("#define K 3;", "remove it: neither directives"),
+        ("}", "remove it: every block is closed already"),
+        ("function u8 f(u8 a) { } return a; }", "statements belong into a function"),
+        ("typedef uint_t 8", "write `typedef uint_t 32 NAME`"),
+        ("function f(u8 a) { return a; }", "write `function TYPE name("),
+    ] {
+        assert!(hint(&top_with(item)).starts_with(start), "{item}: {}", hint(&top_with(item)));
+    }
 }
 
 #[test]
@@ -121,6 +171,7 @@ fn types_in_bodies() {
     in_main("init::count", "u8 z[3] = «{1, 2}»;");
     in_main("init::shape", "u8 z[2][1] = {«1», {2}};");
     in_main("init::type", "P z = «5»;");
+    in_main("init::mixed", "u4 w; u8 z[2] = {x, «w»};");
     in_main("assign::type", "u4 z; z = «x»;");
     in_main("operator::mismatch", "u4 z; output1 = «x + z»;");
     in_main("operator::type", "P z; output1 = x + «z»;");
@@ -138,6 +189,7 @@ fn types_in_bodies() {
     in_main("step::slice", "«++x{0}»;");
     in_main("shift::type", "P z; output1 = «z» << 2;");
     in_main("wires::operand", "P z; output1 = «z{0:2}»;");
+    in_main("wires::base", "P z; output1{0} = x{«z»};");
     in_main("width::positive", "output1 = x{0:«0»};");
     in_main("width::constant", "output1 = x{0:«y»};");
     in_main("width::constant", "u8 z[«x»];");
@@ -166,6 +218,7 @@ fn what_must_be_known() {
     in_main("wires::range", "output1{0:4} = «x{6:4}»;");
     in_main("wires::range", "output1 = x; «output1{8}» = 1;");
     in_main("limit::unroll", "«for» (u4 i = 0; 1; i++) ;");
+    in_main("shift::amount", "output1 = (x + y) << «4294967296»;");
 }
 
 #[test]
@@ -189,6 +242,25 @@ fn several_errors_in_one_run() {
 }
 
 #[test]
+fn warnings() {
+    for (code, body) in [
+        ("constant::truncated", "output1 = «300»;"),
+        ("constant::truncated", "output1 = «300##8»;"),
+        ("constant::minus", "output1 = «-5»;"),
+        ("constant::sign", "s8 z = 1; if (z < «200») output1 = x;"),
+        ("constant::wraps", "output1 = «3 * 3»;"),
+        ("expression::order", "output1 = «x++» + x;"),
+        ("index::signed", "u8 z[2]; s8 i = 0; output1 = z[«i»];"),
+        ("pragma::place", "«/*@ inline */» output1 = x;"),
+        ("type::cast", "s8 z = «x»;"),
+        ("type::cast", "s8 z; output1 = «x + z»;"),
+    ] {
+        warn(code, &main_with(body));
+    }
+    warn("variable::global", &top_with("«u8 z;»"));
+}
+
+#[test]
 fn warnings_can_be_errors() {
     let source = format!("{HEAD}function void main() {{ output1 = 300; }}");
     assert_eq!(build(&source).warnings.list().len(), 1);
@@ -200,17 +272,18 @@ fn warnings_can_be_errors() {
 fn a_place_has_file_line_column_text_and_hint() {
     let files: HashMap<String, String> = [("part.wir".to_string(), "function u8 f(u8 a)\n{\n  return a + 5##4;\n}\n".to_string())].into();
     let source = format!("{HEAD}#include \"part.wir\"\nfunction void main() {{ output1 = f(input1); }}");
-    let errors = compile("root.wir", &source, &files, &Options::default()).unwrap_err();
+    let errors = build_files("root.wir", &source, &files, &Options::default()).unwrap_err();
     let record = &errors.records()[0];
     assert_eq!((record.file.as_str(), record.line, record.column, record.end_column), ("part.wir", 3, 10, 18));
     assert_eq!(record.text, "  return a + 5##4;");
-    assert!(record.hint.is_some());
+    assert!(record.hint.starts_with("bring both to one width"), "{record:?}");
     assert!(errors.to_string().starts_with("part.wir:3:10: error:"), "{errors}");
     let shown = errors.render(false);
     assert!(shown.contains("part.wir") && shown.contains("return a + 5##4"), "{shown}");
     let json = serde_json::to_value(errors.records()).unwrap();
     assert_eq!(json[0]["severity"], "error");
     assert_eq!(json[0]["line"], 3);
+    assert_eq!(json[0]["hint"], record.hint.as_str());
 }
 
 #[test]
@@ -222,9 +295,38 @@ fn includes_are_read_once_and_nest() {
     ]
     .into();
     let source = |name: &str| format!("{HEAD}#include \"{name}\" #include \"{name}\" function void main() {{ output1 = f(input1); }}");
-    let compiled = compile("root.wir", &source("a.wir"), &files, &Options::default()).unwrap();
+    let compiled = build_files("root.wir", &source("a.wir"), &files, &Options::default()).unwrap();
     assert!(compiled.warnings.list().iter().any(|d| d.code == "include::twice"));
-    assert!(compile("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
+    assert!(build_files("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
+}
+
+/// A file that is included need not be there, nor be a source.
+#[test]
+fn included_files_that_are_no_sources() {
+    struct Odd;
+    impl Resolver for Odd {
+        fn resolve(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+            match path {
+                "empty.wir" => Ok(Some(b"/* nothing */".to_vec())),
+                "binary.wir" => Ok(Some(vec![0xff, 0xfe])),
+                "large.wir" => Ok(Some(vec![b' '; (64 << 20) + 1])),
+                "closed.wir" => Err("permission denied".into()),
+                part => Ok(part.strip_prefix("part").map(|n| format!("#define c{n} 1").into_bytes())),
+            }
+        }
+    }
+    let code = |items: &str| build_files("root.wir", &top_with(items), &Odd, &Options::default()).unwrap_err().list()[0].code;
+    for (file, expected) in [
+        ("empty.wir", "include::empty"),
+        ("binary.wir", "include::read"),
+        ("closed.wir", "include::read"),
+        ("large.wir", "include::size"),
+        ("gone.wir", "include::missing"),
+    ] {
+        assert_eq!(code(&format!("#include \"{file}\"")), expected, "{file}");
+    }
+    let many: String = (0..1001).map(|i| format!("#include \"part{i}\" ")).collect();
+    assert_eq!(code(&many), "include::files");
 }
 
 /// Nothing that is written may crash the compiler.
@@ -270,6 +372,9 @@ fn too_much_work_is_refused() {
         calls += &format!("function u8 f{i}(u8 a, u8 b) {{ return f{0}(a * b + {i}##8, b) ^ f{0}(b, a * a + {i}##8); }}", i - 1);
     });
     assert_eq!(code(&format!("{HEAD}{calls} function void main() {{ output1 = f59(input1, 3); }}")), "limit::gates");
+    let chain: String = (1..300).map(|i| format!("function u8 f{i}(u8 a) {{ return f{}(a + 1); }}", i - 1)).collect();
+    let chain = format!("{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); }}");
+    assert_eq!(build_with(&chain, &options(&["*"], &[])).unwrap_err().list()[0].code, "limit::depth");
     let size = |ty: &str| refuse(&format!("{HEAD}typedef struct_t Q {{ {ty} }} function void main() {{ }}"));
     assert_eq!(size("u8 a[4294967296];").list()[0].code, "type::size");
     assert_eq!(size("u8 a[65536][65536][65536][65536];").list()[0].code, "type::size");
@@ -359,7 +464,7 @@ fn damaged_programs_do_not_crash() {
             assert!(d.list().iter().all(|d| d.code != "compiler"), "the compiler panicked on\n{source}");
             d.render(false);
         };
-        match compile("damaged.wir", &source, &NoFiles, &limited) {
+        match build_files("damaged.wir", &source, &NoFiles, &limited) {
             Ok(_) => compiled += 1,
             Err(d) => check(d),
         }

@@ -14,14 +14,14 @@ impl Program {
     /// `garbler_executions`, `evaluator_executions` and `executions` (both parties), in this order.
     ///
     /// # Errors
-    /// [`Error::Input`] if `executions` is 0 or the program becomes too large.
+    /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
     pub fn repeat(&self, executions: usize) -> Result<Program, Error> {
         let count = u32::try_from(executions).ok().filter(|&n| n > 0);
         let count = count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
         let wires = (self.wires() as u64).saturating_mul(u64::from(count));
         let soldered: u64 = self.slots().map(|s| s.inputs.len() as u64).sum();
         if wires >= u64::from(super::MAX_WIRES) || soldered.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS {
-            return Err(Error::Input(format!("{executions} executions of {} are too large for one program", self.name())));
+            return Err(Error::Limit(format!("{executions} executions of {} are too large for one program", self.name())));
         }
         let repeated = |name: &str, ports: Vec<Port>| {
             let fields = ports.into_iter().map(|p| (p.name, p.ty)).collect();

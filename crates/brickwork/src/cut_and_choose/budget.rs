@@ -79,13 +79,16 @@ impl Budget {
     /// the next.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the checks alone exceed the budget or a batch has too many slots.
+    /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many slots.
     pub fn plan(&self, batches: &[BatchSpec], cost: impl Fn(usize, &Cut) -> f64) -> Result<Plan, Error> {
         let mut spent = self.spent();
         let mut cuts = Vec::new();
         for (i, batch) in batches.iter().enumerate() {
             if batch.slots > MOST_SLOTS {
-                return Err(Error::Usage(format!("a batch of {} slots; at most {MOST_SLOTS} are possible", batch.slots)));
+                return Err(Error::Limit(format!(
+                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are possible",
+                    batch.slots
+                )));
             }
             let share = self.rest(spent) / (batches.len() - i) as f64;
             let limit = if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };

@@ -274,7 +274,7 @@ fn what_cannot_be_reached_is_refused() {
     assert!(matches!(Budget::new(40).with_check("commitments", -39.0).plan(&SESSION, |_, cut| cut.copies() as f64), Err(Error::Usage(_))));
     assert!(matches!(Budget::new(40).with_check("commitments", -39.0).check(&[], &[]), Err(Error::Mismatch(_))));
     let many = BatchSpec { kind: Kind::Component, slots: u32::MAX };
-    assert!(matches!(Budget::new(40).plan(&[many], |_, cut| cut.copies() as f64), Err(Error::Usage(_))));
+    assert!(matches!(Budget::new(40).plan(&[many], |_, cut| cut.copies() as f64), Err(Error::Limit(_))));
     // Nothing to do is nothing to fear.
     let none = BatchSpec { kind: Kind::InputAuthenticator, slots: 0 };
     let plan = Budget::new(40).plan(&[none], |_, cut| cut.copies() as f64).unwrap();

@@ -362,6 +362,6 @@ fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
 }
 
 fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
-    let slots = u32::try_from(slots).map_err(|_| Error::Resource(format!("{slots} slots or wires are more than one session can hold")))?;
+    let slots = u32::try_from(slots).map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
     Ok(BatchSpec { kind, slots })
 }

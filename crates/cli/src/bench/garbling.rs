@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let bytes = ands as u64 * 32 * u64::from(arguments.copies);
     if bytes > MOST_BYTES {
         let why = format!("the tables of {} of {} would take {bytes} bytes", plural(arguments.copies.into(), "copy"), component.name);
-        return Err(Failure::usage(why + "; choose fewer --copies"));
+        return Err(Failure::usage(why, "choose fewer --copies"));
     }
 
     let mut rng = Rng::new("brickwork bench")?;
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             Ok(())
         })?);
         if !honest {
-            return Err(Failure::other("garbling the same copies twice gave different tables"));
+            return Err(Failure::fault("garbling the same copies twice gave different tables"));
         }
     }
     let [garble, evaluate, check] = [garbles, evaluates, checks].map(median);

@@ -216,7 +216,7 @@ struct Results {
 
 impl Results {
     fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |e: std::io::Error| Failure::other(format!("{}: {e}", path.display()));
+        let failed = |e: std::io::Error| Failure::cannot_write(path, &e);
         let kept = match fs::read_to_string(path) {
             // A line that was being written when the measurement ended is measured again.
             Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
@@ -235,7 +235,10 @@ impl Results {
 
     fn keep(&mut self, row: &Value) -> Result<(), Failure> {
         let line = format!("{row}\n");
-        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| Failure::other(e.to_string()))
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|e| Failure::other(e.to_string(), "check the space on the disk of the results; what is in the file stays"))
     }
 }
 
@@ -269,7 +272,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     let bytes = if wanted(Table::Table4) { table_4()? } else { Vec::new() };
     if let Some(path) = &arguments.svg {
-        fs::write(path, chart::document(&charts(&done))).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+        fs::write(path, chart::document(&charts(&done))).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let mut human = String::new();
     for &table in Table::value_variants() {
@@ -336,7 +339,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         return Ok(Err(format!("it would take some {:.0} seconds", cost.seconds() * f64::from(arguments.rounds))));
     }
     let file = folder.file("program.bwp");
-    fs::write(&file, program.to_bytes()).map_err(|e| Failure::other(format!("{}: {e}", file.display())))?;
+    fs::write(&file, program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
     let both = Both {
         program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
         parameters: &Parameters {

@@ -86,7 +86,7 @@ fn check(program: &Program, x: &[bool], y: &[bool], results: &[Value; 2]) -> Res
     for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
         let role = files::role(party);
         if result["output_bits"][role] != bit_string(&program.output_bits(party, &expected)) {
-            return Err(Failure::other(format!("the output of the {role} is not that of the simulation")));
+            return Err(Failure::fault(format!("the output of the {role} is not that of the simulation")));
         }
     }
     Ok(())
@@ -105,9 +105,9 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
     for name in NAMES {
         let sent = |field: &str| -> Result<Value, Failure> {
             let mut all = rounds.iter().map(|round| phase(round, name)[field].as_u64());
-            let first = all.next().flatten().ok_or_else(|| Failure::other(format!("a party reported no phase {name}")))?;
+            let first = all.next().flatten().ok_or_else(|| Failure::fault(format!("a party reported no phase {name}")))?;
             if all.any(|other| other != Some(first)) {
-                return Err(Failure::other(format!("the bytes of the phase {name} differ from round to round")));
+                return Err(Failure::fault(format!("the bytes of the phase {name} differ from round to round")));
             }
             Ok(if first % u64::from(executions) == 0 { (first / u64::from(executions)).into() } else { (first as f64 / n).into() })
         };

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let measured = measured(arguments)?;
     if let Some(path) = &arguments.svg {
         let charts = charts(&rows, &measured);
-        fs::write(path, chart::document(&charts)).map_err(|e| Failure::other(format!("cannot write {}: {e}", path.display())))?;
+        fs::write(path, chart::document(&charts)).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let human = text(&rows, &compared);
     Ok(Report::new(json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link, "machine": machine }), human))

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         ots: Some(one.evaluator_inputs * executions),
     };
     let parties = Parties::new(arguments)?;
-    let folder = tempfile::tempdir().map_err(|e| Failure::other(format!("no temporary folder: {e}")))?;
+    let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     let mut key = [0; 32];
     Rng::new("brickwork bench store key")?.fill(&mut key);
     let key = StoreKey::from_bytes(key);
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let sizes = [folder_bytes(&place(BOTH[0]))?, folder_bytes(&place(BOTH[1]))?];
     let [_, runs] = programs(&parties, &program, executions, &open)?;
     // What is used up is gone: a store as full as before is verified.
-    let second = tempfile::tempdir().map_err(|e| Failure::other(format!("no temporary folder: {e}")))?;
+    let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     parties.connect(|party, channel| {
         let (mut store, mut observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
         let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
@@ -208,7 +208,8 @@ fn programs(
 }
 
 fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
-    let failed = |e: std::io::Error| Failure::other(format!("{}: {e}", folder.display()));
+    let failed =
+        |e: std::io::Error| Failure::other(format!("{}: {e}", folder.display()), "let nothing else work in the temporary folder meanwhile");
     let mut total = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;

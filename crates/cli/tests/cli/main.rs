@@ -53,8 +53,9 @@ fn is_error(output: &Output, code: i32, words: &str) {
     let error = &object(output)["error"];
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert_eq!(error["code"], code);
-    assert!(error["message"].as_str().expect("a message").contains(words), "{error}");
-    assert!(error["hint"].is_string());
+    let (message, hint) = (error["message"].as_str().expect("a message"), error["hint"].as_str().expect("a hint"));
+    assert!(message.contains(words), "{error}");
+    assert!(!hint.is_empty() && !message.contains(hint) && !hint.contains(message), "{error}");
 }
 
 /// The one JSON object on stdout.

@@ -175,6 +175,13 @@ fn errors_in_a_source_point_into_it() {
         let diagnostic = &object(&output)["error"]["diagnostics"][0];
         assert_eq!((&diagnostic["line"], &diagnostic["severity"]), (&7.into(), &"error".into()), "{diagnostic}");
     }
+    let source = keys.write("value.wir", LARGER.replace("larger(input1, input2)", "").as_bytes());
+    assert!(text(&run(&["compile", &source]).stderr).contains("help: write a value here"));
+    let output = run(&["compile", &source, "--json"]);
+    is_error(&output, 3, "expected an expression, found `;`");
+    let error = &object(&output)["error"];
+    assert!(error["hint"].as_str().unwrap().starts_with("write a value here"), "{error}");
+    assert_eq!(error["hint"], error["diagnostics"][0]["hint"]);
     bad(&["info", &keys.write("empty.wir", b"")], 3, "empty.wir");
     bad(&["info", &keys.write("binary.wir", &[0xff, 0xfe])], 3, "not a text file");
 }
@@ -218,6 +225,9 @@ fn wrong_usage_is_code_2() {
     bad(&["simulate", &file, "--garbler", "1"], 2, "needs an input of the evaluator");
     bad(&["simulate", &file, "--garbler", "-", "--evaluator", "-"], 2, "stdin");
     bad(&["simulate", &file, "--executions", "0"], 2, "executions");
+    let many = run(&["plan", &file, "--executions", "4000000000", "--json"]);
+    is_error(&many, 2, "too large for one program");
+    assert!(object(&many)["error"]["hint"].as_str().unwrap().contains("fewer --executions"));
     bad(&["info"], 2, "FILE");
     bad(&["info", &file, "--no-such-flag"], 2, "--no-such-flag");
     bad(&["no-such-command"], 2, "no-such-command");

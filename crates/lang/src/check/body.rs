@@ -60,7 +60,8 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
         (Type::Void | Type::Broken, Some((None, _)) | None) => {}
         (Type::Void, Some((Some(value), _))) => body.error(
             Diagnostic::error("function::return", value.span, format!("`{name}` is `void` and cannot return a value"))
-                .also(span, "declared here"),
+                .also(span, "declared here")
+                .hint(format!("write `return;`, or declare `function TYPE {name}`")),
         ),
         (ret, Some((Some(value), _))) => {
             let value = body.statement_expr(&value);
@@ -69,7 +70,10 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
         }
         (_, Some((None, at))) => {
             let wanted = body.cx.types.show(&ret);
-            body.error(Diagnostic::error("function::return", at, format!("`{name}` must return a value of type {wanted}")));
+            body.error(
+                Diagnostic::error("function::return", at, format!("`{name}` must return a value of type {wanted}"))
+                    .hint(format!("write `return VALUE;`, or declare `function void {name}`")),
+            );
         }
         // An entirely empty body returns zeros.
         (_, None) if empty => {}
@@ -89,7 +93,7 @@ impl Body<'_, '_> {
     pub(super) fn error(&mut self, mut diagnostic: Diagnostic) {
         if let Some(at) = self.macro_use.filter(|at| *at != diagnostic.span) {
             let inner = std::mem::replace(&mut diagnostic.span, at);
-            diagnostic = diagnostic.also(inner, "in this `#define`");
+            diagnostic.related.push((inner, "in this `#define`".into()));
         }
         self.cx.sink.push(diagnostic);
     }
@@ -97,7 +101,10 @@ impl Body<'_, '_> {
     fn add(&mut self, name: &Rc<str>, ty: Type, declared: Option<Span>, at: Span) -> u32 {
         self.frame += u64::from(self.cx.types.width(&ty));
         if self.frame > MAX_FRAME {
-            self.error(Diagnostic::error("type::size", at, format!("the variables of this function have more than {MAX_FRAME} bits")));
+            self.error(
+                Diagnostic::error("type::size", at, format!("the variables of this function have more than {MAX_FRAME} bits"))
+                    .hint("use shorter arrays, or split the function"),
+            );
         }
         let number = self.vars.len() as u32;
         self.vars.push((ty, declared));
@@ -110,10 +117,6 @@ impl Body<'_, '_> {
 
     pub(super) fn lookup(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()
-    }
-
-    pub(super) fn is_function(&self, name: &str) -> bool {
-        self.cx.globals.contains_key(name)
     }
 
     fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
@@ -157,7 +160,7 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("condition::type", cond.span, "a condition must be a single bit")
                         .label(format!("this is {found}"))
-                        .hint("compare it, e.g. `x != 0`"),
+                        .hint("compare it, e.g. `x != 0`, or take one bit, e.g. `x{0}`"),
                 );
             }
         }
@@ -192,14 +195,12 @@ impl Body<'_, '_> {
             };
             if let Some(first) = self.lookup(&var.name.name) {
                 let declared = self.vars[first as usize].1;
-                let mut diagnostic =
-                    Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name))
-                        .hint("a variable cannot hide another one; choose a different name");
-                match declared {
-                    Some(at) => diagnostic = diagnostic.also(at, "declared here"),
-                    None => diagnostic.label = "this is an input or output of the program".into(),
-                }
-                self.error(diagnostic);
+                let draft = Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name));
+                let draft = match declared {
+                    Some(at) => draft.also(at, "declared here"),
+                    None => draft.label("this is an input or output of the program"),
+                };
+                self.error(draft.hint("choose another name: a variable cannot hide one that is declared outside of its block"));
                 continue;
             }
             let var = self.add(&var.name.name, ty, Some(var.name.span), var.name.span);
@@ -226,14 +227,17 @@ impl Body<'_, '_> {
             }
             (Init::List(items, span), []) => {
                 if *base != Type::Broken {
-                    self.error(Diagnostic::error("init::shape", *span, "one value is expected here, not a list"));
+                    self.error(
+                        Diagnostic::error("init::shape", *span, "one value is expected here, not a list")
+                            .hint("remove the braces; lists are nested once for each dimension of the array"),
+                    );
                 }
                 items.iter().for_each(|item| self.array_init(item, &[], &Type::Broken, values));
             }
             (Init::Expr(e), _) => {
                 self.error(
                     Diagnostic::error("init::shape", e.span, "a list in braces is expected here")
-                        .hint("nest the lists as the array's dimensions are"),
+                        .hint("nest lists as the array's dimensions are: `TYPE a[2][2] = {{1, 2}, {3, 4}};`"),
                 );
                 self.statement_expr(e);
             }
@@ -249,7 +253,8 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("init::mixed", value.span, "the elements of this list have different types")
                         .label(format!("this is {b}"))
-                        .also(first.span, format!("this is {a}")),
+                        .also(first.span, format!("this is {a}"))
+                        .hint("give every element the type that the array is declared with"),
                 );
                 return;
             }
@@ -263,22 +268,26 @@ impl Body<'_, '_> {
             Compatible::Yes => {}
             Compatible::Cast => self.error(
                 Diagnostic::warning("type::cast", value.span, format!("{what} changes its type from {found} to {wanted}"))
-                    .label("the bits stay the same"),
+                    .label("the bits stay the same")
+                    .hint("if that is meant, assign its bits, as in `x = y{0:8}`; otherwise declare both with one type"),
             ),
             Compatible::No => {
                 let hint = match (ty, &value.ty) {
                     (Type::Int(to), Type::Int(from)) if from.width < to.width => {
-                        format!("there are no implicit conversions; widen with `x{{0:{}}} = …`", from.width)
+                        format!("nothing is converted by itself; widen through a variable: `wide{{0:{}}} = narrow;`", from.width)
                     }
-                    (Type::Int(to), Type::Int(_)) => format!("there are no implicit conversions; narrow with `…{{0:{}}}`", to.width),
-                    _ => String::new(),
+                    (Type::Int(to), Type::Int(_)) => {
+                        format!("nothing is converted by itself; take the lowest bits: `(…){{0:{}}}`", to.width)
+                    }
+                    (Type::Struct(_), _) => "fill a variable of that type field by field, `s.field = …;`, and give that".into(),
+                    (Type::Array(_), _) => "fill a variable of that type element by element, `a[0] = …;`, and give that".into(),
+                    (_, other) => other.number_in().into(),
                 };
-                let mut diagnostic = Diagnostic::error(code, value.span, format!("{what} has the wrong type"))
-                    .label(format!("this is {found}, but {wanted} is needed"));
-                if !hint.is_empty() {
-                    diagnostic = diagnostic.hint(hint);
-                }
-                self.error(diagnostic);
+                self.error(
+                    Diagnostic::error(code, value.span, format!("{what} has the wrong type"))
+                        .label(format!("this is {found}, but {wanted} is needed"))
+                        .hint(hint),
+                );
             }
         }
     }
@@ -295,7 +304,7 @@ impl Body<'_, '_> {
                     self.error(
                         Diagnostic::warning("expression::order", at, "this changes a variable that the same expression uses elsewhere")
                             .label("the other uses see the value from before or after, by their order from left to right")
-                            .hint("write two statements"),
+                            .hint("write two statements: first the change, then the use, or the other way round"),
                     );
                 }
             }

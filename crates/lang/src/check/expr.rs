@@ -90,16 +90,21 @@ impl Body<'_, '_> {
 
     fn undefined(&mut self, name: &Rc<str>, span: Span) {
         let port = |prefix: &str| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
-        let mut diagnostic = Diagnostic::error("variable::undefined", span, format!("there is no variable `{name}`"));
-        if self.is_function(name) {
-            diagnostic.message = format!("`{name}` is not a variable");
-        } else if (port("input") || port("output")) && !self.is_main {
-            diagnostic = diagnostic.hint("inputs and outputs are visible only in `main`; pass them as arguments");
-        } else if port("input") || port("output") {
-            let (what, party) = name.split_at(name.len() - name.chars().rev().take_while(char::is_ascii_digit).count());
-            diagnostic = diagnostic.hint(format!("declare it at the top: `#{what} {party} TYPE`"));
-        }
-        self.error(diagnostic);
+        let missing = format!("there is no variable `{name}`");
+        let (message, hint) = match self.cx.globals.get(name) {
+            Some(Global::Function(..)) => (format!("`{name}` is not a variable"), format!("call it with its arguments: `{name}(…)`")),
+            Some(Global::Type(..)) => (format!("`{name}` is not a variable"), format!("declare a variable of this type: `{name} x;`")),
+            None if (port("input") || port("output")) && !self.is_main => {
+                (missing, "inputs and outputs are visible only in `main`; pass them as arguments".into())
+            }
+            None if port("input") || port("output") => {
+                let (what, party) = name.split_at(name.len() - name.chars().rev().take_while(char::is_ascii_digit).count());
+                (missing, format!("declare it at the top: `#{what} {party} TYPE`"))
+            }
+            None if matches!(&**name, "true" | "false") => (missing, "write 1 for true and 0 for false".into()),
+            None => (missing, format!("declare it before its use, `TYPE {name};`; it lives until the `}}` of its block")),
+        };
+        self.error(Diagnostic::error("variable::undefined", span, message).hint(hint));
     }
 
     fn index(&mut self, e: &Expr, array: &Expr, index: &Expr) -> Operand {
@@ -108,19 +113,25 @@ impl Body<'_, '_> {
         match &index.ty {
             Type::Int(int) if int.signed => self.error(
                 Diagnostic::warning("index::signed", index.span, "this index is a signed number")
-                    .hint("a negative index is an error; use an unsigned type"),
+                    .hint("use an unsigned type (`uint_t`): a negative index is an error"),
             ),
             ty if ty.is_number() => {}
             other => {
                 let found = self.show(other);
-                self.error(Diagnostic::error("index::type", index.span, "an index must be a number").label(format!("this is {found}")));
+                self.error(
+                    Diagnostic::error("index::type", index.span, "an index must be a number")
+                        .label(format!("this is {found}"))
+                        .hint(other.number_in()),
+                );
             }
         }
         let Type::Array(kind) = array.ty() else {
             if *array.ty() != Type::Broken {
                 let found = self.show(array.ty());
                 self.error(
-                    Diagnostic::error("index::array", e.span, "only arrays have elements").label(format!("this is an element of {found}")),
+                    Diagnostic::error("index::array", e.span, "only arrays have elements")
+                        .label(format!("this is an element of {found}"))
+                        .hint("bits of a number are `x{0}` or `x{first:length}`, fields of a struct `s.name`"),
                 );
             }
             return Operand::Value(broken(e.span));
@@ -136,7 +147,9 @@ impl Body<'_, '_> {
             if *value.ty() != Type::Broken {
                 let found = self.show(value.ty());
                 self.error(
-                    Diagnostic::error("field::struct", e.span, "only structs have fields").label(format!("this is a field of {found}")),
+                    Diagnostic::error("field::struct", e.span, "only structs have fields")
+                        .label(format!("this is a field of {found}"))
+                        .hint("elements of an array are `a[0]`, bits of a number `x{0}` or `x{first:length}`"),
                 );
             }
             return Operand::Value(broken(e.span));
@@ -145,8 +158,8 @@ impl Body<'_, '_> {
         let Some(field) = kind.fields.iter().find(|f| f.name == name.name) else {
             let names: Vec<&str> = kind.fields.iter().map(|f| &*f.name).collect();
             let diagnostic = Diagnostic::error("field::unknown", name.span, format!("struct `{}` has no field `{}`", kind.name, name.name))
-                .hint(format!("it has {}", names.join(", ")))
-                .also(kind.span, "declared here");
+                .also(kind.span, "declared here")
+                .hint(format!("choose one of its fields: {}", names.join(", ")));
             self.error(diagnostic);
             return Operand::Value(broken(e.span));
         };
@@ -160,7 +173,11 @@ impl Body<'_, '_> {
         let base = self.expr(base);
         if !base.ty.is_number() {
             let found = self.show(&base.ty);
-            self.error(Diagnostic::error("wires::base", base.span, "the first wire must be a number").label(format!("this is {found}")));
+            self.error(
+                Diagnostic::error("wires::base", base.span, "the first wire must be a number")
+                    .label(format!("this is {found}"))
+                    .hint(base.ty.number_in()),
+            );
         }
         let width = match length {
             None => Some(1),
@@ -170,7 +187,8 @@ impl Body<'_, '_> {
             let found = self.show(value.ty());
             self.error(
                 Diagnostic::error("wires::operand", e.span, "wires can only be selected from a number")
-                    .label(format!("this selects from {found}")),
+                    .label(format!("this selects from {found}"))
+                    .hint(value.ty().number_in()),
             );
             return Operand::Value(broken(e.span));
         }
@@ -193,7 +211,7 @@ impl Body<'_, '_> {
                 };
                 self.error(
                     Diagnostic::error(code, e.span, format!("{what} cannot change {kind}"))
-                        .hint("on the left stands a variable, an element, a field or a slice of one"),
+                        .hint("assign it to a variable first: only variables, their elements, fields and slices can be changed"),
                 );
                 None
             }
@@ -213,7 +231,8 @@ impl Body<'_, '_> {
                 if width < 64 && value >> width != 0 {
                     self.error(
                         Diagnostic::warning("constant::truncated", span, format!("{value} does not fit in {width} bits"))
-                            .label(format!("this is {}", value & ((1 << width) - 1))),
+                            .label(format!("this is {}", value & ((1 << width) - 1)))
+                            .hint("give it more bits behind the `#`, or write the smaller number"),
                     );
                 }
                 let ty = Type::Int(IntType { signed: *signed, width, typedef: None });
@@ -245,7 +264,9 @@ impl Body<'_, '_> {
                     other => {
                         let found = self.show(&other);
                         self.error(
-                            Diagnostic::error("unary::type", span, format!("{name} needs a number")).label(format!("this is {found}")),
+                            Diagnostic::error("unary::type", span, format!("{name} needs a number"))
+                                .label(format!("this is {found}"))
+                                .hint(other.number_in()),
                         );
                         broken(span)
                     }
@@ -290,7 +311,8 @@ impl Body<'_, '_> {
                 let found = self.show(other);
                 self.error(
                     Diagnostic::error("unary::type", span, format!("`{symbol}` needs a number"))
-                        .label(format!("this is applied to {found}")),
+                        .label(format!("this is applied to {found}"))
+                        .hint(other.number_in()),
                 );
                 return broken(span);
             }
@@ -316,7 +338,9 @@ impl Body<'_, '_> {
                 let found = self.show(&side.ty);
                 let at = side.span;
                 self.error(
-                    Diagnostic::error("shift::type", at, format!("`{}` needs numbers", op.symbol())).label(format!("this is {found}")),
+                    Diagnostic::error("shift::type", at, format!("`{}` needs numbers", op.symbol()))
+                        .label(format!("this is {found}"))
+                        .hint(side.ty.number_in()),
                 );
                 return broken(span);
             }
@@ -340,7 +364,11 @@ impl Body<'_, '_> {
             if !side.ty.is_number() && (!equality || side.ty == Type::Void) {
                 let found = self.show(&side.ty);
                 let at = side.span;
-                self.error(Diagnostic::error("operator::type", at, format!("`{symbol}` needs numbers")).label(format!("this is {found}")));
+                self.error(
+                    Diagnostic::error("operator::type", at, format!("`{symbol}` needs numbers"))
+                        .label(format!("this is {found}"))
+                        .hint(side.ty.number_in()),
+                );
                 return broken(span);
             }
         }
@@ -353,14 +381,15 @@ impl Body<'_, '_> {
             Compatible::Yes => {}
             Compatible::Cast => self.error(
                 Diagnostic::warning("type::cast", span, format!("`{symbol}` between {left} and {right}"))
-                    .label("the bits are taken as they are"),
+                    .label("the bits are taken as they are")
+                    .hint("declare both with one type, or take the bits of one, as in `y{0:8}`, if that is meant"),
             ),
             Compatible::No => {
                 self.error(
                     Diagnostic::error("operator::mismatch", span, format!("the sides of `{symbol}` have different types"))
                         .also(l.span, format!("this is {left}"))
                         .also(r.span, format!("this is {right}"))
-                        .hint("both need the same width; there are no implicit conversions"),
+                        .hint("bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; nothing is converted by itself"),
                 );
                 return broken(span);
             }
@@ -397,7 +426,8 @@ impl Body<'_, '_> {
             if a.width != b.width {
                 self.error(
                     Diagnostic::error("wide::width", span, "both sides of `**` need the same width")
-                        .label(format!("{} and {} bits", a.width, b.width)),
+                        .label(format!("{} and {} bits", a.width, b.width))
+                        .hint("widen the narrow one through a variable: `wide{0:8} = narrow;`"),
                 );
                 return broken(span);
             }
@@ -414,7 +444,10 @@ impl Body<'_, '_> {
             u64::from(b.width)
         };
         if width > crate::types::MAX_WIDTH {
-            self.error(Diagnostic::error("type::size", span, format!("the result has more than {} bits", crate::types::MAX_WIDTH)));
+            self.error(
+                Diagnostic::error("type::size", span, format!("the result has more than {} bits", crate::types::MAX_WIDTH))
+                    .hint("use narrower operands, or split the multiplication into limbs"),
+            );
             return broken(span);
         }
         let ty = Type::Int(IntType { signed, width: width as u32, typedef: None });
@@ -430,7 +463,10 @@ impl Body<'_, '_> {
         let args: Vec<Ex> = args.iter().map(|a| self.expr(a)).collect();
         let ExprKind::Ident(name) = &name.kind else {
             if !matches!(name.kind, ExprKind::Broken) {
-                self.error(Diagnostic::error("call::target", at, "only functions can be called, by their names"));
+                self.error(
+                    Diagnostic::error("call::target", at, "only functions can be called, by their names")
+                        .hint("write `name(…)`; if this is no call, an operator is missing before the `(`"),
+                );
             }
             return broken(span);
         };
@@ -441,17 +477,26 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("call::target", at, format!("`{name}` is a type, not a function"))
                         .also(declared, "declared here")
-                        .hint("there are no casts; widen with `x{0:8} = …`, narrow with `…{0:8}`"),
+                        .hint("there are no casts: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows"),
                 );
                 return broken(span);
             }
             None => {
-                self.error(Diagnostic::error("call::undefined", at, format!("there is no function `{name}`")));
+                let hint = match &**name {
+                    "while" | "do" | "switch" => {
+                        "the only loop is `for`, with a bound that is known while compiling; branches are `if` and `else`".into()
+                    }
+                    name => format!("define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"),
+                };
+                self.error(Diagnostic::error("call::undefined", at, format!("there is no function `{name}`")).hint(hint));
                 return broken(span);
             }
         };
         if &*self.cx.signatures[number].name == "main" {
-            self.error(Diagnostic::error("call::main", span, "`main` cannot be called"));
+            self.error(
+                Diagnostic::error("call::main", span, "`main` cannot be called")
+                    .hint("move what both need into a function of its own, and call that"),
+            );
             return broken(span);
         }
         self.calls.push((number, span));
@@ -461,7 +506,8 @@ impl Body<'_, '_> {
         if params.len() != args.len() {
             self.error(
                 Diagnostic::error("call::count", span, format!("`{name}` takes {} arguments, not {}", params.len(), args.len()))
-                    .also(declared, "declared here"),
+                    .also(declared, "declared here")
+                    .hint("give one value for each parameter, in their order"),
             );
             return Ex { kind: ExKind::Broken, ty: ret, span };
         }

@@ -84,7 +84,7 @@ impl Checker<'_> {
                 Diagnostic::error("name::redefined", name.span, format!("`{}` is defined twice", name.name))
                     .label("defined again here")
                     .also(first, "first defined here")
-                    .hint("types and functions share one name space"),
+                    .hint("rename one of them: types and functions share their names"),
             );
         } else {
             self.globals.insert(Rc::clone(&name.name), global);
@@ -121,7 +121,8 @@ impl Checker<'_> {
                     if let Some((_, first)) = fields.iter().find(|(f, _)| f.name == name.name) {
                         self.sink.push(
                             Diagnostic::error("type::field", name.span, format!("there are two fields `{}`", name.name))
-                                .also(*first, "the first one is here"),
+                                .also(*first, "the first one is here")
+                                .hint("rename one of them"),
                         );
                         continue;
                     }
@@ -167,7 +168,8 @@ impl Checker<'_> {
                         let (s, name) = (&self.types.structs[at], &self.types.structs[inner].name);
                         self.sink.push(
                             Diagnostic::error("type::recursive", s.span, format!("struct `{}` contains itself", s.name))
-                                .label(format!("through its field `{}` of type `{name}`", s.fields[field].name)),
+                                .label(format!("through its field `{}` of type `{name}`", s.fields[field].name))
+                                .hint("every value has a fixed size: use an array of a fixed length, and numbers that index it"),
                         );
                         self.types.structs[at].fields[field].ty = Type::Broken;
                     }
@@ -187,7 +189,10 @@ impl Checker<'_> {
         let total: u64 = widths.iter().sum();
         let s = &mut self.types.structs[number];
         if total > MAX_WIDTH {
-            self.sink.push(Diagnostic::error("type::size", s.span, format!("struct `{}` has more than {MAX_WIDTH} bits", s.name)));
+            self.sink.push(
+                Diagnostic::error("type::size", s.span, format!("struct `{}` has more than {MAX_WIDTH} bits", s.name))
+                    .hint("use shorter arrays or narrower numbers in its fields"),
+            );
             s.fields.iter_mut().for_each(|f| f.ty = Type::Broken);
             return;
         }
@@ -207,14 +212,15 @@ impl Checker<'_> {
                 let first = *first;
                 self.sink.push(
                     Diagnostic::error("type::unknown", name.span, format!("`{}` is a function, not a type", name.name))
-                        .also(first, "declared here"),
+                        .also(first, "declared here")
+                        .hint("write the name of a type here; is the type of a declaration missing?"),
                 );
                 Type::Broken
             }
             None => {
                 let hint = match &*name.name {
                     "void" => "only functions can be `void`".into(),
-                    other => format!("there are no built-in types; declare it: `typedef int_t 32 {other}`"),
+                    other => format!("no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"),
                 };
                 self.sink.push(Diagnostic::error("type::unknown", name.span, format!("there is no type `{}`", name.name)).hint(hint));
                 Type::Broken
@@ -234,7 +240,10 @@ impl Checker<'_> {
         let bits = sizes.iter().fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
         if bits > MAX_WIDTH {
             let span = dims[0].span.to(dims[dims.len() - 1].span);
-            self.sink.push(Diagnostic::error("type::size", span, format!("this array has more than {MAX_WIDTH} bits")));
+            self.sink.push(
+                Diagnostic::error("type::size", span, format!("this array has more than {MAX_WIDTH} bits"))
+                    .hint("use fewer elements, or narrower ones"),
+            );
             return Type::Broken;
         }
         Type::Array(Rc::new(ArrayType { dims: sizes, base }))
@@ -248,18 +257,20 @@ impl Checker<'_> {
     fn parties(&mut self, parties: Option<(u64, Span)>, root: Span) -> u32 {
         match parties {
             None => {
-                self.sink.push(Diagnostic::error("io::parties", root, "the number of parties is missing").hint("write `#parties 2`"));
+                self.sink.push(
+                    Diagnostic::error("io::parties", root, "the number of parties is missing").hint("begin the file with `#parties 2`"),
+                );
                 2
             }
             Some((n @ 1..=2, _)) => n as u32,
             Some((0, span)) => {
-                self.sink.push(Diagnostic::error("io::parties", span, "there must be at least one party"));
+                self.sink.push(Diagnostic::error("io::parties", span, "there must be at least one party").hint("write `#parties 2`"));
                 2
             }
             Some((n, span)) => {
                 self.sink.push(
                     Diagnostic::error("io::parties", span, format!("{n} parties are too many"))
-                        .hint("programs run between two parties: 1 is the garbler, 2 the evaluator"),
+                        .hint("write `#parties 2`: programs run between 1, the garbler, and 2, the evaluator"),
                 );
                 n.min(u64::from(u32::MAX)) as u32
             }
@@ -285,7 +296,7 @@ impl Checker<'_> {
                 self.sink.push(
                     Diagnostic::error("io::twice", span, format!("party {party} has two {what}s"))
                         .also(*first, "the first one is here")
-                        .hint("put several values into a struct"),
+                        .hint("put its values into one struct: `typedef struct_t BOTH { TYPE a; TYPE b; }`"),
                 );
                 continue;
             }
@@ -301,7 +312,10 @@ impl Checker<'_> {
     fn signature(&mut self, f: &ast::Function) {
         let ret = if &*f.ret.name.name == "void" && !self.globals.contains_key("void") {
             if let Some(first) = f.ret.dims.first() {
-                self.sink.push(Diagnostic::error("function::void", first.span, "there are no arrays of `void`"));
+                self.sink.push(
+                    Diagnostic::error("function::void", first.span, "there are no arrays of `void`")
+                        .hint("remove the dimensions, or name the type of the elements"),
+                );
             }
             Type::Void
         } else {
@@ -313,7 +327,8 @@ impl Checker<'_> {
             if let Some((.., first)) = params.iter().find(|(name, ..)| *name == p.name.name) {
                 self.sink.push(
                     Diagnostic::error("variable::redefined", p.name.span, format!("there are two parameters `{}`", p.name.name))
-                        .also(*first, "the first one is here"),
+                        .also(*first, "the first one is here")
+                        .hint("rename one of them"),
                 );
             }
             params.push((Rc::clone(&p.name.name), ty, p.name.span));
@@ -333,12 +348,15 @@ impl Checker<'_> {
         let Signature { params, ret, span, .. } = &self.signatures[main];
         if !matches!(ret, Type::Void | Type::Broken) {
             self.sink.push(
-                Diagnostic::error("main::return", *span, "`main` must return `void`").hint("results go into `output1` and `output2`"),
+                Diagnostic::error("main::return", *span, "`main` must return `void`")
+                    .hint("write `function void main()`, and assign results to `output1` and `output2`"),
             );
         }
         if !params.is_empty() {
-            self.sink
-                .push(Diagnostic::error("main::parameters", *span, "`main` has no parameters").hint("inputs are in `input1` and `input2`"));
+            self.sink.push(
+                Diagnostic::error("main::parameters", *span, "`main` has no parameters")
+                    .hint("write `main()`: inputs are in `input1` and `input2`"),
+            );
         }
         Some(main)
     }
@@ -373,7 +391,7 @@ fn find_recursion(functions: &[Func], sink: &mut Sink) {
                     sink.push(
                         Diagnostic::error("function::recursion", span, format!("recursion: {}", names.join(" calls ")))
                             .label("this call never ends")
-                            .hint("circuits are finite; use a `for` loop"),
+                            .hint("use a `for` loop with a fixed bound: a circuit is finite"),
                     );
                 }
                 _ => {}

@@ -11,11 +11,17 @@ impl Checker<'_> {
     pub(super) fn positive(&mut self, e: &Expr, what: &str) -> Option<u32> {
         match self.width_value(e)? {
             n if n <= 0 => {
-                self.sink.push(Diagnostic::error("width::positive", e.span, format!("{what} must be at least 1, not {n}")));
+                self.sink.push(
+                    Diagnostic::error("width::positive", e.span, format!("{what} must be at least 1, not {n}"))
+                        .hint("give a positive number; if it is computed, check the `#define`s in it"),
+                );
                 None
             }
             n if n as u64 > MAX_WIDTH => {
-                self.sink.push(Diagnostic::error("type::size", e.span, format!("{n} is too large for {what}; at most {MAX_WIDTH}")));
+                self.sink.push(
+                    Diagnostic::error("type::size", e.span, format!("{n} is too large for {what}; at most {MAX_WIDTH}"))
+                        .hint("give a smaller number; if it is computed, check the `#define`s in it"),
+                );
                 None
             }
             n => Some(n as u32),
@@ -53,7 +59,10 @@ impl Checker<'_> {
                         BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => "division by zero",
                         _ => "this does not fit in 64 bits",
                     };
-                    self.sink.push(Diagnostic::error("width::overflow", e.span, message));
+                    self.sink.push(
+                        Diagnostic::error("width::overflow", e.span, message)
+                            .hint("widths and lengths are computed with signed numbers of 64 bits; check the `#define`s in this one"),
+                    );
                 }
                 value
             }

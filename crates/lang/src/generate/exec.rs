@@ -59,14 +59,17 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             self.sink.push(
                 Diagnostic::error("limit::gates", span, format!("the circuit has more than {} gates", self.cx.options.max_gates))
                     .label("the limit is reached here")
-                    .hint("cut the program into functions that are called more than once, or raise the limit"),
+                    .hint("split it into functions that `main` calls, which count apart (in Rust, `Options::max_gates` sets the limit)"),
             );
             return Err(Stop);
         }
         if self.steps > self.cx.options.max_steps {
             self.sink.push(
                 Diagnostic::error("limit::steps", span, format!("more than {} statements are executed", self.cx.options.max_steps))
-                    .label("the limit is reached here"),
+                    .label("the limit is reached here")
+                    .hint(
+                        "shorten the loops, or split them into functions that `main` calls (in Rust, `Options::max_steps` sets the limit)",
+                    ),
             );
             return Err(Stop);
         }
@@ -117,7 +120,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                         self.sink.push(
                             Diagnostic::error("limit::unroll", *span, format!("this loop runs more than {} times", self.cx.options.unroll_limit))
                                 .also(cond.span, "this is still true")
-                                .hint("a counter of w bits wraps at 2^w, and constants are cut to its width: is it wide enough? Otherwise raise the limit"),
+                                .hint("is the counter wide enough? w bits wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the limit)"),
                         );
                         return Err(Stop);
                     }
@@ -216,7 +219,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             if self.depth >= MAX_OPEN {
                 self.sink.push(
                     Diagnostic::error("limit::depth", span, format!("calls more than {MAX_OPEN} deep cannot be part of `main`"))
-                        .hint("make one of the functions between a component"),
+                        .hint("put `/*@ component */` before one of the functions between"),
                 );
                 return Err(Stop);
             }
@@ -268,7 +271,8 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             let before = before.map_or("this constant".into(), |v| v.to_string());
             self.sink.push(
                 Diagnostic::warning("constant::truncated", e.span, format!("{before} does not fit in {width} bits"))
-                    .label(format!("this is {after}")),
+                    .label(format!("this is {after}"))
+                    .hint("use a wider type, or write the smaller number"),
             );
         }
         if bits.len() == width { bits } else { arith::extend(&bits, width) }

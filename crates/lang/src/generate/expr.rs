@@ -82,11 +82,10 @@ impl Exec<'_, '_, '_> {
                 let bits = self.ex(f, &operands.0)?;
                 let Some(amount) = self.number(f, &operands.1, "known::shift", "the amount of a shift")? else { return Ok(bits) };
                 if *op == BinaryOp::Shl && !keep && amount > MAX_WIDTH - bits.len() as u64 {
-                    self.sink.push(Diagnostic::error(
-                        "shift::amount",
-                        operands.1.span,
-                        format!("shifting by {amount} makes the value too wide"),
-                    ));
+                    self.sink.push(
+                        Diagnostic::error("shift::amount", operands.1.span, format!("shifting by {amount} makes the value too wide"))
+                            .hint("shift a variable, which keeps its width, or by less"),
+                    );
                     return Ok(bits);
                 }
                 shift(*op, *keep, bits, amount)
@@ -141,7 +140,8 @@ impl Exec<'_, '_, '_> {
                     e.span,
                     format!("{value} is {} as a signed number of {} bits", value - power, bits.len()),
                 )
-                .label("its highest bit is the sign"),
+                .label("its highest bit is the sign")
+                .hint("use an unsigned type (`uint_t`) or a wider one"),
             );
         }
     }
@@ -177,14 +177,17 @@ impl Exec<'_, '_, '_> {
             self.sink.push(
                 Diagnostic::error(code, e.span, format!("{what} must not depend on secrets"))
                     .label("this is not known while compiling")
-                    .hint("parameters of functions are secret, whatever they are called with"),
+                    .hint("use a constant or a counter; to choose by a secret, loop over all cases with an `if` (parameters are secret)"),
             );
             return Ok(None);
         }
         let value = arith::known(&bits[..bits.len().min(64)]).unwrap_or(0) as u64;
         let signed = matches!(e.ty, Type::Int(int) if int.signed);
         if value >> 63 == 1 || (signed && bits.last() == Some(&Bit::ONE)) {
-            self.sink.push(Diagnostic::error("known::negative", e.span, format!("{what} must not be negative")));
+            self.sink.push(
+                Diagnostic::error("known::negative", e.span, format!("{what} must not be negative"))
+                    .hint("count from 0; does a subtraction here go below it?"),
+            );
             return Ok(None);
         }
         Ok(Some(value))
@@ -223,9 +226,10 @@ impl Exec<'_, '_, '_> {
                             1 => format!("bit {first} of a value of {width} bits"),
                             w => format!("bits {first} to {} of a value of {width} bits", u128::from(first) + u128::from(*w) - 1),
                         };
-                        self.sink.push(
-                            Diagnostic::error("wires::range", *span, message).hint("a slice is `{first:length}`, not `{first:last}`"),
-                        );
+                        self.sink.push(Diagnostic::error("wires::range", *span, message).hint(format!(
+                            "bits run from 0 to {}; a slice is `{{first:length}}`, not `{{first:last}}`",
+                            width.saturating_sub(1)
+                        )));
                     }
                     offset = offset.zip(first.filter(fits)).map(|(o, first)| o + first as usize);
                     width = *w as usize;

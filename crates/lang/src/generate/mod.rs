@@ -162,11 +162,11 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
     let root = module.functions[module.main].span;
     for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
         if name != "*" && (!known.contains(name.as_str()) || name == "main") {
-            sink.push(Diagnostic::error(
-                "options::function",
-                root,
-                format!("there is no function `{name}` to be inlined, a component or built in"),
-            ));
+            let message = format!("there is no function `{name}` to be inlined, a component or built in");
+            sink.push(
+                Diagnostic::error("options::function", root, message)
+                    .hint("name a function of the source other than `main`, or `*` to inline all"),
+            );
         }
     }
     let mut cuts: Vec<Cut> = module
@@ -209,7 +209,8 @@ fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink)
     let name = builtin_name(module, function, options)?;
     if name != "aes_sbox" {
         sink.push(
-            Diagnostic::error("builtin::unknown", f.span, format!("there is no built-in circuit `{name}`")).hint("there is `aes_sbox`"),
+            Diagnostic::error("builtin::unknown", f.span, format!("there is no built-in circuit `{name}`"))
+                .hint("the only one is `aes_sbox`"),
         );
         return None;
     }
@@ -218,7 +219,7 @@ fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink)
         sink.push(
             Diagnostic::error("builtin::signature", f.span, format!("`{}` cannot be `aes_sbox`", f.name))
                 .label(format!("{params} bits to {}", module.types.width(&f.ret)))
-                .hint("the S-box takes 8 bits and returns 8 bits"),
+                .hint("give it parameters of 8 bits in all, and a result of 8 bits, as the S-box has"),
         );
         return None;
     }

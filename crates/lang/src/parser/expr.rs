@@ -109,7 +109,7 @@ impl Parser<'_> {
                 self.expect(")")?;
                 ExprKind::Call(Box::new(value), args)
             } else if self.eat(".") {
-                ExprKind::Field(Box::new(value), self.ident("the name of a field")?)
+                ExprKind::Field(Box::new(value), self.ident("the name of a field", "write `value.field`")?)
             } else if self.is("++") || self.is("--") {
                 let increment = self.is("++");
                 self.bump();
@@ -145,7 +145,7 @@ impl Parser<'_> {
                 let width = match self.peek() {
                     Tok::Ident(name) => ExprKind::Ident(Rc::clone(name)),
                     Tok::Number(width) => ExprKind::Number(*width),
-                    _ => return self.unexpected("the width of the literal"),
+                    _ => return self.unexpected("the width of the literal", "give the number of bits: `5#8` is signed, `5##8` unsigned"),
                 };
                 self.bump();
                 let width = Box::new(self.node(width, at)?);
@@ -157,7 +157,10 @@ impl Parser<'_> {
                 let end = self.expect(")")?;
                 Ok(Expr { span: span.to(end), ..inner })
             }
-            _ => self.unexpected("an expression"),
+            _ => self.unexpected(
+                "an expression",
+                "write a value here: a number, a variable, a call `f(x)`, or several with operators between them",
+            ),
         }
     }
 }

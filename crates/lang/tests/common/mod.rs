@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use brickwork::circuit::{Party, Program};
-use brickwork_lang::{Compiled, Diagnostics, NoFiles, Options, compile};
+use brickwork_lang::{Compiled, Diagnostics, NoFiles, Options, Resolver, compile};
 
 pub fn options(inline: &[&str], component: &[&str]) -> Options {
     let set = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect();
@@ -10,7 +10,25 @@ pub fn options(inline: &[&str], component: &[&str]) -> Options {
 }
 
 pub fn build_with(source: &str, options: &Options) -> Result<Compiled, Diagnostics> {
-    compile("test.wir", source, &NoFiles, options)
+    build_files("test.wir", source, &NoFiles, options)
+}
+
+/// Compiles; whatever it says, good or bad, must come with advice.
+pub fn build_files(name: &str, source: &str, files: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
+    let result = compile(name, source, files, options);
+    assert_advice(result.as_ref().map_or_else(|errors| errors, |compiled| &compiled.warnings));
+    result
+}
+
+/// Every diagnostic says what to do, and not once more what is wrong.
+fn assert_advice(diagnostics: &Diagnostics) {
+    let plain = |text: &str| text.trim().to_lowercase();
+    for (record, diagnostic) in diagnostics.records().iter().zip(diagnostics.list()) {
+        let (hint, message, label) = (plain(&record.hint), plain(&record.message), plain(&diagnostic.label));
+        assert!(!hint.is_empty(), "no hint: {record:?}");
+        assert!(!hint.contains(&message) && !message.contains(&hint), "the hint repeats the message: {record:?}");
+        assert!(label.is_empty() || !hint.contains(&label) && !label.contains(&hint), "the hint repeats the label: {record:?}");
+    }
 }
 
 /// Compiles what must compile.

@@ -147,7 +147,7 @@ impl Shelves {
             for (left, header) in self.of_kind(kind).filter(|(left, _)| left.batch.component == component) {
                 let here = count.min(left.left as usize);
                 if here > 0 {
-                    taken.push((left.serial, u32::try_from(here).map_err(|_| Error::Usage("a program of more than 2^32 slots".into()))?));
+                    taken.push((left.serial, u32::try_from(here).map_err(|_| Error::Limit("a program of more than 2^32 slots".into()))?));
                     origins.extend(header.origins.iter().map(|origin| (left.batch.name.clone(), *origin)));
                     count -= here;
                 }
