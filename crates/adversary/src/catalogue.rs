@@ -132,8 +132,8 @@ fn ots(all: &mut Catalogue) {
         Cheat::OtBinding,
         "The evaluator names the other choice bit of an OT that is opened: the opening would be the garbler's secret offset.",
         |c| {
-            // 48 labels, then the bits.
-            c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 48] ^= 1)
+            // A seed and 48 labels, then the bits.
+            c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 49] ^= 1)
         },
     );
 }
@@ -240,13 +240,9 @@ fn authenticators(all: &mut Catalogue) {
     for half in 0..2usize {
         let variant = ["half_of_colour_0", "half_of_colour_1"][half];
         let story = "The garbler makes one of the two hashes of every key authenticator wrong, and one of them is checked: of a coin's two halves one is opened.";
-        // What is not caught at once spoils the evaluator's input label or the output of the gate: each by its random colour.
-        let endings = vec![
-            (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
-            (Ending::Caught(Cheat::InputLabel), 0.25),
-            (Ending::Caught(Cheat::NoValidLabel), 0.125),
-            (Ending::Survived, 0.125),
-        ];
+        // What is not caught at once spoils the output of the gate, by its random colour.
+        let endings =
+            vec![(Ending::Caught(Cheat::KeyAuthenticator), 0.5), (Ending::Caught(Cheat::NoValidLabel), 0.25), (Ending::Survived, 0.25)];
         all.add((8, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let program = ands(1, Recipient::Both);
             let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
@@ -279,13 +275,13 @@ fn inputs(all: &mut Catalogue) {
     for y in [false, true] {
         let variant = if y { "other_offset_for_input_1" } else { "other_offset_for_input_0" };
         let story = "Selective failure: the garbler uses an offset in the OTs that it did not commit to. Whether the evaluator stops does not depend on its input.";
-        // One OT binds the offset: it shows the lie if its choice bit is 1, and so does the input's.
-        let endings = vec![(Ending::Caught(Cheat::Opening), 0.5), (Ending::Caught(Cheat::InputLabel), 0.25), (Ending::Survived, 0.25)];
+        // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does the input.
+        let endings = vec![(Ending::Caught(Cheat::Opening), 0.5), (Ending::Caught(Cheat::NoValidLabel), 0.25), (Ending::Survived, 0.25)];
         all.add((12, variant), story, Party::Garbler, endings, 1500, move |rng| {
             one_bit(y, 1, rng, |case| case.lie(Point::OtOffset, flip(0, 90)))
         });
     }
-    all.caught((12, "poisoned_label"), Cheat::InputLabel, "The garbler makes one OT give a label that is none.", |c| {
+    all.caught((12, "poisoned_label"), Cheat::Opening, "The garbler commits to another label than one of the OTs gives.", |c| {
         c.lie(Point::OtLabels, flip(1, 33))
     });
     all.caught((13, "wrong_label"), Cheat::InputLabel, "The garbler sends a label for its own input that is none.", |c| {

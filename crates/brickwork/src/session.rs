@@ -12,7 +12,7 @@ use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// Tables that an evaluator keeps in memory if it is not told otherwise, in bytes.
 pub const TABLE_MEMORY: u64 = 64 << 20;

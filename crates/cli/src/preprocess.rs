@@ -196,17 +196,17 @@ fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failu
         }
     }
     let mut components: Vec<(Component, usize)> = Vec::new();
-    let mut gadgets = Request { components: Vec::new(), evaluator_inputs: 0, garbler_wires: 0, ots: None };
+    let mut evaluator_inputs = 0;
+    let mut gadgets = Request { components: Vec::new(), garbler_wires: 0, ots: None };
     for (file, (program, wanted)) in &by_file {
         let executions = add(&mut components, file, program, wanted)?;
-        let one = Request::of(program);
-        gadgets.evaluator_inputs += executions * one.evaluator_inputs;
-        gadgets.garbler_wires += executions * one.garbler_wires;
+        evaluator_inputs += executions * program.input_width(Party::Evaluator);
+        gadgets.garbler_wires += executions * Request::of(program).garbler_wires;
     }
-    let none = || Request { components: Vec::new(), evaluator_inputs: 0, garbler_wires: 0, ots: None };
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let mut steps: Vec<Request> = components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
     if !arguments.no_inputs {
-        gadgets.ots = (!arguments.no_ots && gadgets.evaluator_inputs > 0).then_some(gadgets.evaluator_inputs);
+        gadgets.ots = (!arguments.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
         if !gadgets.is_empty() {
             steps.push(gadgets);
         }

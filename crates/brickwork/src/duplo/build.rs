@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::ots::{EvaluatorOts, GarblerOts};
-use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent};
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
 use super::stock::Parts;
@@ -27,10 +27,10 @@ use crate::commit::{Claimed, Claims, Column, Committer, Holder, Proof, Shares};
 use crate::label::{Delta, Label};
 use crate::solder::{CommittedWire, Soldering};
 
-/// A bucket of authenticators: where the label of a global wire lives.
+/// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
-    /// Which gadgets: those of a batch's outputs, or, behind them, a pool's.
+    /// Which set: the authenticators of a batch's outputs, behind them those of a pool, and last the OTs.
     pub set: u32,
     pub bucket: u32,
 }
@@ -65,17 +65,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `owners` are the batches, those of a component together and in the order of the components; the other two are the
-    /// sizes of the pools for the evaluator's inputs and for the garbler's wires.
-    pub fn new(program: &Program, owners: &[Owner], plain_pools: &[usize], input_pools: &[usize]) -> Self {
-        let pool = |first: usize, sizes: &[usize]| -> Vec<Home> {
-            let homes = (first as u32..).zip(sizes).flat_map(|(set, &size)| (0..size as u32).map(move |bucket| Home { set, bucket }));
-            homes.collect()
-        };
-        let mut homes = pool(owners.len() + plain_pools.len(), input_pools);
+    /// `owners` are the batches, those of a component together and in the order of the components; then come the sizes of the
+    /// pools for the garbler's wires.
+    pub fn new(program: &Program, owners: &[Owner], pools: &[usize]) -> Self {
+        let set = |(set, size): (usize, usize)| (0..size as u32).map(move |bucket| Home { set: set as u32, bucket });
+        let mut homes: Vec<Home> = (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
         let garbler_inputs = program.input_width(Party::Garbler);
         let private_homes = homes.split_off(garbler_inputs);
-        homes.extend(pool(owners.len(), plain_pools));
+        homes.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
 
         let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
         // Of each component the batch that fills its next slot.
@@ -118,13 +115,13 @@ impl Layout {
     }
 }
 
-/// Of each set of gadgets that homes are in: shares, how many of them a bucket has, and those of the offsets of input gadgets.
-type Gadgets<'a> = (&'a Shares, usize, &'a Shares);
+/// A set of homes: the shares of their wires, how many of them a bucket has, and those of the offsets of input gadgets.
+type Homes<'a> = (&'a Shares, usize, Option<&'a Shares>);
 
 /// The shares that the claims about a program speak of, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
-    gadgets: Vec<Gadgets<'a>>,
+    homes: Vec<Homes<'a>>,
     /// Shape, inputs and offsets of each batch, and of how many copies of a bucket they are.
     batches: Vec<(Shape, &'a Shares, &'a Shares, usize)>,
 }
@@ -132,7 +129,7 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// Adds the commitment at a home to a sum.
     fn add_home(&self, home: Home, sum: &mut Column) {
-        let (wires, size, _) = self.gadgets[home.set as usize];
+        let (wires, size, _) = self.homes[home.set as usize];
         wires.add(home.bucket as usize * size, sum);
     }
 
@@ -142,56 +139,58 @@ impl View<'_> {
     }
 }
 
-impl GarblerParts {
+impl GarblerReady {
     pub fn view(&self) -> View<'_> {
-        View {
-            layout: &self.layout,
-            gadgets: self.gadgets().map(|g| (&g.wires.shares, g.size, &g.offsets.shares)).collect(),
-            batches: self
-                .batches
-                .iter()
-                .map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares, c.batch.shape.batch.size))
-                .collect(),
-        }
-    }
-
-    fn gadgets(&self) -> impl Iterator<Item = &GarblerGadgets> {
-        self.batches.iter().map(|c| &c.authenticators).chain(&self.pools)
+        let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots } = self;
+        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
+        let gadgets = gadgets.map(|g| (&g.wires.shares, g.size, Some(&g.offsets.shares)));
+        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares, c.batch.shape.batch.size));
+        View { layout, homes: gadgets.chain([(&ots.wires.shares, 1, None)]).collect(), batches: batches.collect() }
     }
 
     /// The wire at the head of a home.
     pub fn home(&self, home: Home, delta_ka: Delta) -> CommittedWire {
-        let set = home.set as usize;
-        let gadgets = self.batches.get(set).map_or_else(|| &self.pools[set - self.batches.len()], |c| &c.authenticators);
-        let head = home.bucket as usize * gadgets.size;
-        let delta = gadgets.offsets.values.get(head).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-        CommittedWire { value: gadgets.wires.values[head], delta }
+        let Parts { batches, pools, .. } = &self.parts;
+        let (set, bucket) = (home.set as usize, home.bucket as usize);
+        match batches.get(set).map(|c| &c.authenticators).or_else(|| pools.get(set - batches.len())) {
+            Some(gadgets) => {
+                let head = bucket * gadgets.size;
+                let delta = gadgets.offsets.values.get(head).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+                CommittedWire { value: gadgets.wires.values[head], delta }
+            }
+            None => CommittedWire { value: self.ots.wires.values[bucket], delta: delta_ka },
+        }
+    }
+}
+
+impl EvaluatorReady {
+    pub fn view(&self) -> View<'_> {
+        let EvaluatorReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
+        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
+        let gadgets = gadgets.map(|g| (&g.wires, g.stride(), Some(&g.offsets)));
+        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets, c.batch.stride()));
+        View { layout, homes: gadgets.chain([(&ots.wires, 1, None)]).collect(), batches: batches.collect() }
     }
 }
 
 impl EvaluatorParts {
-    pub fn view(&self) -> View<'_> {
-        View {
-            layout: &self.layout,
-            gadgets: self.gadgets().map(|g| (&g.wires, g.stride(), &g.offsets)).collect(),
-            batches: self.batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets, c.batch.stride())).collect(),
-        }
-    }
-
-    fn gadgets(&self) -> impl Iterator<Item = &EvaluatorGadgets> {
-        self.batches.iter().map(|c| &c.authenticators).chain(&self.pools)
-    }
-
-    /// The gadgets that a home is among.
-    pub fn gadgets_of(&self, home: Home) -> &EvaluatorGadgets {
+    /// The gadgets that a home is among; none at the wire of an OT.
+    fn gadgets_at(&self, home: Home) -> Option<&EvaluatorGadgets> {
         let set = home.set as usize;
-        self.batches.get(set).map_or_else(|| &self.pools[set - self.batches.len()], |c| &c.authenticators)
+        self.batches.get(set).map(|c| &c.authenticators).or_else(|| self.pools.get(set - self.batches.len()))
+    }
+
+    /// The gadgets behind an output of a slot or a wire of the garbler's.
+    ///
+    /// # Panics
+    /// If the home is the wire of an OT.
+    pub fn gadgets_of(&self, home: Home) -> &EvaluatorGadgets {
+        self.gadgets_at(home).expect("all wires but the evaluator's inputs have authenticators")
     }
 
     /// `Δ ⊕ Δ_ka` of the head of a home.
     pub fn link(&self, home: Home) -> Label {
-        let gadgets = self.gadgets_of(home);
-        gadgets.link(home.bucket as usize * gadgets.size)
+        self.gadgets_at(home).map_or(Label::ZERO, |gadgets| gadgets.link(home.bucket as usize * gadgets.size))
     }
 
     /// Whether the authenticators of the homes accept all of these labels.
@@ -258,9 +257,10 @@ fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>,
     }
     claims.known(joints.outputs.len(), move |k, sum| {
         let home = view.layout.private_home(k);
-        let (_, size, offsets) = view.gadgets[home.set as usize];
+        let (_, size, offsets) = view.homes[home.set as usize];
         view.add(view.layout.private_outputs[k], sum);
         view.add_home(home, sum);
+        let offsets = offsets.expect("private outputs end in input gadgets");
         offsets.add_if(joints.outputs[k].flip(), home.bucket as usize * size, sum);
         joints.outputs[k].opening()
     });
@@ -313,9 +313,11 @@ impl Joined {
 /// Joins the parts; the joints are not proven yet.
 pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerParts) -> Result<(GarblerReady, Joints), Error> {
     party.run.phase("build");
-    let Parts { layout, batches, .. } = &parts;
+    let (ots, parts) = parts.take_ots();
+    let ready = GarblerReady { parts, ots: GarblerOts::join(ots) };
+    let Parts { layout, batches, .. } = &ready.parts;
     let delta_ka = party.delta_ka;
-    let home = |wire: Wire| parts.home(layout.home(wire), delta_ka);
+    let home = |wire: Wire| ready.home(layout.home(wire), delta_ka);
     let of_batch = |(component, slots): (&GarblerComponent, &Vec<u32>)| {
         let b = &component.batch;
         let soldering = |k: usize| {
@@ -330,15 +332,14 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
     let private = layout.private_outputs.iter().enumerate();
     let mut joints = Joints {
         inputs: batches.iter().zip(&layout.slots).map(of_batch).collect(),
-        outputs: private.map(|(k, &wire)| Soldering::new(home(wire), parts.home(layout.private_home(k), delta_ka))).collect(),
+        outputs: private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka))).collect(),
     };
     joints.inputs.iter_mut().enumerate().for_each(|(b, solderings)| party.hooks.alter(Point::Joints(b), solderings));
     party.hooks.alter(Point::PrivateJoints, &mut joints.outputs);
     for solderings in joints.inputs.iter().chain([&joints.outputs]) {
         party.run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(solderings))?;
     }
-    let (ots, parts) = parts.take_ots();
-    Ok((GarblerReady { parts, ots: GarblerOts::join(ots) }, joints))
+    Ok((ready, joints))
 }
 
 /// Receives the joints of the parts.
@@ -369,7 +370,7 @@ pub(super) fn garbler_proves(
 ) -> Result<(), Error> {
     let Garbler { run, committer, ka, ot, .. } = party;
     run.phase("build");
-    let view = ready.parts.view();
+    let view = ready.view();
     let unproven = GarblerUnproven { program, joints, told };
     let mut all = Claims::new();
     unproven.claims([&ka.shares, &ot.shares], &ready.parts, &view, &mut all);
@@ -385,7 +386,7 @@ pub(super) fn evaluator_verifies(
 ) -> Result<EvaluatorReady, Error> {
     let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = party;
     run.phase("build");
-    let view = ready.told().parts.view();
+    let view = ready.told().view();
     let mut all = Claims::new();
     ready.told().claims([ka, ot], program, &opened, &view, &mut all);
     let proof = holder.verify(&mut run.channel, &[], &all)?;

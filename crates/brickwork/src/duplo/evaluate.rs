@@ -10,10 +10,10 @@
 //!
 //! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
 //! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it, and claims
-//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit, and that the lowest bit of C is σ. The second claim
-//! binds σ and so e; without it a garbler that commits to R with another lowest bit, and lies about e, would flip y unseen:
-//! the first claim fixes only the sum of σ and that bit. Its label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`. Everything E computes and checks here is a function of f, which is
-//! uniformly random, and of what G sent: whether E aborts does not depend on y (docs/security.md).
+//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to R, down to its lowest bit,
+//! the combinations of `ots` have shown, so this lowest bit binds σ and e. E's label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing
+//! left for authenticators to tell. Everything E computes and checks here is a function of f, which is uniformly random, and of
+//! what G sent: whether E aborts does not depend on y (docs/security.md, section 5).
 //!
 //! E sends nothing after this until all slots are evaluated.
 
@@ -74,20 +74,20 @@ pub(super) fn garbler(
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
 
     let delta_ot = Delta::new(ot.values[0].bits());
-    let own = input.iter().enumerate().map(|(w, &bit)| parts.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
-    let wire = |k: usize| parts.home(layout.home(first + k as u32), *delta_ka);
+    let own = input.iter().enumerate().map(|(w, &bit)| ready.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
+    let wire = |k: usize| ready.home(layout.home(first + k as u32), *delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ ots.values[k] ^ delta_ot.times(e[k]));
     let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
-    let outputs = layout.evaluator_outputs.iter().map(|&w| parts.home(layout.home(w), *delta_ka).value);
+    let outputs = layout.evaluator_outputs.iter().map(|&w| ready.home(layout.home(w), *delta_ka).value);
     let mut outputs = Labels::new(outputs.collect());
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
 
-    let homes = parts.view();
+    let homes = ready.view();
     let mut claims = Claims::new();
     if let Some(unproven) = unproven {
         unproven.claims([&ka.shares, &ot.shares], parts, &homes, &mut claims);
@@ -97,10 +97,6 @@ pub(super) fn garbler(
         ots.shares.add(k, sum);
         ot.shares.add_if(e[k], 0, sum);
         Label::ZERO
-    });
-    claims.bits(count, |k, sum| {
-        homes.add(first + k as u32, sum);
-        wire(k).value
     });
     claims.bits(outputs.len(), |k, sum| {
         homes.add(layout.evaluator_outputs[k], sum);
@@ -134,7 +130,7 @@ pub(super) fn evaluator(
     let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, link_ot, .. } = party;
     run.phase("evaluate");
     let EvaluatorReady { parts, ots, .. } = joined.told();
-    let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels } = ots;
+    let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels, .. } = ots;
     let layout = &parts.layout;
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let own = program.input_width(Party::Garbler);
@@ -153,7 +149,7 @@ pub(super) fn evaluator(
         let sigma = e(k) ^ masked[k];
         labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
     }
-    let homes = parts.view();
+    let homes = joined.told().view();
     let mut claims = Claims::new();
     joined.claims([ka, ot], program, &homes, &mut claims);
     claims.known(count, |k, sum| {
@@ -161,10 +157,6 @@ pub(super) fn evaluator(
         ots.add(k, sum);
         ot.add_if(e(k), 0, sum);
         sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
-    });
-    claims.bits(count, |k, sum| {
-        homes.add(first + k as u32, sum);
-        Label::ZERO.with_colour(e(k) ^ masked[k])
     });
     claims.bits(outputs.len(), |k, sum| {
         homes.add(outputs[k], sum);
@@ -176,8 +168,8 @@ pub(super) fn evaluator(
     let ready = joined.proven(&proof);
     let layout = &ready.parts.layout;
 
-    // InputG and InputE: the authenticators must accept the labels.
-    if !ready.parts.accept(labels.iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
+    // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
+    if !ready.parts.accept(labels[..own].iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
         return Err(Cheat::InputLabel.into());
     }
     let delta_ka = evaluate_slots(program, &ready, &mut labels)?;

@@ -43,6 +43,7 @@ use crate::{Cheat, Error};
 
 use build::Joined;
 use hooks::{Hooks, Point};
+pub(crate) use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};

@@ -1,42 +1,48 @@
-//! OTs for the evaluator's inputs, with the garbler's offset Δ_ot bound to its commitment.
+//! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will be on.
 //!
 //! ```text
-//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that bind Δ_ot
-//!   garbler -> evaluator    commitments to its OT labels R, proven to be commitments
-//!   evaluator -> garbler    of the binding OTs: its label and choice bit
+//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and s + 8 that mask
+//!   garbler -> evaluator    commitments to its OT labels R, and to the wires; proven to be commitments
+//!   evaluator -> garbler    a seed; of each of s + 8 random combinations of the OTs: its label and choice bit
 //! ```
 //!
-//! PreProcessOTINIT: if the offset in the OTs were not the committed one, E's input labels would be wrong for one of the
-//! two bits, and whether E aborts would tell its input. So of some items E shows what it got, and claims that
-//! `C_R ⊕ b·D_ot` opens to it. G checks E's labels of all items before it answers for any: an E that claims the other
-//! bit would get Δ_ot from the opening. And G commits before it sees the bits.
+//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/security.md, section 5). If what the garbler committed to were not
+//! what E got, E's label would be wrong for one of the two bits, and whether E aborts would tell its input. E draws, after the
+//! commitments, random sets of the OTs. Of each set, and of one more OT that is in no other set and masks its choice bit, E
+//! shows the sum of its labels and of its choice bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. One OT
+//! that is not what was committed to spoils each sum with probability 1/2, another offset likewise: whether E aborts does not
+//! depend on its choices. G checks E's labels of all sums before it answers for any: an E that claims the other bit would get
+//! Δ_ot from the opening. And G commits before it sees the seed.
 //!
 //! The claims are settled together with whatever else is claimed next.
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Pieces};
 use super::{Cheat, Error, Garbler, Point, msg};
-use crate::commit::{Claims, Committed, Committer, Holder, Pending, Proof, Shares};
-use crate::label::{Delta, LABEL_BYTES, Label};
+use crate::commit::{COLUMN_WORDS, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::ot::extension;
-use crate::random::Rng;
+use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::session::Run;
 
-/// The garbler's side of OTs: of each its label R for choice 0, committed.
+/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it, committed.
 pub(super) struct GarblerOts {
     pub committed: Committed,
+    pub wires: Committed,
 }
 
-/// The evaluator's side: of each OT the commitment to R, the choice bit b, and the label R ⊕ b·Δ_ot.
+/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕ b·Δ_ot.
 pub(super) struct EvaluatorOts {
     pub committed: Shares,
+    pub wires: Shares,
     pub choices: Zeroizing<Vec<u8>>,
-    pub labels: Zeroizing<Vec<Label>>,
+    pub labels: Labels,
 }
 
 impl Pieces for GarblerOts {
@@ -49,7 +55,7 @@ impl Pieces for GarblerOts {
     }
 
     fn slice(&self, items: Range<usize>) -> Self {
-        GarblerOts { committed: self.committed.slice(items) }
+        GarblerOts { committed: self.committed.slice(items.clone()), wires: self.wires.slice(items) }
     }
 }
 
@@ -65,8 +71,9 @@ impl Pieces for EvaluatorOts {
     fn slice(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
+            wires: self.wires.slice(items.clone()),
             choices: self.choices[items.clone()].to_vec().into(),
-            labels: self.labels[items].to_vec().into(),
+            labels: Labels::new(self.labels[items].to_vec()),
         }
     }
 }
@@ -74,8 +81,11 @@ impl Pieces for EvaluatorOts {
 impl GarblerOts {
     /// All of them in a row.
     pub fn join(pieces: Vec<Self>) -> Self {
-        let mut all = GarblerOts { committed: Committed::default() };
-        pieces.iter().for_each(|piece| all.committed.append(&piece.committed));
+        let mut all = GarblerOts { committed: Committed::default(), wires: Committed::default() };
+        for piece in &pieces {
+            all.committed.append(&piece.committed);
+            all.wires.append(&piece.wires);
+        }
         all
     }
 }
@@ -83,27 +93,100 @@ impl GarblerOts {
 impl EvaluatorOts {
     /// All of them in a row.
     pub fn join(pieces: Vec<Self>) -> Self {
-        let mut all = EvaluatorOts { committed: Shares::default(), choices: Vec::new().into(), labels: Vec::new().into() };
+        let (committed, wires) = (Shares::default(), Shares::default());
+        let mut all = EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
         for piece in &pieces {
             all.committed.append(&piece.committed);
+            all.wires.append(&piece.wires);
             // What grows leaves copies behind; so these are made anew.
             all.choices = [&all.choices[..], &piece.choices].concat().into();
-            all.labels = [&all.labels[..], &piece.labels].concat().into();
+            all.labels = Labels::new([&all.labels[..], &piece.labels].concat());
         }
         all
     }
 }
 
-/// Claims of PreProcessOTINIT: `C_R ⊕ b·D_ot` opens to what E got.
-fn claims<'a>(claims: &mut Claims<'a>, ot: &'a Shares, labels: &'a Shares, bits: &'a [u8], got: &'a [Label]) {
-    claims.known(bits.len(), move |k, sum| {
-        labels.add(k, sum);
-        ot.add_if(bits[k], 0, sum);
-        got[k]
-    });
+/// OTs that one task sums up.
+const OTS_A_TASK: usize = 4096;
+
+/// Which OTs are in which random combination: bit k of an OT's word says whether it is in combination k.
+pub(crate) struct Combinations {
+    /// Of each OT; the last ones mask, each a combination of its own.
+    words: Vec<u128>,
+    count: usize,
 }
 
-/// The garbler's labels of OTs that nothing has been done with. Those that bind Δ_ot follow the others.
+impl Combinations {
+    /// `masks` combinations of `count` OTs and one more each.
+    ///
+    /// # Panics
+    /// If there are more than 128 combinations.
+    pub fn drawn(seed: &Seed, count: usize, masks: usize) -> Self {
+        assert!(masks <= 128, "a word has a bit for each combination");
+        let mut words = vec![0u128; count + masks];
+        let (of_inputs, of_masks) = words.split_at_mut(count);
+        Rng::expand(seed, "brickwork combinations of OTs").fill(bytemuck::cast_slice_mut(of_inputs));
+        let all = u128::MAX.checked_shr(128 - masks as u32).unwrap_or(0);
+        of_inputs.iter_mut().for_each(|word| *word = u128::from_le(*word) & all);
+        of_masks.iter_mut().enumerate().for_each(|(k, word)| *word = 1 << k);
+        Combinations { words, count: masks }
+    }
+
+    /// Of each combination the sum of what `add` adds for its members: it is called with the member and the sum.
+    fn sums<T: Copy + Send + Sync>(&self, zero: T, add: impl Fn(usize, &mut T) + Sync, join: impl Fn(&mut T, &T) + Sync) -> Vec<T> {
+        let task = |(task, words): (usize, &[u128])| {
+            let mut sums = vec![zero; self.count];
+            for (i, &word) in words.iter().enumerate() {
+                let mut left = word;
+                while left != 0 {
+                    add(task * OTS_A_TASK + i, &mut sums[left.trailing_zeros() as usize]);
+                    left &= left - 1;
+                }
+            }
+            sums
+        };
+        let join = |mut a: Vec<T>, b: Vec<T>| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
+            a
+        };
+        self.words.par_chunks(OTS_A_TASK).enumerate().map(task).reduce(|| vec![zero; self.count], join)
+    }
+
+    pub fn labels(&self, labels: &[Label]) -> Labels {
+        Labels::new(self.sums(Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
+    }
+
+    pub fn shares(&self, shares: &Shares) -> Vec<Column> {
+        let join = |a: &mut Column, b: &Column| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+        self.sums([0; COLUMN_WORDS], |i, sum| shares.add(i, sum), join)
+    }
+
+    /// The sums of secret bits.
+    fn bits(&self, bits: &[u8]) -> Vec<u8> {
+        let sum = self.words.iter().zip(bits).fold(0, |sum, (word, &bit)| sum ^ (word & u128::from(bit & 1).wrapping_neg()));
+        (0..self.count).map(|k| (sum >> k) as u8 & 1).collect()
+    }
+}
+
+/// What was shown of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
+pub(super) struct Shown {
+    sums: Vec<Column>,
+    bits: Vec<u8>,
+    got: Vec<Label>,
+}
+
+impl Shown {
+    /// Claims of PreProcessOTINIT: each sum opens to what E got.
+    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
+        all.known(self.bits.len(), move |k, sum| {
+            sum.iter_mut().zip(&self.sums[k]).for_each(|(s, c)| *s ^= c);
+            ot.add_if(self.bits[k], 0, sum);
+            self.got[k]
+        });
+    }
+}
+
+/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
 pub(super) struct GarblerDrawn {
     labels: Zeroizing<Vec<Label>>,
     binding: usize,
@@ -111,18 +194,12 @@ pub(super) struct GarblerDrawn {
 
 /// The garbler's OTs, committed to.
 pub(super) struct GarblerCommitted {
-    pub committed: Committed,
+    committed: Committed,
+    wires: Committed,
     drawn: GarblerDrawn,
 }
 
-/// What the garbler was shown of the binding OTs.
-pub(super) struct GarblerShown {
-    committed: Committed,
-    bits: Vec<u8>,
-    got: Vec<Label>,
-}
-
-/// Receives and checks the rows for `count` OTs and `binding` that bind Δ_ot.
+/// Receives and checks the rows for `count` OTs and `binding` that mask.
 pub(super) fn garbler_draws(run: &mut Run, cot: &mut extension::Sender, count: usize, binding: usize) -> Result<GarblerDrawn, Error> {
     run.phase("prepare");
     Ok(GarblerDrawn { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
@@ -130,64 +207,62 @@ pub(super) fn garbler_draws(run: &mut Run, cot: &mut extension::Sender, count: u
 
 impl GarblerDrawn {
     pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
-        let committed = party.committer.commit(&mut party.run.channel, &party.hooks.altered(Point::OtLabels, &self.labels))?;
-        Ok(GarblerCommitted { committed, drawn: self })
+        let Garbler { run, committer, hooks, .. } = party;
+        let committed = committer.commit(&mut run.channel, &hooks.altered(Point::OtLabels, &self.labels))?;
+        let wires = committer.commit_random(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
+        Ok(GarblerCommitted { committed, wires, drawn: self })
     }
 }
 
 impl GarblerCommitted {
+    pub fn new_commitments(&self) -> [&Committed; 2] {
+        [&self.committed, &self.wires]
+    }
+
     /// Receives what E shows and checks all of it: nothing may be opened before.
-    pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, GarblerShown), Error> {
+    pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, Shown), Error> {
         let Garbler { run, hooks, ot, .. } = party;
-        let GarblerCommitted { committed, drawn: GarblerDrawn { labels, binding } } = self;
-        let count = labels.len() - binding;
-        let shown = run.channel.receive(msg::OT_BINDING, binding * (LABEL_BYTES + 1))?;
+        let GarblerCommitted { committed, wires, drawn: GarblerDrawn { labels, binding } } = self;
+        let (count, all) = (labels.len() - binding, labels.len());
+        let shown = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
+        let (seed, shown) = shown.split_at(SEED_BYTES);
         let (got, bits) = shown.split_at(binding * LABEL_BYTES);
         let got: Vec<Label> = got.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
         if bits.iter().any(|&b| b > 1) {
             return Err(Cheat::OtBinding.into());
         }
+        let combinations = Combinations::drawn(&Seed::from_bytes(seed.try_into().expect("16 bytes")), count, binding);
         let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
+        let sums = combinations.labels(&labels);
         let honest = got
             .iter()
             .zip(bits)
-            .zip(&labels[count..])
-            .fold(Choice::from(1), |ok, ((got, &bit), &label)| ok & got.ct_eq(&(label ^ delta_ot.times(bit))));
+            .zip(sums.iter())
+            .fold(Choice::from(1), |ok, ((got, &bit), &sum)| ok & got.ct_eq(&(sum ^ delta_ot.times(bit))));
         if !bool::from(honest) {
             return Err(Cheat::OtBinding.into());
         }
-        let shown = GarblerShown { committed: committed.slice(count..labels.len()), bits: bits.to_vec(), got };
-        Ok((GarblerOts { committed: committed.slice(0..count) }, shown))
+        let committed = committed.slice(0..all);
+        let shown = Shown { sums: combinations.shares(&committed.shares), bits: bits.to_vec(), got };
+        Ok((GarblerOts { committed: committed.slice(0..count), wires: wires.slice(0..count) }, shown))
     }
 }
 
-impl GarblerShown {
-    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
-        claims(all, ot, &self.committed.shares, &self.bits, &self.got);
-    }
-}
-
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that bind Δ_ot follow the others.
+/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the others.
 pub(super) struct EvaluatorDrawn {
     choices: Zeroizing<Vec<u8>>,
-    labels: Zeroizing<Vec<Label>>,
+    labels: Labels,
     binding: usize,
 }
 
 /// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
-    pub committed: C,
+    committed: C,
+    wires: C,
     drawn: EvaluatorDrawn,
 }
 
-/// What the evaluator showed of the binding OTs.
-pub(super) struct EvaluatorShown {
-    committed: Shares,
-    bits: Vec<u8>,
-    got: Vec<Label>,
-}
-
-/// Sends the rows for `count` OTs of random choices and `binding` that bind Δ_ot.
+/// Sends the rows for `count` OTs of random choices and `binding` that mask.
 pub(super) fn evaluator_draws(
     run: &mut Run,
     cot: &mut extension::Receiver,
@@ -199,38 +274,115 @@ pub(super) fn evaluator_draws(
     let mut choices = Zeroizing::new(vec![0u8; count + binding]);
     rng.fill(&mut choices);
     choices.iter_mut().for_each(|b| *b &= 1);
-    let labels = Zeroizing::new(cot.extend(&mut run.channel, &choices)?);
+    let labels = Labels::new(cot.extend(&mut run.channel, &choices)?);
     Ok(EvaluatorDrawn { choices, labels, binding })
 }
 
 impl EvaluatorDrawn {
     pub fn receive(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Pending>, Error> {
-        Ok(EvaluatorCommitted { committed: core.holder.receive(&mut core.run.channel, self.choices.len())?, drawn: self })
+        let EvaluatorCore { run, holder, .. } = core;
+        let all = self.choices.len();
+        let committed = holder.receive(&mut run.channel, all)?;
+        let wires = holder.receive_random(&mut run.channel, all - self.binding, Lsb::Random)?;
+        Ok(EvaluatorCommitted { committed, wires, drawn: self })
     }
 }
 
 impl EvaluatorCommitted<Pending> {
+    pub fn pending(&self) -> [&Pending; 2] {
+        [&self.committed, &self.wires]
+    }
+
     pub fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
-        EvaluatorCommitted { committed: self.committed.accept(proof), drawn: self.drawn }
+        let EvaluatorCommitted { committed, wires, drawn } = self;
+        EvaluatorCommitted { committed: committed.accept(proof), wires: wires.accept(proof), drawn }
     }
 }
 
 impl EvaluatorCommitted<Shares> {
-    /// Shows the binding OTs.
-    pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, EvaluatorShown), Error> {
-        let EvaluatorCommitted { committed, drawn: EvaluatorDrawn { choices, labels, binding } } = self;
-        let count = choices.len() - binding;
-        let (bits, got) = (&choices[count..], &labels[count..]);
-        let mut message = [bytemuck::cast_slice(got), bits].concat();
+    /// Shows random combinations of the OTs.
+    pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, Shown), Error> {
+        let EvaluatorCommitted { committed, wires, drawn: EvaluatorDrawn { choices, labels, binding } } = self;
+        let (count, all) = (choices.len() - binding, choices.len());
+        let mut seed = [0; SEED_BYTES];
+        core.rng.fill(&mut seed);
+        let seed = Seed::from_bytes(seed);
+        let combinations = Combinations::drawn(&seed, count, binding);
+        let (bits, got) = (combinations.bits(&choices), combinations.labels(&labels));
+        let mut message = [&seed.as_bytes()[..], bytemuck::cast_slice(&got), &bits[..]].concat();
         core.hooks.alter(Point::OtBinding, &mut message);
         core.run.channel.send(msg::OT_BINDING, &message)?;
-        let shown = EvaluatorShown { committed: committed.slice(count..choices.len()), bits: bits.to_vec(), got: got.to_vec() };
-        Ok((EvaluatorOts { committed, choices, labels }.slice(0..count), shown))
+        let committed = committed.slice(0..all);
+        let shown = Shown { sums: combinations.shares(&committed), bits, got: got.to_vec() };
+        Ok((EvaluatorOts { committed, wires: wires.slice(0..count), choices, labels }.slice(0..count), shown))
     }
 }
 
-impl EvaluatorShown {
-    pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
-        claims(all, ot, &self.committed, &self.bits, &self.got);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MASKS: usize = 48;
+
+    fn labels(count: usize, rng: &mut Rng) -> Vec<Label> {
+        (0..count).map(|_| rng.label()).collect()
+    }
+
+    /// What a garbler's commitments are off by shows in the sums: for this seed, whether all claims would hold all the same.
+    fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
+        let combinations = Combinations::drawn(seed, choices.len() - MASKS, MASKS);
+        let bits = combinations.bits(choices);
+        let sums = combinations.labels(wrong);
+        (0..MASKS).all(|k| sums[k] ^ if bits[k] == 1 { offset } else { Label::ZERO } == Label::ZERO)
+    }
+
+    /// Sums of labels R ⊕ b·Δ are those of R with the sum of b times Δ, for numbers of OTs around those that a task takes.
+    #[test]
+    fn sums_are_linear() {
+        let mut rng = Rng::new("test combinations").unwrap();
+        for count in [0, 1, 77, OTS_A_TASK - MASKS, OTS_A_TASK - 1, 2 * OTS_A_TASK + 5] {
+            let all = count + MASKS;
+            let (delta, zeros, seed) = (rng.delta(), labels(all, &mut rng), rng.seed());
+            let choices: Vec<u8> = (0..all).map(|_| rng.below(2) as u8).collect();
+            let got: Vec<Label> = zeros.iter().zip(&choices).map(|(&r, &b)| r ^ delta.times(b)).collect();
+            let combinations = Combinations::drawn(&seed, count, MASKS);
+            let (sums, bits) = (combinations.labels(&zeros), combinations.bits(&choices));
+            let expected: Vec<Label> = sums.iter().zip(&bits).map(|(&r, &b)| r ^ delta.times(b)).collect();
+            assert_eq!(*combinations.labels(&got), expected);
+            // Each sum has a mask of its own, and of the others about half.
+            assert_eq!(bits.len(), MASKS);
+            for k in 0..MASKS {
+                assert_eq!(combinations.words[count..].iter().filter(|&word| word >> k & 1 == 1).count(), 1);
+                let members = combinations.words[..count].iter().filter(|&word| word >> k & 1 == 1).count() as f64;
+                assert!((members - count as f64 / 2.0).abs() <= 4.0 * (count as f64 / 4.0).sqrt() + 1.0);
+            }
+            assert!(combinations.words.iter().all(|word| word >> MASKS == 0));
+        }
+    }
+
+    /// One OT that is off, two that cancel, another offset, and one together with OTs whose choices were guessed: all are seen.
+    #[test]
+    fn row_12_no_lie_about_ots_goes_unseen() {
+        let mut rng = Rng::new("test combinations").unwrap();
+        let (count, zero) = (40, Label::ZERO);
+        for _ in 0..200 {
+            let choices: Vec<u8> = (0..count + MASKS).map(|_| rng.below(2) as u8).collect();
+            let (seed, off, offset) = (rng.seed(), rng.label(), rng.label());
+            let honest = vec![zero; count + MASKS];
+            assert!(unseen(&seed, &choices, &honest, zero));
+            assert!(!unseen(&seed, &choices, &honest, offset));
+            let mut one = honest.clone();
+            one[7] = off;
+            assert!(!unseen(&seed, &choices, &one, zero));
+            assert!(!unseen(&seed, &choices, &one, offset));
+            one[39] = off;
+            assert!(!unseen(&seed, &choices, &one, zero));
+            // Who knew all choices could lie: that is what hides them, and why each sum has one that nobody guesses.
+            let guessed: Vec<Label> = choices.iter().map(|&b| if b == 1 { offset } else { zero }).collect();
+            assert!(unseen(&seed, &choices, &guessed, offset));
+            let mut one_wrong = guessed;
+            one_wrong[count + 5] ^= offset;
+            assert!(!unseen(&seed, &choices, &one_wrong, offset));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! PrepareComponents: key authenticators, checked and in buckets, soldered to the outputs of all chosen copies.
 //!
-//! Plain authenticators guard every output wire of every slot and the evaluator's inputs; their offset is Δ_ka for all.
-//! Self-authenticating ones guard the garbler's inputs and the outputs that only the garbler learns; each has its own.
+//! Plain authenticators guard every output wire of every slot; their offset is Δ_ka for all. Self-authenticating ones guard the
+//! garbler's inputs and the outputs that only the garbler learns; each has its own. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to all gadgets' wires (and the input gadgets' offsets); all pairs of hashes
@@ -204,17 +204,15 @@ impl ComponentPieces for EvaluatorComponent {
     }
 }
 
-/// Which plain buckets are for each batch's outputs, slot after slot, wire after wire; and, last, which for the evaluator's
-/// inputs.
-fn plain_uses(shapes: impl Iterator<Item = Shape>, buckets: usize) -> Vec<Range<usize>> {
-    let mut uses = Vec::new();
+/// Which plain buckets are for each batch's outputs, slot after slot, wire after wire: all of them.
+fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     let mut first = 0;
-    for shape in shapes {
-        uses.push(first..first + shape.batch.buckets * shape.outputs);
-        first += shape.batch.buckets * shape.outputs;
-    }
-    uses.push(first..buckets);
-    uses
+    let of_batch = |shape: Shape| {
+        let buckets = shape.batch.buckets * shape.outputs;
+        first += buckets;
+        first - buckets..first
+    };
+    shapes.map(of_batch).collect()
 }
 
 /// The colours that the challenge asks for, one for each checked plain gadget.
@@ -462,8 +460,8 @@ fn lists<'a>(challenge: &'a Challenge, size: usize, uses: &[Range<usize>]) -> Ve
     std::iter::once(&challenge.opened[..]).chain(used).collect()
 }
 
-/// What the garbler has after the opening: components with their authenticators, the pools for the evaluator's inputs and for
-/// the garbler's wires, what it told of both, and what it opened.
+/// What the garbler has after the opening: components with their authenticators, the pool for its wires, what it told of both,
+/// and what it opened.
 pub(super) struct GarblerOpened {
     pub components: Vec<(GarblerComponent, ComponentTold)>,
     pub pools: Vec<(GarblerGadgets, GadgetsTold)>,
@@ -478,14 +476,12 @@ pub(super) fn garbler_opens(
     seeds: &[Seed],
 ) -> Result<GarblerOpened, Error> {
     let [plain, input] = made;
-    let (plain_cut, input_cut) = (plain.origin.cut, input.origin.cut);
-    let (plain, opened_plain) =
-        plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|(b, _)| b.shape), plain_cut.slots as usize))?;
-    let (input, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..input_cut.slots as usize)))?;
+    let wires = input.origin.cut.slots as usize;
+    let (plain, opened_plain) = plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|(b, _)| b.shape)))?;
+    let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let delta_ka = party.delta_ka;
-    let mut plain = plain.into_iter();
     let mut components = Vec::new();
-    for (id, ((batch, told), (authenticators, authenticators_told))) in batches.into_iter().zip(&mut plain).enumerate() {
+    for (id, ((batch, told), (authenticators, authenticators_told))) in batches.into_iter().zip(plain).enumerate() {
         let soldering = |k: usize| {
             let delta = Delta::new(batch.offsets.values[k / batch.shape.outputs].bits());
             let head = output_bucket(batch.shape, k) * authenticators.size;
@@ -500,7 +496,6 @@ pub(super) fn garbler_opens(
         let told = ComponentTold { batch: told, authenticators: authenticators_told, output_solderings };
         components.push((GarblerComponent { batch, authenticators }, told));
     }
-    let pools = plain.chain(input).collect();
     Ok(GarblerOpened { components, pools, opened: [opened_plain, opened_input] })
 }
 
@@ -616,8 +611,8 @@ impl EvaluatorReceived<Shares> {
     }
 }
 
-/// What the evaluator has after the opening: components with their authenticators, the pools for its own inputs and for the
-/// garbler's wires, and what was opened.
+/// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's wires, and what
+/// was opened.
 pub(super) struct EvaluatorOpened {
     pub components: Vec<EvaluatorComponent>,
     pub pools: Vec<EvaluatorGadgets>,
@@ -632,17 +627,14 @@ pub(super) fn evaluator_opens(
     seeds: &[Seed],
 ) -> Result<EvaluatorOpened, Error> {
     let [plain, input] = received;
-    let (plain_cut, input_cut) = (plain.origin.cut, input.origin.cut);
-    let uses = plain_uses(batches.iter().map(|b| b.shape), plain_cut.slots as usize);
-    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0], &uses)?;
-    let (input, opened_input) = input.open(&mut core.run, &seeds[1], std::slice::from_ref(&(0..input_cut.slots as usize)))?;
-    let mut plain = plain.into_iter();
+    let wires = input.origin.cut.slots as usize;
+    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
+    let (pools, opened_input) = input.open(&mut core.run, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let mut components = Vec::new();
-    for (batch, authenticators) in batches.into_iter().zip(&mut plain) {
+    for (batch, authenticators) in batches.into_iter().zip(plain) {
         let mut output_solderings = vec![Soldering::default(); batch.shape.batch.chosen() * batch.shape.outputs];
         core.run.channel.receive_into(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut output_solderings))?;
         components.push(EvaluatorComponent { batch, authenticators, output_solderings });
     }
-    let pools = plain.chain(input).collect();
     Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input] })
 }

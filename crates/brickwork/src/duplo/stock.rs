@@ -22,8 +22,6 @@ use crate::session::SecurityReport;
 pub struct Request {
     /// Components and the number of slots that each is to fill.
     pub components: Vec<(Component, usize)>,
-    /// Wires of the evaluator's inputs.
-    pub evaluator_inputs: usize,
     /// Wires of the garbler's inputs and of the outputs that only it learns.
     pub garbler_wires: usize,
     /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
@@ -34,26 +32,17 @@ impl Request {
     /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
     pub fn of(program: &Program) -> Self {
         let counts = program.slots_by_component();
-        Request {
-            components: program.components().iter().cloned().zip(counts).collect(),
-            evaluator_inputs: program.input_width(Party::Evaluator),
-            garbler_wires: garbler_wires(program),
-            ots: None,
-        }
+        Request { components: program.components().iter().cloned().zip(counts).collect(), garbler_wires: garbler_wires(program), ots: None }
     }
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.components.iter().all(|(_, slots)| *slots == 0)
-            && self.evaluator_inputs == 0
-            && self.garbler_wires == 0
-            && self.ots.unwrap_or(0) == 0
+        self.components.iter().all(|(_, slots)| *slots == 0) && self.garbler_wires == 0 && self.ots.unwrap_or(0) == 0
     }
 
     /// Wires that need a plain authenticator.
     pub(super) fn plain_wires(&self) -> usize {
-        let outputs: usize = self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum();
-        outputs + self.evaluator_inputs
+        self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
     }
 
     /// Names what is asked for; both parties must ask for the same.
@@ -63,7 +52,7 @@ impl Request {
             hasher.update(&component.digest()).update(&(*slots as u64).to_le_bytes());
         }
         hasher.update(&[u8::from(self.ots.is_some())]);
-        for count in [self.evaluator_inputs, self.garbler_wires, self.ots.unwrap_or(0)] {
+        for count in [self.garbler_wires, self.ots.unwrap_or(0)] {
             hasher.update(&(count as u64).to_le_bytes());
         }
         *hasher.finalize().as_bytes()
@@ -73,11 +62,7 @@ impl Request {
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
-        let gadgets = [
-            (self.evaluator_inputs, "authenticators of evaluator inputs"),
-            (self.garbler_wires, "input authenticators"),
-            (self.ots.unwrap_or(0), "OTs"),
-        ];
+        let gadgets = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
         let parts: Vec<String> =
             components.chain(gadgets).filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
         f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
@@ -187,7 +172,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
             |((id, slots), batch): ((usize, usize), &B)| Owner { component: ComponentId(id as u32), slots, outputs: batch.outputs() };
         let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(program, &owners, &sizes[..1], &sizes[1..]);
+        let layout = Layout::new(program, &owners, &sizes);
         Parts { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
     }
 
@@ -219,16 +204,13 @@ pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Pool<B>)>,
     /// For the garbler's inputs and its private outputs.
     input: Pool<G>,
-    /// For the evaluator's inputs.
-    plain: Pool<G>,
-    /// `None` where OTs are made when a program is built.
+    /// For the evaluator's inputs. `None` where OTs are made when a program is built.
     ots: Option<Pool<O>>,
 }
 
 /// How much of everything there is.
 pub(super) struct Counts {
     pub components: HashMap<ComponentDigest, usize>,
-    pub plain: usize,
     pub input: usize,
     /// `None` where OTs are made when a program is built.
     pub ots: Option<usize>,
@@ -247,12 +229,10 @@ impl Counts {
         let counts = program.slots_by_component();
         let of_component = |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
         let components = program.components().iter().zip(program.component_digests()).zip(&counts).map(of_component).collect();
-        let evaluator_inputs = program.input_width(Party::Evaluator);
         Request {
             components,
-            evaluator_inputs: evaluator_inputs.saturating_sub(self.plain),
             garbler_wires: garbler_wires(program).saturating_sub(self.input),
-            ots: self.ots.map(|ots| evaluator_inputs.saturating_sub(ots)),
+            ots: self.ots.map(|ots| program.input_width(Party::Evaluator).saturating_sub(ots)),
         }
     }
 }
@@ -261,7 +241,7 @@ impl Counts {
 pub(super) struct Parts<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
-    /// Gadgets that belong to no batch: for the evaluator's inputs, then for the garbler's inputs and private outputs.
+    /// Gadgets that belong to no batch: for the garbler's inputs and private outputs.
     pub pools: Vec<G>,
     /// `None` if they must be made.
     pub ots: Option<Vec<O>>,
@@ -269,7 +249,7 @@ pub(super) struct Parts<B, G, O> {
 
 impl<B: ComponentPieces, G: Pieces, O: Pieces> Default for Stock<B, G, O> {
     fn default() -> Self {
-        Stock { components: Vec::new(), input: Pool::new(), plain: Pool::new(), ots: None }
+        Stock { components: Vec::new(), input: Pool::new(), ots: None }
     }
 }
 
@@ -293,14 +273,8 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
     /// Adds what was made, checked and proven.
     pub fn put(&mut self, supply: Supply<B, G, O>) {
         supply.components.into_iter().for_each(|batch| self.put_component(batch));
-        let mut pools = supply.pools.into_iter();
-        pools.next().into_iter().for_each(|plain| self.plain.put(plain));
-        pools.for_each(|input| self.input.put(input));
+        supply.pools.into_iter().for_each(|input| self.input.put(input));
         supply.ots.into_iter().for_each(|ots| self.ots.get_or_insert_with(Pool::new).put(ots));
-    }
-
-    pub fn put_plain(&mut self, gadgets: G) {
-        self.plain.put(gadgets);
     }
 
     pub fn put_input(&mut self, gadgets: G) {
@@ -311,17 +285,16 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         self.ots.get_or_insert_with(Pool::new).put(ots);
     }
 
-    /// Everything that is there: batches, gadgets for the evaluator's inputs, for the garbler's wires, OTs.
-    pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<G>, Vec<O>) {
+    /// Everything that is there: batches, gadgets for the garbler's wires, OTs.
+    pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<O>) {
         let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_pieces()).collect();
         let ots = self.ots.map_or_else(Vec::new, Pool::into_pieces);
-        (components, self.plain.into_pieces(), self.input.into_pieces(), ots)
+        (components, self.input.into_pieces(), ots)
     }
 
     fn counts(&self) -> Counts {
         Counts {
             components: self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect(),
-            plain: self.plain.left(),
             input: self.input.left(),
             ots: self.ots.as_ref().map(Pool::left),
         }
@@ -350,13 +323,10 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
                 batches.push(batch);
             }
         }
-        let evaluator_inputs = program.input_width(Party::Evaluator);
-        let mut pools = self.plain.take(evaluator_inputs);
-        let plain_pools = pools.len();
-        pools.extend(self.input.take(garbler_wires(program)));
+        let pools = self.input.take(garbler_wires(program));
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(program, &owners, &sizes[..plain_pools], &sizes[plain_pools..]);
-        let ots = self.ots.as_mut().map(|ots| ots.take(evaluator_inputs));
+        let layout = Layout::new(program, &owners, &sizes);
+        let ots = self.ots.as_mut().map(|ots| ots.take(program.input_width(Party::Evaluator)));
         Ok(Parts { layout, batches, pools, ots })
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   garbler -> evaluator    commitments to everything, hashes of tables and gadgets
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer: all of these are commitments
-//!   evaluator -> garbler    challenges of all batches; labels and bits of the binding OTs
+//!   evaluator -> garbler    challenges of all batches; sums of labels and bits of the OTs
 //!   garbler -> evaluator    after a look at all of these: openings, links, solderings, tables
 //! ```
 //!
@@ -12,7 +12,7 @@
 //!
 //! The first proof comes before the challenges: items whose words are no commitments could be read in two ways after them.
 
-use super::ots::{self, EvaluatorDrawn, EvaluatorOts, EvaluatorShown, GarblerDrawn, GarblerOts, GarblerShown};
+use super::ots::{self, EvaluatorDrawn, EvaluatorOts, GarblerDrawn, GarblerOts};
 use super::prepare::{self, ComponentTold, EvaluatorComponent, EvaluatorGadgets, GadgetsTold, GarblerComponent, GarblerGadgets};
 use super::preprocess;
 use super::sessions::EvaluatorCore;
@@ -21,7 +21,7 @@ use super::stock::Request;
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Pending, Proof, Shares};
 
-/// Pieces that were made together: components, the pools for the evaluator's inputs and for the garbler's wires, OTs.
+/// Pieces that were made together: components, the pool for the garbler's wires, OTs.
 pub(super) struct Supply<B, G, O> {
     pub components: Vec<B>,
     pub pools: Vec<G>,
@@ -69,7 +69,7 @@ impl GarblerCommitted {
         }
         new.extend(self.components.iter().flat_map(|made| made.new_commitments()));
         new.extend(self.gadgets.iter().flatten().flat_map(|made| made.new_commitments()));
-        new.extend(self.ots.iter().map(|ots| &ots.committed));
+        new.extend(self.ots.iter().flat_map(|ots| ots.new_commitments()));
         committer.prove(&mut run.channel, &new, &claims)
     }
 
@@ -112,7 +112,7 @@ pub(super) struct GarblerTold {
     pools: Vec<GadgetsTold>,
     opened_copies: Vec<preprocess::Opened>,
     opened_gadgets: Vec<prepare::Opened>,
-    shown: Option<GarblerShown>,
+    shown: Option<ots::Shown>,
 }
 
 impl GarblerTold {
@@ -168,7 +168,7 @@ impl EvaluatorCommitted<Pending> {
     fn pending(&self) -> Vec<&Pending> {
         let components = self.components.iter().flat_map(|received| received.pending());
         let gadgets = self.gadgets.iter().flatten().flat_map(|received| received.pending());
-        components.chain(gadgets).chain(self.ots.iter().map(|ots| &ots.committed)).collect()
+        components.chain(gadgets).chain(self.ots.iter().flat_map(|ots| ots.pending())).collect()
     }
 
     fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
@@ -239,7 +239,7 @@ impl EvaluatorCommitted<Shares> {
 pub(super) struct EvaluatorOpened {
     copies: Vec<preprocess::Opened>,
     gadgets: Vec<prepare::Opened>,
-    shown: Option<EvaluatorShown>,
+    shown: Option<ots::Shown>,
     /// Components and pools that were made with it.
     made: [usize; 2],
 }

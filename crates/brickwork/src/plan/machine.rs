@@ -15,7 +15,7 @@ use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Committer, Holder, Lsb};
 use crate::cut_and_choose::{Challenge, Cut};
-use crate::duplo::{Cost, Prices};
+use crate::duplo::{Combinations, Cost, Prices};
 use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble};
 use crate::label::{Delta, Label};
 use crate::ot::base;
@@ -191,6 +191,13 @@ impl Machine {
             Ok(())
         })?;
         let committed = committed.parts(&[&backwards]).swap_remove(0);
+        const SUMS: usize = 48;
+        let combinations = Combinations::drawn(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
+        let combine_ots = fastest((COUNT * SUMS) as f64, || {
+            black_box((combinations.labels(&values), combinations.shares(&committed.shares)));
+            Ok(())
+        })?;
+        self.set(Work::CombineOt, combine_ots);
         let combine = fastest(rows, || {
             right.send(msg::SEED, &[7; 16])?;
             right.flush()?;

@@ -371,7 +371,7 @@ mod tests {
         let (x, y) = (program.input_width(Party::Garbler) as u64, program.input_width(Party::Evaluator) as u64);
         let wires =
             |to: &dyn Fn(Recipient) -> bool| program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum::<u64>();
-        bits += chosen(y + parameters.ot_binding as u64) + label * (x + y) + label * wires(&|to| to == Recipient::Garbler);
+        bits += chosen(y + parameters.ot_binding as u64) + random(y) + label * (x + y) + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
         // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and answers.
         bits += 8 * (144 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128) + random(1) + chosen(1) + label;

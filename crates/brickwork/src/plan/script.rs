@@ -27,6 +27,8 @@ pub(super) enum Work {
     Receive,
     /// A block of 128 claims in a proof, for each combined row: a coordinate, or a bit of the values.
     Combine,
+    /// An OT in one of the random combinations: its label and its share.
+    CombineOt,
     /// A commitment carried over to the stock.
     Keep,
     /// Drawing an item's place by the challenge.
@@ -99,8 +101,9 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let copies = script.commit_copies(program, parameters); // 3
     let gadgets = script.commit_gadgets(parameters);
     script.commit(ots, true);
-    script.prove(Some(2 + copies + gadgets + ots), Some(1), Some(1)); // 4, 5
-    script.challenge(program, parameters, binding); // 6
+    script.commit(own, false);
+    script.prove(Some(2 + copies + gadgets + ots + own), Some(1), Some(1)); // 4, 5
+    script.challenge(program, parameters, ots, binding); // 6
     let of_copies = script.open_copies(program, parameters); // 7
     let of_gadgets = script.open_gadgets(program, parameters);
     let joints = script.join(program, parameters, private);
@@ -251,13 +254,16 @@ impl Script {
         plain.copies() + 2 * input.copies()
     }
 
-    /// Of all batches, and what is shown of the binding OTs.
-    fn challenge(&mut self, program: &Program, parameters: &Parameters, binding: u64) {
+    /// Of all batches, and random combinations of the OTs.
+    fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
         self.phase("preprocess");
         self.message(Evaluator, 16 * used(program, parameters).count() as u64);
         self.phase("prepare");
         self.message(Evaluator, 2 * LABEL);
-        self.message(Evaluator, binding * (LABEL + 1));
+        for by in [Evaluator, Garbler] {
+            self.work(by, Work::CombineOt, ots * binding, ots.div_ceil(4096));
+        }
+        self.message(Evaluator, LABEL + binding * (LABEL + 1));
     }
 
     /// Returns the number of claims.
@@ -346,9 +352,9 @@ impl Script {
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
         let bits = wires(program, |to| to.includes(Evaluator));
         self.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
-        self.prove(None, Some(bits + y), Some(y));
+        self.prove(None, Some(bits), Some(y));
         let votes = |cut: Cut| u64::from(cut.bucket);
-        self.work(Evaluator, Work::HashLabel, x * votes(parameters.input) + y * votes(parameters.plain), 1);
+        self.work(Evaluator, Work::HashLabel, x * votes(parameters.input), 1);
         for (circuit, cut) in used(program, parameters) {
             let kept = cut.kept();
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);

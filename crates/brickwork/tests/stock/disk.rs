@@ -123,7 +123,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// One step a component, and one for the gadgets.
 pub fn steps(adders: usize, multipliers: usize, wires: usize) -> Vec<Request> {
-    let none = || Request { components: Vec::new(), evaluator_inputs: 0, garbler_wires: 0, ots: None };
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let whole = request(adders, multipliers, wires);
     let mut steps: Vec<Request> = whole.components.iter().map(|c| Request { components: vec![c.clone()], ..none() }).collect();
     steps.push(Request { components: Vec::new(), ..whole });
@@ -286,7 +286,7 @@ fn components_without_tables() {
     }
     p.output(port("z"), Recipient::Both, wires(last)).unwrap();
     let program = Arc::new(p.finish().unwrap());
-    folders.fill(&[Request { components: vec![(xor, 200)], evaluator_inputs: 16, garbler_wires: 16, ots: Some(16) }]);
+    folders.fill(&[Request { components: vec![(xor, 200)], garbler_wires: 16, ots: Some(16) }]);
     folders.good(&program, Lacking::Refuse);
     folders.good(&program, Lacking::Refuse);
 }

@@ -50,7 +50,6 @@ fn terms() -> Terms {
 fn request(adders: usize, multipliers: usize, wires: usize) -> Request {
     Request {
         components: vec![(component("a", true), adders), (component("m", false), multipliers)],
-        evaluator_inputs: wires,
         garbler_wires: 2 * wires,
         ots: Some(wires),
     }

@@ -99,9 +99,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let one = Request::of(&program);
     let request = Request {
         components: one.components.into_iter().map(|(component, slots)| (component, slots * executions)).collect(),
-        evaluator_inputs: one.evaluator_inputs * executions,
         garbler_wires: one.garbler_wires * executions,
-        ots: Some(one.evaluator_inputs * executions),
+        ots: Some(program.input_width(Party::Evaluator) * executions),
     };
     let parties = Parties::new(arguments)?;
     let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;

@@ -33,7 +33,7 @@ pub struct BatchInventory {
     pub serial: Serial,
     /// The component, or what else it is.
     pub name: String,
-    /// `component`, `authenticators`, `input authenticators` or `ots`.
+    /// `component`, `input authenticators` or `ots`.
     pub kind: &'static str,
     /// Digest of the component; zeros for other kinds.
     #[serde(skip)]
@@ -103,7 +103,6 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             serial: left.serial,
             kind: match left.batch.kind {
                 kind::COMPONENT => "component",
-                kind::PLAIN => "authenticators",
                 kind::INPUT => "input authenticators",
                 _ => "ots",
             },
@@ -137,10 +136,8 @@ impl Inventory {
             let needed = program.component_digests().iter().zip(&slots).filter(|(d, _)| *d == digest).map(|(_, slots)| slots).sum();
             needs.push((counts.components.get(digest).copied().unwrap_or(0), needed));
         }
-        let evaluator_inputs = program.input_width(Party::Evaluator);
-        needs.push((counts.plain, evaluator_inputs));
         needs.push((counts.input, crate::duplo::stock::garbler_wires(program)));
-        needs.extend(counts.ots.map(|ots| (ots, evaluator_inputs)));
+        needs.extend(counts.ots.map(|ots| (ots, program.input_width(Party::Evaluator))));
         Ok(needs.into_iter().filter_map(|(left, needed)| left.checked_div(needed)).min().unwrap_or(0) as u64)
     }
 }

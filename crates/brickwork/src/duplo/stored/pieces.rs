@@ -25,7 +25,7 @@ use crate::garbling::{GarblingKeys, Plan};
 use crate::session::SessionId;
 
 /// Version of the records.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the items of a batch have in common.
 #[derive(Clone, Serialize, Deserialize)]
@@ -195,15 +195,17 @@ impl Stored for GarblerOts {
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) {
-        out.committed(&self.committed.slice(items));
+        out.committed(&self.committed.slice(items.clone()));
+        out.committed(&self.wires.slice(items));
     }
 
     fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        Ok(GarblerOts { committed: bytes.committed(count)? })
+        Ok(GarblerOts { committed: bytes.committed(count)?, wires: bytes.committed(count)? })
     }
 
     fn append(&mut self, others: Self) {
         self.committed.append(&others.committed);
+        self.wires.append(&others.wires);
     }
 }
 
@@ -331,17 +333,18 @@ impl Stored for EvaluatorOts {
 
     fn encode(&self, items: Range<usize>, out: &mut Out) {
         out.shares(&self.committed.slice(items.clone()));
+        out.shares(&self.wires.slice(items.clone()));
         out.pods(&self.choices[items.clone()]);
         out.pods(&self.labels[items]);
     }
 
     fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        Ok(EvaluatorOts { committed: bytes.shares(count)?, choices: bytes.pods(count)?.into(), labels: bytes.pods(count)?.into() })
+        let (committed, wires) = (bytes.shares(count)?, bytes.shares(count)?);
+        Ok(EvaluatorOts { committed, wires, choices: bytes.pods(count)?.into(), labels: bytes.pods(count)?.into() })
     }
 
     fn append(&mut self, others: Self) {
-        let mine =
-            std::mem::replace(self, EvaluatorOts { committed: Shares::default(), choices: Vec::new().into(), labels: Vec::new().into() });
+        let mine = std::mem::replace(self, EvaluatorOts::join(Vec::new()));
         *self = EvaluatorOts::join(vec![mine, others]);
     }
 }

@@ -16,9 +16,8 @@ use crate::stock::{self, Batch, EpochId, Left, Record, Serial, Store, Taken};
 /// What the items of a batch are: the `kind` of [`Batch`].
 pub(super) mod kind {
     pub const COMPONENT: u8 = 0;
-    pub const PLAIN: u8 = 1;
-    pub const INPUT: u8 = 2;
-    pub const OTS: u8 = 3;
+    pub const INPUT: u8 = 1;
+    pub const OTS: u8 = 2;
 }
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
@@ -38,7 +37,7 @@ pub(super) fn keep<'o, S: Side<'o>>(
     stock: Stock<S::Component, S::Gadgets, S::Ots>,
     request: &Request,
 ) -> Result<(), Error> {
-    let (components, plain, input, ots) = stock.into_pieces();
+    let (components, input, ots) = stock.into_pieces();
     let mut next = 0;
     let mut shelf = Shelf { store, epoch, number, next: &mut next };
     for pieces in components {
@@ -46,7 +45,6 @@ pub(super) fn keep<'o, S: Side<'o>>(
         let named = request.components.iter().find(|(c, _)| c.digest() == digest);
         shelf.put(kind::COMPONENT, named.map_or("", |(c, _)| &c.name), digest, pieces)?;
     }
-    plain.into_iter().try_for_each(|pieces| shelf.put(kind::PLAIN, "authenticators of evaluator inputs", [0; 32], pieces))?;
     input.into_iter().try_for_each(|pieces| shelf.put(kind::INPUT, "input authenticators", [0; 32], pieces))?;
     ots.into_iter().try_for_each(|pieces| shelf.put(kind::OTS, "OTs", [0; 32], pieces))
 }
@@ -116,7 +114,7 @@ impl Shelves {
             *components.entry(batch.batch.component).or_default() += batch.left as usize;
         }
         let ots = left(kind::OTS);
-        Counts { components, plain: left(kind::PLAIN), input: left(kind::INPUT), ots: (ots > 0).then_some(ots) }
+        Counts { components, input: left(kind::INPUT), ots: (ots > 0).then_some(ots) }
     }
 
     /// What a program takes: items of batches, oldest first.
@@ -137,10 +135,8 @@ impl Shelves {
                 None => wanted.push((kind::COMPONENT, *digest, slots)),
             }
         }
-        let evaluator_inputs = program.input_width(Party::Evaluator);
-        wanted.push((kind::PLAIN, [0; 32], evaluator_inputs));
         wanted.push((kind::INPUT, [0; 32], garbler_wires(program)));
-        wanted.push((kind::OTS, [0; 32], if with_ots { evaluator_inputs } else { 0 }));
+        wanted.push((kind::OTS, [0; 32], if with_ots { program.input_width(Party::Evaluator) } else { 0 }));
         let mut taken = Vec::new();
         let mut origins: Vec<(String, Origin)> = Vec::new();
         for (kind, component, mut count) in wanted {
@@ -197,7 +193,6 @@ pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Tak
         let stock = session.stock();
         match batch.kind {
             kind::COMPONENT => stock.put_component(piece.assemble()?),
-            kind::PLAIN => stock.put_plain(piece.assemble()?),
             kind::INPUT => stock.put_input(piece.assemble()?),
             kind::OTS => stock.put_ots(piece.assemble()?),
             other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),

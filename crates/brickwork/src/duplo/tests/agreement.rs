@@ -101,7 +101,7 @@ fn row_19_altered_greetings() {
 #[test]
 fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
-    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 2") && why.contains("is 1")));
+    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 3") && why.contains("is 2")));
 }
 
 /// A party whose own messages come back, or two parties of one role.

@@ -74,7 +74,7 @@ fn row_12_labels_of_one_ot_swapped() {
                         xor(&mut labels[16 * (3 + wire)..16 * (4 + wire)], &send.lock().unwrap());
                     }
                 });
-                case.run().evaluator_caught(Cheat::Opening, "evaluate", PROOF);
+                case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
             }
         }
     }
@@ -85,7 +85,7 @@ fn row_12_labels_of_one_ot_swapped() {
 fn row_12_label_of_one_ot_is_rubbish() {
     for y in [[false; 3], [true; 3]] {
         let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(1, 33));
-        case.run().evaluator_caught(Cheat::InputLabel, "evaluate", PROOF);
+        case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
@@ -98,15 +98,17 @@ fn row_12_another_offset_in_the_ots() {
     }
 }
 
-/// The garbler commits to R with another lowest bit and lies about e accordingly: all that the evaluator sees is the opening
-/// of a valid label, of the other bit. Only the indicator bit gives it away.
+/// The garbler commits to R with another lowest bit and lies about e accordingly: all that the evaluator would see is the
+/// opening of a valid label, of the other bit. The combinations of the OTs give it away. A lie about e alone is not opened.
 #[test]
 fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
     for y in [[false; 3], [true; 3]] {
         for wire in 0..3 {
             let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(wire, 0));
             let case = case.lie(Point::InputChoices, move |e| e[wire] ^= 1).lie(Point::InputLabels, flip(3 + wire, 0));
-            case.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+            case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::InputChoices, move |e| e[wire] ^= 1);
+            case.run().evaluator_caught(Cheat::Opening, "evaluate", PROOF);
         }
     }
 }
@@ -188,11 +190,11 @@ fn row_17_masked_input_comes_after_the_openings() {
     assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
 }
 
-/// OTINIT: an evaluator that claims the other bit would get Δ_ot from the opening. The garbler checks all items before it
+/// OTINIT: an evaluator that claims the other bit would get Δ_ot from the opening. The garbler checks all sums before it
 /// opens any, so it has not even answered for those that were right.
 #[test]
 fn row_27_the_other_bit_of_a_binding_ot() {
-    let bits = 48 * LABEL_BYTES;
+    let bits = 49 * LABEL_BYTES;
     for item in [0, 20, 47] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
@@ -203,7 +205,8 @@ fn row_27_the_other_bit_of_a_binding_ot() {
 
 #[test]
 fn row_27_wrong_label_of_a_binding_ot() {
-    for (item, bit) in [(0, 0), (47, 127)] {
+    // Item 0 is the seed: with another one every sum is wrong.
+    for (item, bit) in [(0, 5), (1, 0), (48, 127)] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
     }

@@ -159,13 +159,13 @@ fn row_11_wrong_opening_of_a_copy() {
 /// the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    // Two of the offsets, three of each component, three of gadgets, one of OTs, two of masks: all in the first proof. Masks of the
+    // Two of the offsets, three of each component, three of gadgets, two of OTs, two of masks: all in the first proof. Masks of the
     // last one. The masks of bits come last in the first and alone in the last.
-    for nth in 0..15 {
+    for nth in 0..16 {
         let errors = |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
         let (cheat, phase) = match nth {
-            13 => (Cheat::Indicator, "prepare"),
-            14 => (Cheat::Indicator, "evaluate"),
+            14 => (Cheat::Indicator, "prepare"),
+            15 => (Cheat::Indicator, "evaluate"),
             _ => (Cheat::Commitment, "prepare"),
         };
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
@@ -186,7 +186,7 @@ fn row_30_no_pair_is_soldered_twice() {
     let shapes: Vec<Shape> = (0..2).map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c]))).collect();
     let owner = |(id, s): (u32, &Shape)| Owner { component: ComponentId(id), slots: s.batch.buckets, outputs: s.outputs };
     let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
-    let layout = Layout::new(&program, &owners, &[program.input_width(Party::Evaluator)], &[parameters.input.slots as usize]);
+    let layout = Layout::new(&program, &owners, &[parameters.input.slots as usize]);
 
     /// A committed wire.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -195,13 +195,15 @@ fn row_30_no_pair_is_soldered_twice() {
         Output(usize, usize),
         Plain(usize),
         Gadget(usize),
+        Ot(usize),
     }
     let (plain, input) = (batch(parameters.plain), batch(parameters.input));
-    // The authenticators of each batch's outputs come one after the other, then those of the evaluator's inputs.
+    // The authenticators of each batch's outputs come one after the other.
     let first = |set: usize| shapes[..set].iter().map(|s| s.batch.buckets * s.outputs).sum::<usize>();
     let wire_of = |home: Home| match home.set as usize {
-        set @ 0..=2 => Wire::Plain((first(set) + home.bucket as usize) * plain.size),
-        _ => Wire::Gadget(home.bucket as usize * input.size),
+        set @ 0..=1 => Wire::Plain((first(set) + home.bucket as usize) * plain.size),
+        2 => Wire::Gadget(home.bucket as usize * input.size),
+        _ => Wire::Ot(home.bucket as usize),
     };
     let home = |wire| wire_of(layout.home(wire));
     let mut pairs: Vec<[Wire; 2]> = Vec::new();
@@ -222,7 +224,7 @@ fn row_30_no_pair_is_soldered_twice() {
     let private = layout.private_outputs.iter().enumerate();
     pairs.extend(private.map(|(k, &from)| [home(from), wire_of(layout.private_home(k))]));
 
-    assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 11 + 2 * 5 + 2);
+    assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 8 + 2 * 5 + 2);
     let unordered: HashSet<[Wire; 2]> = pairs
         .iter()
         .map(|&[from, to]| {
