@@ -67,7 +67,7 @@ pub enum Point {
     InputLabels,
     /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
     Indicators,
-    /// Evaluator: what it shows of the binding OTs: labels, then bits as bytes.
+    /// Evaluator: what it shows of the OTs: a seed, the labels of the combinations, then their bits as bytes.
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,

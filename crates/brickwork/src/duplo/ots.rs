@@ -1,9 +1,9 @@
 //! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will be on.
 //!
 //! ```text
-//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and s + 8 that mask
+//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
 //!   garbler -> evaluator    commitments to its OT labels R, and to the wires; proven to be commitments
-//!   evaluator -> garbler    a seed; of each of s + 8 random combinations of the OTs: its label and choice bit
+//!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
 //! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/security.md, section 5). If what the garbler committed to were not

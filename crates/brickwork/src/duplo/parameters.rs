@@ -32,9 +32,15 @@ const PROOFS: f64 = 3.0;
 /// Proofs of a session with stock, and OT extensions likewise: more than it will ever come to.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
-/// OTs that bind Δ_ot to its commitment, in each of the OTs' batches.
+/// Combinations that bind the OTs of a run to their commitments.
 pub(super) fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
+}
+
+/// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and attempts at them, the
+/// session has no larger part of the budget than a run.
+pub(super) fn stock_ot_binding(security: u32) -> usize {
+    ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
 pub(super) fn code(security: u32) -> Result<&'static Code, Error> {
@@ -47,7 +53,7 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
     Ok(Budget::new(security)
         .with_check("binding of the commitments", -f64::from(code.distance()))
         .with_check("random combinations", (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS)
-        .with_check("binding of the OT offset", -(ot_binding(security) as f64))
+        .with_check("binding of the OTs", -(ot_binding(security) as f64))
         .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
 }
 
@@ -81,7 +87,7 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
         components: Vec::new(),
         plain: NO_CUT,
         input: NO_CUT,
-        ot_binding: ot_binding(security),
+        ot_binding: stock_ot_binding(security),
         bound_log2: spent.log2(),
     }
     .report_of(Vec::new());
@@ -107,7 +113,7 @@ pub struct Parameters {
     pub plain: Cut,
     /// Of the self-authenticating ones.
     pub input: Cut,
-    /// OTs that bind Δ_ot to its commitment.
+    /// Combinations that bind the OTs to their commitments.
     pub ot_binding: usize,
     /// Base-2 logarithm of the bound on everything together.
     pub bound_log2: f64,

@@ -40,7 +40,7 @@ pub struct Garbler<'o> {
     pub(super) ot: Committed,
     pub(super) rng: Rng,
     pub(super) hooks: Hooks,
-    /// Items that bind Δ_ot in each batch of OTs.
+    /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
     /// Authenticators made so far, of each kind at most.
     pub(super) gadgets: u64,
@@ -202,7 +202,7 @@ pub(super) struct EvaluatorCore<'o> {
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
     pub table_memory: u64,
-    /// Items that bind Δ_ot in each batch of OTs.
+    /// Combinations that bind each batch of OTs.
     pub binding: usize,
     /// Authenticators made so far, of each kind at most.
     pub gadgets: u64,

@@ -18,7 +18,7 @@
 use zeroize::Zeroizing;
 
 use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
-use super::parameters::{code, ot_binding};
+use super::parameters::{code, stock_ot_binding};
 use super::sessions::EvaluatorCore;
 use super::stock::Stock;
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Parameters, Point, Terms, msg, threads};
@@ -64,7 +64,7 @@ impl<'a> Wanted<'a> {
             digests: Digests { program: [0; 32], parameters: [0; 32] },
             terms,
             ots: None,
-            binding: ot_binding(terms.security),
+            binding: stock_ot_binding(terms.security),
             proposal: None,
         }
     }

@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::Error;
 use crate::commit::{Committed, Shares, split};
 use crate::duplo::hooks::Hooks;
-use crate::duplo::parameters::{code, ot_binding};
+use crate::duplo::parameters::{code, stock_ot_binding};
 use crate::duplo::sessions::{EvaluatorCore, threads};
 use crate::duplo::stock::Stock;
 use crate::duplo::{Evaluator, Garbler};
@@ -108,7 +108,7 @@ impl<'o> Garbler<'o> {
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
             hooks,
-            binding: ot_binding(terms.security),
+            binding: stock_ot_binding(terms.security),
             gadgets: 0,
             serial: 0,
             used: false,
@@ -150,7 +150,7 @@ impl<'o> Evaluator<'o> {
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
-            binding: ot_binding(terms.security),
+            binding: stock_ot_binding(terms.security),
             gadgets: 0,
             serial: 0,
         };
