@@ -44,7 +44,7 @@ pub(in crate::duplo) fn record(
 fn of_side<'o, S: Side<'o>>(context: &Context, kind: u8, header: &Header, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     match kind {
         kind::COMPONENT => pieces::<S::Component>(context, header, items, bytes),
-        kind::PLAIN | kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
+        kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
         _ => pieces::<S::Ots>(context, header, items, bytes),
     }
 }
