@@ -190,10 +190,12 @@ fn cost_grows_as_the_model_says() {
     assert!(human.contains("AES-128") && std::fs::read_to_string(drawing).expect("a drawing").contains("measured: a row"));
     let rows = json["rows"].as_array().expect("an array");
     assert!(rows.iter().any(|row| row["and_gates"].as_f64() > Some(0.9e12)));
-    for pair in rows.windows(2).filter(|pair| pair[0]["component"] == pair[1]["component"]) {
-        let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
-        assert!(of(&pair[1], "copies_a_slot") <= of(&pair[0], "copies_a_slot") * 1.2 && of(&pair[1], "copies_a_slot") > 2.0, "{pair:?}");
-        assert!(of(&pair[1], "seconds") > of(&pair[0], "seconds"));
+    let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
+    for component in rows.chunk_by(|a, b| a["component"] == b["component"]) {
+        // Where a smaller bucket takes over, it may have more copies opened: how many, the machine decides.
+        let copies: Vec<f64> = component.iter().map(|row| of(row, "copies_a_slot")).collect();
+        assert!(copies.iter().all(|&copies| copies > 2.0) && copies.last() < copies.first(), "{copies:?}");
+        assert!(component.windows(2).all(|pair| of(&pair[1], "seconds") > of(&pair[0], "seconds")), "{component:?}");
     }
     assert_eq!(json["cores_and_links"].as_array().map(Vec::len), Some(20));
     bad(&["bench", "scale", "--results", &keys.file("none")], 3, "none");
