@@ -43,7 +43,7 @@ fn measure(plan: &Plan, copies: usize, batch: usize) {
 
     let plain = best(|| garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails"));
     let hash = best(|| {
-        let mut sink = HashTables::new(copies);
+        let mut sink = HashTables::new(copies, plan.table_bytes());
         garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
         std::hint::black_box(sink.finish());
     });

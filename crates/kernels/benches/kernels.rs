@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use brickwork_kernels::{
-    Aes128, Kernel, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, parity_rows_with, transpose_back_with, transpose_with,
-    words_for_rows,
+    Aes128, Kernel, SUBTREE_BYTES, Subtree, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, parity_rows_with, subtree_values_with,
+    transpose_back_with, transpose_with, words_for_rows,
 };
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
@@ -47,10 +47,18 @@ fn main() {
         println!("  universal hash              {:7.3}", best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5)));
         let messages = vec![[7u128; 2]; 1024];
         println!("  BLAKE3, 32 keyed bytes      {:7.3}", best(1024, || keyed_hashes_with(kernel, &[9; 32], &messages, &mut blocks)));
-        std::hint::black_box((&blocks, &columns, &acc));
+        let (inputs, mut values) = ([[5u8; SUBTREE_BYTES]; 16], [[0; 32]; 16]);
+        let subtrees = std::array::from_fn::<_, 16, _>(|i| Subtree { bytes: &inputs[i], first_chunk: 16 * i as u64 });
+        let block = best(16 * SUBTREE_BYTES / 16, || subtree_values_with(kernel, &subtrees, &mut values));
+        println!("  BLAKE3, 16 inputs of 16 KiB {block:7.3}");
+        std::hint::black_box((&blocks, &columns, &acc, &values));
     }
     let crate_short = best(1, || {
         std::hint::black_box(blake3::keyed_hash(&[9; 32], &[7; 32]));
     });
-    println!("the blake3 crate, 32 keyed bytes {crate_short:.3}");
+    let input = [5u8; SUBTREE_BYTES];
+    let crate_long = best(SUBTREE_BYTES / 16, || {
+        std::hint::black_box(blake3::hash(&input));
+    });
+    println!("the blake3 crate: 32 keyed bytes {crate_short:.3}, a block of 16 KiB {crate_long:.3}");
 }

@@ -1,21 +1,25 @@
-//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) of many short messages side by side, which the blake3 crate does
-//! only for the chunks of a long one. A register holds one word of the state for as many messages as it has 32-bit lanes;
-//! as a hash is a chain of dependent steps, two registers go through together.
+//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) side by side: of many short messages, and of the chunks of long
+//! ones. A register holds one word of the state for as many inputs as it has 32-bit lanes; as a hash is a chain of dependent
+//! steps, two sets of registers take turns. That leaves none for the inputs, which are read from memory where they are added.
+//! The blake3 crate has one set, and waits for the end of each step: with AVX-512 it takes almost twice as long.
+
+mod subtree;
 
 use zeroize::Zeroize;
 
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// Most messages that are compressed together: two registers of 16.
+pub use subtree::{SUBTREE_BYTES, Subtree, subtree_values, subtree_values_with};
+
+/// Most inputs that are compressed together: two registers of 16.
 const MOST_LANES: usize = 32;
-/// Words of 32 bits of a message; those of a block beyond it are 0.
-const WORDS: usize = 8;
 
 const IV: [u32; 8] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 const CHUNK_START: u32 = 1;
 const CHUNK_END: u32 = 2;
+const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 const KEYED_HASH: u32 = 16;
 
@@ -56,86 +60,56 @@ pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]],
     words.zeroize();
 }
 
-/// One word of the state, or of the message, in two registers of messages.
-type Pair<V> = [V; 2];
+/// The state of as many inputs as a register has lanes, in the rows that the paper writes it in.
+pub(crate) type State<V> = [[V; 4]; 4];
 
-/// # Safety
-/// The machine has the features of `V`.
-#[inline(always)]
-unsafe fn add<V: Vector>(a: Pair<V>, b: Pair<V>) -> Pair<V> {
-    // SAFETY: as the caller vouches.
-    unsafe { [a[0].add32(b[0]), a[1].add32(b[1])] }
-}
-
-/// # Safety
-/// The machine has the features of `V`.
-#[inline(always)]
-unsafe fn xor_rotate<V: Vector, const BITS: u32>(a: Pair<V>, b: Pair<V>) -> Pair<V> {
-    // SAFETY: as the caller vouches.
-    unsafe { [a[0].xor(b[0]).rotate32::<BITS>(), a[1].xor(b[1]).rotate32::<BITS>()] }
-}
-
-/// # Safety
-/// The machine has the features of `V`.
-#[inline(always)]
-unsafe fn rounds<V: Vector>(v: &mut [Pair<V>; 16], m: &[Pair<V>; WORDS]) {
-    // SAFETY: as the caller vouches. One call for each round, so that the schedule is known where the code is made.
-    unsafe {
-        round(v, m, &SCHEDULE[0]);
-        round(v, m, &SCHEDULE[1]);
-        round(v, m, &SCHEDULE[2]);
-        round(v, m, &SCHEDULE[3]);
-        round(v, m, &SCHEDULE[4]);
-        round(v, m, &SCHEDULE[5]);
-        round(v, m, &SCHEDULE[6]);
-    }
-}
-
-/// # Safety
-/// The machine has the features of `V`.
-#[inline(always)]
-unsafe fn round<V: Vector>(v: &mut [Pair<V>; 16], m: &[Pair<V>; WORDS], order: &[usize; 16]) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        mix(v, 0, m, [order[0], order[2], order[4], order[6]], [order[1], order[3], order[5], order[7]]);
-        mix(v, 1, m, [order[8], order[10], order[12], order[14]], [order[9], order[11], order[13], order[15]]);
-    }
-}
-
-/// Four quarter-rounds side by side, on the columns (`turn` 0) or on the diagonals (`turn` 1).
+/// The seven rounds on two sets of inputs, which take turns so that neither waits for its last step.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn mix<V: Vector>(v: &mut [Pair<V>; 16], turn: usize, m: &[Pair<V>; WORDS], first: [usize; 4], second: [usize; 4]) {
-    // SAFETY: as the caller vouches.
+unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2]) {
+    // SAFETY: as the caller vouches. One call for each round, so that the schedule is known where the code is made.
     unsafe {
-        half_mix::<V, 16, 12>(v, turn, m, first);
-        half_mix::<V, 8, 7>(v, turn, m, second);
+        round(states, messages, &SCHEDULE[0]);
+        round(states, messages, &SCHEDULE[1]);
+        round(states, messages, &SCHEDULE[2]);
+        round(states, messages, &SCHEDULE[3]);
+        round(states, messages, &SCHEDULE[4]);
+        round(states, messages, &SCHEDULE[5]);
+        round(states, messages, &SCHEDULE[6]);
     }
 }
 
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn half_mix<V: Vector, const D: u32, const B: u32>(v: &mut [Pair<V>; 16], turn: usize, m: &[Pair<V>; WORDS], words: [usize; 4]) {
-    let at = |row: usize, k: usize| 4 * row + (k + row * turn) % 4;
+unsafe fn round<V: Vector>([v, w]: &mut [State<V>; 2], [m, n]: &[[V; 16]; 2], s: &[usize; 16]) {
     // SAFETY: as the caller vouches.
     unsafe {
-        for (k, word) in words.into_iter().enumerate() {
-            let a = if word < WORDS { add(v[at(0, k)], m[word]) } else { v[at(0, k)] };
-            v[at(0, k)] = add(a, v[at(1, k)]);
-        }
-        for k in 0..4 {
-            v[at(3, k)] = xor_rotate::<V, D>(v[at(3, k)], v[at(0, k)]);
-        }
-        for k in 0..4 {
-            v[at(2, k)] = add(v[at(2, k)], v[at(3, k)]);
-        }
-        for k in 0..4 {
-            v[at(1, k)] = xor_rotate::<V, B>(v[at(1, k)], v[at(2, k)]);
-        }
+        V::mix32::<16, 12>(v, [&m[s[0]], &m[s[2]], &m[s[4]], &m[s[6]]]);
+        V::mix32::<16, 12>(w, [&n[s[0]], &n[s[2]], &n[s[4]], &n[s[6]]]);
+        V::mix32::<8, 7>(v, [&m[s[1]], &m[s[3]], &m[s[5]], &m[s[7]]]);
+        V::mix32::<8, 7>(w, [&n[s[1]], &n[s[3]], &n[s[5]], &n[s[7]]]);
+        (*v, *w) = (to_diagonals(*v), to_diagonals(*w));
+        V::mix32::<16, 12>(v, [&m[s[8]], &m[s[10]], &m[s[12]], &m[s[14]]]);
+        V::mix32::<16, 12>(w, [&n[s[8]], &n[s[10]], &n[s[12]], &n[s[14]]]);
+        V::mix32::<8, 7>(v, [&m[s[9]], &m[s[11]], &m[s[13]], &m[s[15]]]);
+        V::mix32::<8, 7>(w, [&n[s[9]], &n[s[11]], &n[s[13]], &n[s[15]]]);
+        (*v, *w) = (to_columns(*v), to_columns(*w));
     }
+}
+
+/// Turns the rows so that diagonals become columns. This moves names, not registers.
+#[inline(always)]
+fn to_diagonals<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
+    [a, [b[1], b[2], b[3], b[0]], [c[2], c[3], c[0], c[1]], [d[3], d[0], d[1], d[2]]]
+}
+
+/// Turns them back.
+#[inline(always)]
+fn to_columns<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
+    [a, [b[3], b[0], b[1], b[2]], [c[2], c[3], c[0], c[1]], [d[1], d[2], d[3], d[0]]]
 }
 
 /// The same word for all inputs.
@@ -143,30 +117,88 @@ unsafe fn half_mix<V: Vector, const D: u32, const B: u32>(v: &mut [Pair<V>; 16],
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn splat32<V: Vector>(word: u32) -> Pair<V> {
+unsafe fn splat32<V: Vector>(word: u32) -> V {
     // SAFETY: as the caller vouches.
-    unsafe { [V::splat(u128::from(word) * (u128::MAX / u128::from(u32::MAX))); 2] }
+    unsafe { V::splat(u128::from(word) * (u128::MAX / u128::from(u32::MAX))) }
 }
 
-/// Messages in a register.
+/// Inputs in a register.
 const fn lanes<V: Vector>() -> usize {
     4 * V::BLOCKS
 }
 
-/// Reads the words of the messages of a register, one register for each word. Message `j · BLOCKS + k` goes to lane `j` of
-/// block `k`.
+/// Eight words of each input of a register, one register for each word, from 32 bytes at `from(input)`. Input
+/// `j · BLOCKS + k` goes to lane `j` of block `k`.
 ///
 /// # Safety
-/// The machine has the features of `V`, and there are `lanes::<V>()` messages.
+/// The machine has the features of `V`, and there are 32 bytes for each of `lanes::<V>()` inputs.
 #[inline(always)]
-unsafe fn load_words<V: Vector>(messages: *const [u128; 2]) -> [V; WORDS] {
+unsafe fn load_words<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 8] {
     // SAFETY: as the caller vouches.
     unsafe {
-        let pairs = |j: usize| V::load_pairs(|k| messages.add(j * V::BLOCKS + k).cast());
+        let pairs = |j: usize| V::load_pairs(|k| from(j * V::BLOCKS + k));
         let [(a0, b0), (a1, b1), (a2, b2), (a3, b3)] = [pairs(0), pairs(1), pairs(2), pairs(3)];
         let [w0, w1, w2, w3] = V::transpose32([a0, a1, a2, a3]);
         let [w4, w5, w6, w7] = V::transpose32([b0, b1, b2, b3]);
         [w0, w1, w2, w3, w4, w5, w6, w7]
+    }
+}
+
+/// The counterpart of [`load_words`].
+///
+/// # Safety
+/// The machine has the features of `V`, and there is room for 32 bytes of each of `lanes::<V>()` inputs.
+#[inline(always)]
+unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128) {
+    let [w0, w1, w2, w3, w4, w5, w6, w7] = words;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (first, second) = (V::transpose32([w0, w1, w2, w3]), V::transpose32([w4, w5, w6, w7]));
+        for (j, (first, second)) in first.into_iter().zip(second).enumerate() {
+            V::store_pairs(first, second, |k| to(j * V::BLOCKS + k));
+        }
+    }
+}
+
+/// A state before the rounds: what came before, the halves of the counters, and what is the same for all inputs.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn state<V: Vector>([c0, c1, c2, c3, c4, c5, c6, c7]: [V; 8], [low, high]: [V; 2], bytes: u32, flags: u32) -> State<V> {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let iv = [splat32(IV[0]), splat32(IV[1]), splat32(IV[2]), splat32(IV[3])];
+        [[c0, c1, c2, c3], [c4, c5, c6, c7], iv, [low, high, splat32(bytes), splat32(flags)]]
+    }
+}
+
+/// A state after the rounds, folded to eight words.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn folded<V: Vector>([a, b, c, d]: &State<V>) -> [V; 8] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let [a0, a1, a2, a3] = [a[0].xor(c[0]), a[1].xor(c[1]), a[2].xor(c[2]), a[3].xor(c[3])];
+        [a0, a1, a2, a3, b[0].xor(d[0]), b[1].xor(d[1]), b[2].xor(d[2]), b[3].xor(d[3])]
+    }
+}
+
+/// The same eight words for all inputs.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn splat_words<V: Vector>(words: &[u32; 8]) -> [V; 8] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut all = [splat32(0); 8];
+        for (v, word) in all.iter_mut().zip(words) {
+            *v = splat32(*word);
+        }
+        all
     }
 }
 
@@ -207,23 +239,17 @@ impl Task for Keyed<'_> {
 unsafe fn keyed_group<V: Vector>(key: &[u32; 8], messages: *const [u128; 2], hashes: *mut u128) {
     // SAFETY: as the caller vouches.
     unsafe {
-        let (first, second) = (load_words::<V>(messages), load_words::<V>(messages.add(lanes::<V>())));
-        let mut m = [splat32(0); WORDS];
-        for (w, m) in m.iter_mut().enumerate() {
-            *m = [first[w], second[w]];
+        let zero = splat32(0);
+        let start = state(splat_words(key), [zero; 2], 32, CHUNK_START | CHUNK_END | ROOT | KEYED_HASH);
+        let (mut states, mut words) = ([start; 2], [[zero; 16]; 2]);
+        for (set, words) in words.iter_mut().enumerate() {
+            words[..8].copy_from_slice(&load_words::<V>(|i| messages.add(set * lanes::<V>() + i).cast()));
         }
-        let mut v = [splat32(0); 16];
-        let flags = CHUNK_START | CHUNK_END | ROOT | KEYED_HASH;
-        let rest = [IV[0], IV[1], IV[2], IV[3], 0, 0, 4 * WORDS as u32, flags];
-        for (v, word) in v.iter_mut().zip(key.iter().chain(&rest)) {
-            *v = splat32(*word);
-        }
-        rounds(&mut v, &m);
-        for n in [0, 1] {
-            let word = |w: usize| v[w][n].xor(v[w + 8][n]);
-            let rows = V::transpose32([word(0), word(1), word(2), word(3)]);
-            for (j, row) in rows.iter().enumerate() {
-                row.store(hashes.add(n * lanes::<V>() + j * V::BLOCKS));
+        rounds(&mut states, &words);
+        for (set, v) in states.iter().enumerate() {
+            let [w0, w1, w2, w3, ..] = folded(v);
+            for (j, row) in V::transpose32([w0, w1, w2, w3]).iter().enumerate() {
+                row.store(hashes.add(set * lanes::<V>() + j * V::BLOCKS));
             }
         }
     }

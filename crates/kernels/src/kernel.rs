@@ -68,6 +68,15 @@ impl Kernel {
         }
     }
 
+    /// Whether its registers are wide enough that hashing in them beats one input at a time.
+    pub fn is_wide(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes512 | Implementation::Vaes256 => true,
+            _ => false,
+        }
+    }
+
     /// Runs `task` with this kernel's vectors.
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {

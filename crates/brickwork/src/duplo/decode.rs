@@ -111,19 +111,23 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Labels {
 /// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.
 fn recover(program: &Program, parts: &EvaluatorParts, evaluated: &Evaluated, delta_ka: Delta, input: &[bool]) -> (Labels, Vec<Vec<bool>>) {
     let layout = &parts.layout;
-    let theirs = (0..program.input_width(Party::Garbler))
-        .into_par_iter()
-        .map(|wire| recover_input_bit(parts, layout.home(wire as u32), evaluated.labels[wire], delta_ka));
-    let theirs: Zeroizing<Vec<bool>> = Zeroizing::new(theirs.collect());
+    let mut theirs = Zeroizing::new(vec![false; program.input_width(Party::Garbler)]);
+    theirs.par_chunks_mut(HOMES_AT_ONCE).enumerate().for_each(|(chunk, bits)| {
+        let first = chunk * HOMES_AT_ONCE;
+        let homes: Vec<Home> = (first..first + bits.len()).map(|wire| layout.home(wire as u32)).collect();
+        for_each_bucket(parts, &homes, delta_ka, |k, gadgets, false_labels| {
+            bits[k] = recover_input_bit(gadgets, homes[k].bucket as usize, evaluated.labels[first + k], false_labels);
+        });
+    });
     let clear = program.simulate(&theirs, input);
     let mut values = clear.iter().zip(program.outputs()).filter(|(_, o)| o.to == Recipient::Garbler).flat_map(|(bits, _)| bits);
     let mut labels = Labels::new(Vec::with_capacity(layout.private_outputs.len() + layout.shared_outputs.len()));
-    labels.extend((0..layout.private_outputs.len()).map(|k| {
-        let home = layout.private_home(k);
+    let homes: Vec<Home> = (0..layout.private_outputs.len()).map(|k| layout.private_home(k)).collect();
+    for_each_bucket(parts, &homes, delta_ka, |k, gadgets, false_labels| {
         let bit = u8::from(*values.next().expect("as many values as wires"));
-        let delta = offset(parts.link(home), delta_ka);
-        recover_false_label(parts, home, delta_ka) ^ delta.times(bit)
-    }));
+        let delta = offset(parts.link(homes[k]), delta_ka);
+        labels.push(recover_false_label(gadgets, homes[k].bucket as usize, false_labels) ^ delta.times(bit));
+    });
     // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
@@ -144,19 +148,36 @@ fn offset(link: Label, delta_ka: Delta) -> Delta {
     Delta::new((link ^ delta_ka).bits())
 }
 
-/// Offset and false label of each gadget of a bucket.
-fn false_labels(gadgets: &EvaluatorGadgets, bucket: usize, delta_ka: Delta) -> Zeroizing<Vec<(Delta, Label)>> {
-    let gadget = |i: usize| bucket * gadgets.size + i;
-    let delta = |i: usize| offset(gadgets.link(gadget(i)), delta_ka);
-    let labels = Labels::new(gadgets.hasher.false_labels(gadgets.size, |i| (gadgets.indices[gadget(i)] as u64, delta(i))));
-    Zeroizing::new(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)).collect())
+/// Buckets whose gadgets are hashed side by side.
+const HOMES_AT_ONCE: usize = 32;
+
+/// Passes on, for each of the homes in order, its number, where its bucket is, and the offset and false label of each gadget
+/// of the bucket.
+fn for_each_bucket(
+    parts: &EvaluatorParts,
+    homes: &[Home],
+    delta_ka: Delta,
+    mut visit: impl FnMut(usize, &EvaluatorGadgets, &[(Delta, Label)]),
+) {
+    let mut number = 0;
+    for homes in homes.chunk_by(|a, b| a.set == b.set).flat_map(|homes| homes.chunks(HOMES_AT_ONCE)) {
+        let gadgets = parts.gadgets_of(homes[0]);
+        let gadget = |i: usize| homes[i / gadgets.size].bucket as usize * gadgets.size + i % gadgets.size;
+        let delta = |i: usize| offset(gadgets.link(gadget(i)), delta_ka);
+        let count = homes.len() * gadgets.size;
+        let labels = Labels::new(gadgets.hasher.false_labels(count, |i| (gadgets.indices[gadget(i)] as u64, delta(i))));
+        let mut both = Zeroizing::new(Vec::with_capacity(count));
+        both.extend(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)));
+        for false_labels in both.chunks_exact(gadgets.size) {
+            visit(number, gadgets, false_labels);
+            number += 1;
+        }
+    }
 }
 
 /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
-fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka: Delta) -> bool {
-    let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
-    let gadgets_labels = false_labels(gadgets, bucket, delta_ka);
-    let ones = gadgets_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
+fn recover_input_bit(gadgets: &EvaluatorGadgets, bucket: usize, label: Label, false_labels: &[(Delta, Label)]) -> bool {
+    let ones = false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
         let (_, label) = gadgets.carry(bucket, i, label);
         usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
     });
@@ -164,10 +185,8 @@ fn recover_input_bit(parts: &EvaluatorParts, home: Home, label: Label, delta_ka:
 }
 
 /// The false label of a bucket's head: what a strict majority of its gadgets says.
-fn recover_false_label(parts: &EvaluatorParts, home: Home, delta_ka: Delta) -> Label {
-    let (gadgets, bucket) = (parts.gadgets_of(home), home.bucket as usize);
+fn recover_false_label(gadgets: &EvaluatorGadgets, bucket: usize, false_labels: &[(Delta, Label)]) -> Label {
     let head = bucket * gadgets.size;
-    let false_labels = false_labels(gadgets, bucket, delta_ka);
     let votes = false_labels.iter().enumerate().map(|(i, &(_, label))| {
         let gadget = head + i;
         if i == 0 {

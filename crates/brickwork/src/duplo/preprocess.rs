@@ -29,7 +29,7 @@ use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose::Kind;
-use crate::garbling::{GarblingKeys, HashTables, Plan, TableSink, garble};
+use crate::garbling::{GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
 use crate::session::Run;
@@ -37,9 +37,6 @@ use crate::solder::{CommittedWire, Soldering};
 
 /// Copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
-
-/// Bytes of a hash of tables.
-const TABLE_HASH_BYTES: usize = 32;
 
 /// The sizes of a batch of copies.
 #[derive(Clone, Copy)]
@@ -293,8 +290,9 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let indices: Vec<usize> = (0..copies).collect();
         let input = |k: usize| &inputs.values[k * shape.inputs..(k + 1) * shape.inputs];
         let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &offsets.values)).unwrap_or(deltas);
-        let (mut outputs, hashes) =
-            garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| hooks.tables(id, copies, HashTables::new(here)))?;
+        let (mut outputs, hashes) = garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| {
+            hooks.tables(id, copies, HashTables::new(here, shape.table_bytes))
+        })?;
         let mut hashes: Vec<u8> = hashes.iter().flat_map(|sink| sink.finish()).flatten().collect();
         hooks.alter(Point::CommittedOutputs(id), &mut outputs);
         hooks.alter(Point::TableHashes(id), &mut hashes);
@@ -495,7 +493,8 @@ impl Hashed {
     fn garble_opened(&self, opened: &[usize], deltas: &[Delta], inputs: &[Label]) -> Result<Labels, Error> {
         let shape = self.shape;
         let input = |k: usize| &inputs[k * shape.inputs..(k + 1) * shape.inputs];
-        let (outputs, sinks) = garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here))?;
+        let (outputs, sinks) =
+            garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here, shape.table_bytes))?;
         let hashes = sinks.iter().flat_map(HashTables::finish);
         let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
@@ -520,7 +519,7 @@ impl Hashed {
             run.progress(done, total);
             Ok(())
         };
-        let check = |place: usize, table: &[u8]| blake3::hash(table).as_bytes() == self.hash_of(chosen[place]);
+        let check = |place: usize, table: &[u8]| table_hash(table) == self.hash_of(chosen[place]);
         Tables::receive(&tables::ranked(chosen), table_bytes, in_memory, COPIES_A_TASK, receive, check)
     }
 }

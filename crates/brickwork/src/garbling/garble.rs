@@ -10,12 +10,20 @@ use crate::label::{Delta, Label};
 
 /// Where tables go.
 pub trait TableSink {
-    /// Takes the next bytes of the tables of a copy, at most 16 KiB; `copy` is its position in the list that [`garble`]
+    /// Takes the next bytes of the tables of a copy, 16 KiB or what is left; `copy` is its position in the list that [`garble`]
     /// was given. The bytes of a copy come in order, those of different copies mixed.
     ///
     /// # Errors
     /// Whatever keeps the sink from taking them; the walk ends there.
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Takes the next bytes of the tables of several copies, all of one length; by default one after the other.
+    ///
+    /// # Errors
+    /// As [`TableSink::tables`].
+    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+        copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes))
+    }
 }
 
 /// Garbles copies of a component.
@@ -66,10 +74,8 @@ pub fn garble(
                 *table = &mut space[..bytes];
             }
             wires.garble(plan.kernel, script, piece, hash_keys.of_piece(piece, gates), &mut tables[..lanes]);
-            for (&p, table) in members.iter().zip(&tables) {
-                if gates > 0 {
-                    sink.tables(p, table)?;
-                }
+            if gates > 0 {
+                sink.piece(members, &tables.each_ref().map(|table| &**table)[..members.len()])?;
             }
         }
         for (lane, &p) in members.iter().enumerate() {
@@ -83,30 +89,6 @@ pub fn garble(
 
 /// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
 const SPACE: usize = 64;
-
-/// Hashes the tables of each copy and keeps nothing else.
-pub struct HashTables {
-    hashers: Vec<blake3::Hasher>,
-}
-
-impl HashTables {
-    /// A sink for this many copies.
-    pub fn new(copies: usize) -> Self {
-        HashTables { hashers: vec![blake3::Hasher::new(); copies] }
-    }
-
-    /// The hashes, copy by copy.
-    pub fn finish(&self) -> Vec<[u8; 32]> {
-        self.hashers.iter().map(|h| *h.finalize().as_bytes()).collect()
-    }
-}
-
-impl TableSink for HashTables {
-    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.hashers[copy].update(bytes);
-        Ok(())
-    }
-}
 
 /// Keeps the tables of every copy.
 pub struct Collect {

@@ -16,6 +16,7 @@
 
 mod evaluate;
 mod garble;
+mod hash;
 mod keys;
 mod lanes;
 mod plan;
@@ -24,7 +25,8 @@ mod schedule;
 mod tests;
 
 pub use evaluate::{TableSource, evaluate};
-pub use garble::{Collect, HashTables, TableSink, garble};
+pub use garble::{Collect, TableSink, garble};
+pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;
 pub use plan::Plan;
 

@@ -232,7 +232,7 @@ fn every_number_of_copies_gives_the_same_copy() {
         let mut outputs = vec![Label::ZERO; count * plan.outputs()];
         let mut sink = Collect::new(&plan, count);
         garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut sink).unwrap();
-        let mut hashes = HashTables::new(count);
+        let mut hashes = HashTables::new(count, plan.table_bytes());
         garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut hashes).unwrap();
         for ((tables, outputs), hash) in sink.finish().into_iter().zip(outputs.chunks_exact(plan.outputs())).zip(hashes.finish()) {
             assert_eq!(hash, *blake3::hash(&tables).as_bytes());
@@ -250,7 +250,7 @@ fn fixed_vector() {
     for kernel in Kernel::all_available() {
         let plan = Plan::with_kernel(kernel, &circuit);
         let mut outputs = [Label::ZERO; 2];
-        let mut sink = HashTables::new(1);
+        let mut sink = HashTables::new(1, plan.table_bytes());
         let inputs = [1u128, 2].map(|x| Label::from_bits(x * 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
         garble(&plan, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink).unwrap();
         let hash = u128::from_le_bytes(sink.finish()[0][..16].try_into().unwrap());

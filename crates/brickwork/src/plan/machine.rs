@@ -16,7 +16,7 @@ use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Committer, Holder, Lsb};
 use crate::cut_and_choose::{Challenge, Cut};
 use crate::duplo::{Combinations, Cost, Prices};
-use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble};
+use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble, table_hash};
 use crate::label::{Delta, Label};
 use crate::ot::base;
 use crate::random::{Rng, Seed};
@@ -244,7 +244,7 @@ impl Machine {
         self.set(
             Work::HashTable,
             fastest(ands, || {
-                black_box(blake3::hash(&tables));
+                black_box(table_hash(&tables));
                 Ok(())
             })?,
         );

@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         checks.push(time(cells, || {
-            let mut hashes = HashTables::new(copies);
+            let mut hashes = HashTables::new(copies, plan.table_bytes());
             garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
             honest &= black_box(hashes.finish() == expected);
             Ok(())

@@ -1,0 +1,210 @@
+//! The tree of BLAKE3 over long inputs, from the chunks to the subtrees of sixteen of them.
+
+use super::{
+    CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words, splat32, state, store_words,
+};
+use crate::Kernel;
+use crate::vector::{Task, Vector};
+
+/// Chunks of a subtree.
+const CHUNKS: usize = 16;
+
+const CHUNK_BYTES: usize = 1024;
+
+/// Bytes under a subtree.
+pub const SUBTREE_BYTES: usize = CHUNKS * CHUNK_BYTES;
+
+/// Subtrees that are taken together, so that the parents fill the registers, too.
+const TOGETHER: usize = 16;
+
+/// A chaining value, little endian.
+type Value = [u128; 2];
+
+/// A part of an input that makes a whole subtree of its tree, but not all of it.
+#[derive(Clone, Copy)]
+pub struct Subtree<'a> {
+    /// What is hashed.
+    pub bytes: &'a [u8; SUBTREE_BYTES],
+    /// The number of its first chunk of 1024 bytes in the input: a multiple of 16.
+    pub first_chunk: u64,
+}
+
+/// The chaining value of each subtree: as the blake3 crate's `hazmat` module has them, without a key. In constant time.
+///
+/// # Panics
+/// If there is not one place for each value.
+pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
+    subtree_values_with(Kernel::best(), subtrees, values);
+}
+
+/// [`subtree_values`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`subtree_values`].
+pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
+    assert_eq!(subtrees.len(), values.len(), "one place for each value");
+    let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
+    for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
+        kernel.run(Tree { subtrees, nodes: &mut nodes });
+        for (value, [low, high]) in values.iter_mut().zip(&nodes) {
+            value[..16].copy_from_slice(&low.to_le_bytes());
+            value[16..].copy_from_slice(&high.to_le_bytes());
+        }
+    }
+}
+
+struct Tree<'a> {
+    subtrees: &'a [Subtree<'a>],
+    /// In the end the values of the subtrees stand first.
+    nodes: &'a mut [Value; TOGETHER * CHUNKS],
+}
+
+impl Task for Tree<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Tree { subtrees, nodes } = self;
+        let at_once = 2 * lanes::<V>();
+        let mut count = subtrees.len() * CHUNKS;
+        for first in (0..count).step_by(at_once) {
+            let numbers = first..(first + at_once).min(count);
+            // SAFETY: the caller vouches for the features of `V`; nodes are as many as chunks.
+            unsafe { chunks::<V>(subtrees, numbers.start, &mut nodes[numbers]) };
+        }
+        // Sixteen nodes of a subtree become one in four steps.
+        for _ in 0..CHUNKS.ilog2() {
+            count /= 2;
+            for first in (0..count).step_by(at_once) {
+                // SAFETY: the caller vouches for the features of `V`; there are `2 * count` nodes.
+                unsafe { parents::<V>(nodes, first, (first + at_once).min(count)) };
+            }
+        }
+    }
+}
+
+/// The values of the chunks from `first` on, at most two registers of them.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn chunks<V: Vector>(subtrees: &[Subtree], first: usize, values: &mut [Value]) {
+    let last = first + values.len() - 1;
+    // Lanes without a chunk do the last one again.
+    let chunk = |i: usize| (first + i).min(last);
+    let start: [*const u8; MOST_LANES] =
+        std::array::from_fn(|i| subtrees[chunk(i) / CHUNKS].bytes[chunk(i) % CHUNKS * CHUNK_BYTES..].as_ptr());
+    let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];
+    for i in 0..2 * lanes::<V>() {
+        let (set, lane) = (i / lanes::<V>(), i % lanes::<V>());
+        let number = subtrees[chunk(i) / CHUNKS].first_chunk + (chunk(i) % CHUNKS) as u64;
+        let place = lane % V::BLOCKS * 4 + lane / V::BLOCKS;
+        counters[set][0][place] = number as u32;
+        counters[set][1][place] = (number >> 32) as u32;
+    }
+    // SAFETY: the caller vouches for the features of `V`; a chunk has sixteen blocks of 64 bytes behind its start, and a
+    // register holds at most `MOST_LANES / 2` counters.
+    unsafe {
+        let mut chains = [splat_words(&IV); 2];
+        let [first, second] = &counters;
+        let counters = [[load_counters(&first[0]), load_counters(&first[1])], [load_counters(&second[0]), load_counters(&second[1])]];
+        for block in 0..CHUNKS {
+            let flags = if block == 0 { CHUNK_START } else { 0 } | if block == CHUNKS - 1 { CHUNK_END } else { 0 };
+            let states = [state(chains[0], counters[0], 64, flags), state(chains[1], counters[1], 64, flags)];
+            chains = compress::<V>(states, |i| start[i].add(64 * block).cast());
+        }
+        store::<V>(chains, values);
+    }
+}
+
+/// Makes nodes `2 first..2 end` into nodes `first..end`, at most two registers of them.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
+    let children = &nodes[2 * first..2 * end];
+    // SAFETY: the caller vouches for the features of `V`; two children are the 64 bytes of a parent's block.
+    unsafe {
+        let start = state(splat_words(&IV), [splat32(0); 2], 64, PARENT);
+        let chains = compress::<V>([start; 2], |i| children[2 * i.min(end - first - 1)..].as_ptr().cast());
+        store::<V>(chains, &mut nodes[first..end]);
+    }
+}
+
+/// Compresses a block of 64 bytes of each input, at `from(input)`.
+///
+/// # Safety
+/// The machine has the features of `V`, and there are the bytes of `2 * lanes::<V>()` inputs.
+#[inline(always)]
+unsafe fn compress<V: Vector>(mut states: [State<V>; 2], from: impl Fn(usize) -> *const u128) -> [[V; 8]; 2] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut words = [[splat32(0); 16]; 2];
+        for (set, words) in words.iter_mut().enumerate() {
+            words[..8].copy_from_slice(&load_words::<V>(|i| from(set * lanes::<V>() + i)));
+            words[8..].copy_from_slice(&load_words::<V>(|i| from(set * lanes::<V>() + i).add(2)));
+        }
+        rounds(&mut states, &words);
+        [folded(&states[0]), folded(&states[1])]
+    }
+}
+
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn load_counters<V: Vector>(counters: &[u32; MOST_LANES / 2]) -> V {
+    // SAFETY: as the caller vouches; a register has no more lanes.
+    unsafe { V::load(counters.as_ptr().cast()) }
+}
+
+/// Writes the values of the first inputs, as many as there is room for.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn store<V: Vector>([first, second]: [[V; 8]; 2], values: &mut [Value]) {
+    let mut all: [Value; MOST_LANES] = [[0; 2]; MOST_LANES];
+    let at = all.as_mut_ptr();
+    // SAFETY: as the caller vouches; two registers have at most `MOST_LANES` inputs.
+    unsafe {
+        store_words(first, |i| at.add(i).cast());
+        store_words(second, |i| at.add(lanes::<V>() + i).cast());
+    }
+    values.copy_from_slice(&all[..values.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use blake3::hazmat::HasherExt;
+
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_blake3_crate() {
+        let mut bytes = vec![0u128; 37 * SUBTREE_BYTES / 16];
+        crate::Aes128::new(9).ctr(0, &mut bytes);
+        let bytes: Vec<u8> = bytes.iter().flat_map(|block| block.to_le_bytes()).collect();
+        let (inputs, _) = bytes.as_chunks::<SUBTREE_BYTES>();
+        // From the start of the input, across 2^32 chunks, and to the end of the longest one.
+        let numbers = [0, 16, (1u64 << 32) - 32, 1 << 32, (1 << 54) - 16];
+        let subtrees: Vec<Subtree> =
+            inputs.iter().zip(numbers.iter().cycle()).map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk }).collect();
+        let expected: Vec<[u8; 32]> = subtrees
+            .iter()
+            .map(|s| blake3::Hasher::new().set_input_offset(s.first_chunk * 1024).update(s.bytes).finalize_non_root())
+            .collect();
+        for kernel in Kernel::all_available() {
+            for count in [0, 1, 2, 3, 15, 16, 17, 33, 37] {
+                let mut values = vec![[0; 32]; count];
+                subtree_values_with(kernel, &subtrees[..count], &mut values);
+                assert_eq!(values, expected[..count], "{kernel:?}, {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_for_each_value() {
+        let subtree = Subtree { bytes: &[0; SUBTREE_BYTES], first_chunk: 0 };
+        assert!(std::panic::catch_unwind(|| subtree_values(&[subtree], &mut [])).is_err());
+    }
+}
