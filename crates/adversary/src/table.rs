@@ -38,7 +38,7 @@ const CHECKS: &[Check] = &[
     Check { cheat: "NoValidLabel", by: "E", what: "some copy of each bucket gave an accepted label", step: "EVKAS", seen: "happens if cut-and-choose failed", tests: &[5, 8] },
     Check { cheat: "ThirdLabel", by: "E", what: "at most two accepted labels, of different colours", step: "EVKAS", seen: "happens if a hash collided", tests: &[29] },
     Check { cheat: "ForgedOutput", by: "G", what: "the hash over the labels of its outputs", step: "OUTPUTG", seen: "1 - 2^-256, forgery aside", tests: &[15] },
-    Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
+    Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed cut: made of its own file, with the same digest, inputs and outputs; the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
     Check { cheat: "recovered", by: "E", what: "two accepted labels: no error, the garbler's input", step: "RECOVER", seen: "-", tests: &[14, 28] },
 ];
 

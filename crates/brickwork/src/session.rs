@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::circuit::{Party, Program};
-use crate::duplo::Parameters;
+use crate::duplo::Proposal;
 use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
@@ -20,7 +20,7 @@ pub const TABLE_MEMORY: u64 = 64 << 20;
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
 #[derive(Clone)]
 pub struct Job {
-    /// What is computed.
+    /// What is computed, in a cut that both parties have. The garbler may propose another one.
     pub program: Arc<Program>,
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
@@ -97,8 +97,8 @@ pub struct Report {
     pub phases: Vec<PhaseReport>,
     /// What was promised.
     pub security: SecurityReport,
-    /// What the garbler proposed and the evaluator accepted.
-    pub parameters: Parameters,
+    /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
+    pub proposal: Proposal,
     /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
     pub recovered: bool,
 }
@@ -106,7 +106,7 @@ pub struct Report {
 /// The outputs are left out: they are the party's own.
 impl std::fmt::Debug for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { outputs, phases, security, parameters: _, recovered: _ } = self;
+        let Report { outputs, phases, security, proposal: _, recovered: _ } = self;
         f.debug_struct("Report")
             .field("outputs", &format_args!("{} bits", outputs.len()))
             .field("phases", phases)
@@ -218,6 +218,8 @@ pub mod msg {
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
+    /// Garbler: digest of the program as it is to be cut, and the name of this cut; none is the cut that both have.
+    pub const DECOMPOSITION: Tag = Tag(4);
     /// Garbler: of each batch the size of a bucket and the number of opened items.
     pub const PROPOSAL: Tag = Tag(3);
 }

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::arguments::ProgramArguments;
+use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::files;
 use crate::info;
@@ -92,25 +93,9 @@ impl SourceFlags {
         SourceFlags { inline: inline.into_iter().collect(), component: component.into_iter().collect(), ..self.clone() }
     }
 
-    /// The cuts in which this function is treated in another way.
-    pub fn one_flag_away(&self, function: &str) -> [Self; 2] {
-        let sets = || [&self.inline, &self.component].map(|names| names.iter().cloned().collect::<BTreeSet<_>>());
-        [0, 1].map(|which| {
-            let mut sets = sets();
-            if !sets[which].remove(function) {
-                sets[1 - which].remove(function);
-                sets[which].insert(function.to_owned());
-            }
-            let [inline, component] = sets;
-            self.with_cut(inline, component)
-        })
-    }
-
-    /// The flags of the cut, as a shell takes them.
-    pub fn cut_flags(&self) -> String {
-        let quoted = |name: &String| if name == "*" { "'*'".to_owned() } else { name.clone() };
-        let inline = self.inline.iter().map(|name| format!("--inline {}", quoted(name)));
-        inline.chain(self.component.iter().map(|name| format!("--component {}", quoted(name)))).collect::<Vec<_>>().join(" ")
+    /// The cut.
+    pub fn cut(&self) -> Cut {
+        Cut::of_flags(self.inline.iter().cloned().collect(), self.component.iter().cloned().collect())
     }
 }
 
@@ -123,10 +108,17 @@ pub fn functions(path: &Path, source: &[u8], flags: &SourceFlags) -> Vec<String>
 
 /// Compiles the source at `path`; includes are looked for beside it.
 pub fn compile(path: &Path, source: &[u8], flags: &SourceFlags) -> Result<(Program, Diagnostics), Failure> {
+    compile_within(path, source, flags, None)
+}
+
+/// [`compile`], with at most so many gates in one component.
+pub fn compile_within(path: &Path, source: &[u8], flags: &SourceFlags, max_gates: Option<u64>) -> Result<(Program, Diagnostics), Failure> {
+    let options = flags.options();
+    let options = Options { max_gates: max_gates.unwrap_or(options.max_gates).min(options.max_gates), ..options };
     let name = path.display().to_string();
     let text = std::str::from_utf8(source).map_err(|_| Failure::input(format!("{name} is not a text file"), "a source is UTF-8 text"))?;
     let folder = Directory(path.parent().map(Path::to_path_buf).unwrap_or_default());
-    match brickwork_lang::compile(&name, text, &folder, &flags.options()) {
+    match brickwork_lang::compile(&name, text, &folder, &options) {
         Ok(compiled) => Ok((compiled.program, compiled.warnings)),
         Err(diagnostics) => Err(failure(&diagnostics)),
     }

@@ -1,55 +1,81 @@
-//! Into which components a program may be cut, and what each cut costs.
+//! Into which components a program may be cut, what each cut costs, and which one is taken.
 //!
-//! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, everything in `main` inlined,
-//! every function a component, and from the fastest of these, again and again, whatever is one flag away. Any program may also be
-//! one single component.
+//! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, every function a component,
+//! everything in `main` inlined, and from the fastest of these, again and again, whatever is one flag away. Any other program may
+//! be cut as it is, or be one single component.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::File;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
 use brickwork::circuit::Program;
-use brickwork::plan::Cost;
+use brickwork::duplo;
+use brickwork::plan::{self, Cost, Link, Machine};
 use serde_json::{Value, json};
 
-use crate::compile::{self, SourceFlags};
+use crate::arguments::Choice;
+use crate::compile;
+use crate::cut::{Cut, Origin, Wish, gates_within};
 use crate::failure::Failure;
 use crate::files;
+use crate::resources::cpu_seconds;
 
-/// Compilations that are tried at most, and how long.
+/// Compilations that are tried at most, and seconds of work.
 const MOST_TRIED: usize = 40;
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: f64 = 20.0;
+
+/// A search before a run may take as many seconds as the run that it shortens, or these.
+const SHORT: f64 = 0.2;
 
 /// More gates are not put into one component, only to see that it costs more.
-const LARGEST_WHOLE: usize = 8 << 20;
+const LARGEST_WHOLE: u64 = 8 << 20;
+
+/// What a program costs here, in the buckets that are chosen for it.
+pub struct Pricing<'a> {
+    pub executions: Option<u32>,
+    pub security: u32,
+    pub choice: &'a Choice,
+    pub machine: &'a Machine,
+    pub link: &'a Link,
+}
+
+impl Pricing<'_> {
+    /// A cut that was made in so many seconds, which the evaluator will take, too.
+    fn of(&self, cut: Cut, program: Program, seconds: f64) -> Result<Decomposition, Failure> {
+        let repeated = files::repeated(&program, self.executions)?;
+        let parameters = self.choice.choose(&repeated, self.security, self.machine, self.link)?.of_decomposition(&cut.name());
+        let cost = plan::predict(&repeated, &parameters, self.machine, self.link).with_work("preprocess", seconds);
+        let (components, slots) = (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
+        let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;
+        Ok(Decomposition { cut, program: repeated, components, slots, ands_a_slot, parameters, cost, seconds })
+    }
+}
 
 /// A cut of a program, and its predicted cost.
 pub struct Decomposition {
-    /// What gives this cut to `compile`; empty for the one that was asked for.
-    pub flags: String,
-    /// The program.
+    pub cut: Cut,
+    /// All executions of the program.
     pub program: Program,
+    /// Of one execution.
     pub components: usize,
     pub slots: usize,
     /// AND gates of a slot, on average.
     pub ands_a_slot: f64,
+    /// Of all executions.
+    pub parameters: duplo::Parameters,
     pub cost: Cost,
-    /// The cut that was asked for.
-    pub given: bool,
+    /// Seconds in which it was made.
+    pub seconds: f64,
 }
 
 impl Decomposition {
-    fn new(program: Program, flags: String, given: bool, cost: Cost) -> Self {
-        let (components, slots) = (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
-        let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;
-        Decomposition { flags, components, slots, ands_a_slot, cost, given, program }
+    pub fn is_given(&self) -> bool {
+        self.cut == Cut::Given
     }
 
     pub fn json(&self) -> Value {
         json!({
-            "flags": self.flags,
-            "given": self.given,
+            "cut": self.cut.to_string(),
+            "flags": self.cut.flags(),
+            "given": self.is_given(),
             "components": self.components,
             "slots": self.slots,
             "and_gates_a_slot": self.ands_a_slot,
@@ -60,96 +86,189 @@ impl Decomposition {
     }
 }
 
-/// All cuts that were tried, by the size of their pieces, and whether these are all that would have been worth a try.
+/// How long it is searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// To see all that may be of interest.
+    Thorough,
+    /// No longer than what is gained.
+    Thrifty,
+}
+
+/// All cuts that were tried, by the size of their pieces.
 pub struct Cuts {
     pub tried: Vec<Decomposition>,
+    /// The place of the one that is taken.
+    pub chosen: usize,
+    /// Whether these are all that would have been worth a try.
     pub complete: bool,
 }
 
 impl Cuts {
-    /// The one that is predicted to be fastest.
-    pub fn fastest(self) -> Option<Decomposition> {
-        self.tried.into_iter().min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()))
+    pub fn json(&self) -> Value {
+        let one = |(k, cut): (usize, &Decomposition)| {
+            let mut json = cut.json();
+            json["chosen"] = (k == self.chosen).into();
+            json
+        };
+        self.tried.iter().enumerate().map(one).collect()
     }
 }
 
-/// What is tried: a program to compile, a cost to compare by.
+/// What is tried: a cut to make, a cost to compare by.
 struct Search<'a> {
-    path: &'a Path,
-    source: &'a [u8],
-    cost: &'a dyn Fn(&Program) -> Result<Cost, Failure>,
+    origin: &'a Origin<'a>,
+    pricing: &'a Pricing<'a>,
+    patience: Patience,
+    /// By this process's own time, which does not depend on what else the machine does.
+    begun: f64,
     seen: HashSet<[u8; 32]>,
-    flags: HashSet<SourceFlags>,
-    tried: Vec<(SourceFlags, Decomposition)>,
-    end: Instant,
+    asked: HashSet<Cut>,
+    tried: Vec<Decomposition>,
 }
 
-impl Search<'_> {
-    fn exhausted(&self) -> bool {
-        self.flags.len() >= MOST_TRIED || Instant::now() > self.end
+impl<'a> Search<'a> {
+    fn new(origin: &'a Origin, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
+        let begun = cpu_seconds();
+        let given = pricing.of(Cut::Given, origin.given.clone(), 0.0)?;
+        let (seen, asked) = (HashSet::from([origin.given.digest()]), HashSet::from([Cut::Given]));
+        Ok(Search { origin, pricing, patience, begun, seen, asked, tried: vec![given] })
     }
 
-    /// Flags that do not compile are no cut; two that give the same program are one.
-    fn attempt(&mut self, flags: SourceFlags) -> Result<(), Failure> {
-        if self.exhausted() || !self.flags.insert(flags.clone()) {
+    fn is_exhausted(&self) -> bool {
+        let longest = match self.patience {
+            Patience::Thorough => LONGEST,
+            Patience::Thrifty => self.fastest().clamp(SHORT, LONGEST),
+        };
+        self.asked.len() >= MOST_TRIED || cpu_seconds() - self.begun > longest
+    }
+
+    /// What cannot be made is no cut; two that give the same program are one.
+    fn attempt(&mut self, cut: Cut) -> Result<(), Failure> {
+        if self.is_exhausted() || !self.asked.insert(cut.clone()) {
             return Ok(());
         }
-        let Ok((program, _)) = compile::compile(self.path, self.source, &flags) else { return Ok(()) };
+        let begun = cpu_seconds();
+        let Ok(program) = self.origin.make(&cut, LARGEST_WHOLE) else { return Ok(()) };
+        let seconds = cpu_seconds() - begun;
         if self.seen.insert(program.digest()) {
-            let cost = (self.cost)(&program)?;
-            let cut = Decomposition::new(program, flags.cut_flags(), false, cost);
-            self.tried.push((flags, cut));
+            self.tried.push(self.pricing.of(cut, program, seconds)?);
         }
         Ok(())
     }
 
-    fn fastest(&self) -> Option<&(SourceFlags, Decomposition)> {
-        self.tried.iter().min_by(|a, b| a.1.cost.seconds().total_cmp(&b.1.cost.seconds()))
+    /// The fastest so far.
+    fn best(&self) -> Option<&Decomposition> {
+        self.tried.iter().min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()))
+    }
+
+    fn fastest(&self) -> f64 {
+        self.best().map_or(0.0, |best| best.cost.seconds())
+    }
+
+    /// The cuts one flag away from the fastest so far.
+    fn next(&self, functions: &[String]) -> Vec<Cut> {
+        let best = self.best().map_or(&Cut::Given, |best| &best.cut);
+        functions.iter().flat_map(|function| best.one_flag_away(function)).collect()
+    }
+
+    fn of_source(&mut self, source: &[u8]) -> Result<(), Failure> {
+        for cut in outermost(self.origin, source) {
+            self.attempt(cut)?;
+        }
+        let functions = compile::functions(self.origin.path, source, self.origin.flags);
+        loop {
+            let before = self.fastest();
+            for other in self.next(&functions) {
+                self.attempt(other)?;
+            }
+            if self.is_exhausted() || self.fastest() >= before {
+                return Ok(());
+            }
+        }
     }
 }
 
-/// Tries the cuts of a program that came from `path` with these flags.
-pub fn all(path: &Path, flags: &SourceFlags, program: &Program, cost: &dyn Fn(&Program) -> Result<Cost, Failure>) -> Result<Cuts, Failure> {
-    let given = Decomposition::new(program.clone(), flags.cut_flags(), true, cost(program)?);
-    let mut cuts = Cuts { tried: Vec::new(), complete: true };
-    if let Some(source) = source(path)? {
-        let functions: Vec<String> = compile::functions(path, &source, flags);
-        let mut search = Search {
-            path,
-            source: &source,
-            cost,
-            seen: HashSet::from([program.digest()]),
-            flags: HashSet::new(),
-            tried: vec![(flags.clone(), given)],
-            end: Instant::now() + LONGEST,
+/// The cuts at both ends: every function of a source a component, and everything in `main` inlined.
+fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
+    let functions = compile::functions(origin.path, source, origin.flags);
+    [Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()), Cut::of_flags(["*".to_owned()].into(), BTreeSet::new())]
+}
+
+impl Search<'_> {
+    /// Everything that is worth it.
+    fn all(&mut self) -> Result<(), Failure> {
+        match self.origin.source()? {
+            Some(source) => self.of_source(&source),
+            None if self.origin.given.slot_count() > 1 => self.attempt(Cut::Whole),
+            None => Ok(()),
+        }
+    }
+
+    /// A cut that is wished for, whatever it costs; its place.
+    fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Failure> {
+        let begun = cpu_seconds();
+        let program = self.origin.make(cut, max_gates)?;
+        let seconds = if *cut == Cut::Given { 0.0 } else { cpu_seconds() - begun };
+        if *cut != Cut::Given {
+            self.asked.insert(cut.clone());
+            self.seen.insert(program.digest());
+            self.tried.push(self.pricing.of(cut.clone(), program, seconds)?);
+        }
+        Ok(self.tried.len() - 1)
+    }
+
+    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one.
+    fn best_within(&self, memory: Option<u64>) -> usize {
+        let fits = |cut: &Decomposition| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
+        let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
+        plan::best(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
+    }
+}
+
+/// The cuts of a program, and which of them is taken by this wish.
+pub fn with(wish: &Wish, origin: &Origin, pricing: &Pricing) -> Result<Cuts, Failure> {
+    let mut search = Search::new(origin, pricing, Patience::Thorough)?;
+    let fixed = match wish {
+        Wish::Fixed(cut) => Some(search.fixed(cut, gates_within(None))?),
+        Wish::Fastest => None,
+    };
+    search.all()?;
+    let chosen = fixed.unwrap_or_else(|| search.best_within(None));
+    let complete = !search.is_exhausted();
+    let mut tried: Vec<(bool, Decomposition)> = search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
+    tried.sort_by(|a, b| a.1.ands_a_slot.total_cmp(&b.1.ands_a_slot));
+    let chosen = tried.iter().position(|(chosen, _)| *chosen).unwrap_or(0);
+    Ok(Cuts { tried: tried.into_iter().map(|(_, cut)| cut).collect(), chosen, complete })
+}
+
+/// The one cut that is taken by this wish, with this memory.
+pub fn choose(wish: &Wish, origin: &Origin, pricing: &Pricing, memory: Option<u64>) -> Result<Decomposition, Failure> {
+    let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
+    let place = match wish {
+        Wish::Fixed(cut) => search.fixed(cut, gates_within(memory))?,
+        Wish::Fastest => {
+            search.all()?;
+            search.best_within(memory)
+        }
+    };
+    Ok(search.tried.swap_remove(place))
+}
+
+/// The first cut that `is_there` in stock, of the given one and those at both ends; if none is, the given one.
+pub fn in_stock(origin: &Origin, is_there: impl Fn(&Program) -> Result<bool, Failure>) -> Result<(Cut, Program), Failure> {
+    if !is_there(origin.given)? {
+        let others = match origin.source()? {
+            Some(source) => outermost(origin, &source).to_vec(),
+            None if origin.given.slot_count() > 1 => vec![Cut::Whole],
+            None => Vec::new(),
         };
-        search.attempt(flags.with_cut(BTreeSet::from(["*".into()]), BTreeSet::new()))?;
-        search.attempt(flags.with_cut(BTreeSet::new(), functions.iter().cloned().collect()))?;
-        while let Some((from, fastest)) = search.fastest().map(|(flags, cut)| (flags.clone(), cut.cost.seconds())) {
-            for other in functions.iter().flat_map(|function| from.one_flag_away(function)) {
-                search.attempt(other)?;
+        for cut in others {
+            let Ok(program) = origin.make(&cut, LARGEST_WHOLE) else { continue };
+            if is_there(&program)? {
+                return Ok((cut, program));
             }
-            if search.exhausted() || search.fastest().is_none_or(|(_, cut)| cut.cost.seconds() >= fastest) {
-                break;
-            }
-        }
-        cuts.complete = !search.exhausted();
-        cuts.tried = search.tried.into_iter().map(|(_, cut)| cut).collect();
-    } else {
-        cuts.tried.push(given);
-        let gates: usize = program.slots().map(|slot| program.component(slot.component).circuit.gate_count()).sum();
-        if program.slot_count() > 1 && gates <= LARGEST_WHOLE {
-            let whole = program.whole()?;
-            let cost = cost(&whole)?;
-            cuts.tried.push(Decomposition::new(whole, "--emit bristol".into(), false, cost));
         }
     }
-    cuts.tried.sort_by(|a, b| a.ands_a_slot.total_cmp(&b.ands_a_slot));
-    Ok(cuts)
-}
-
-/// What is in a source; nothing if the file is none.
-fn source(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let bytes = files::read_all(File::open(path), files::MAX_PROGRAM_BYTES, &path.display().to_string())?;
-    Ok(files::is_source(path, &bytes).then(|| bytes.to_vec()))
+    Ok((Cut::Given, origin.given.clone()))
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod bench;
 mod chart;
 mod compile;
+mod cut;
 mod cuts;
 mod demo_cheat;
 mod doctor;

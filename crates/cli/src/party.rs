@@ -1,11 +1,12 @@
 //! `brickwork garbler` and `brickwork evaluator`: one party of a computation.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{self, FromStock, Lacking, Limits, Stocked};
+use brickwork::duplo::{self, FromStock, Limits, Proposal, Stocked};
 use brickwork::plan::{self, Machine};
 use brickwork::session::{self, Job, SecurityReport};
 use brickwork::stock::Store;
@@ -17,6 +18,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::arguments::{Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key};
 use crate::compile::SourceFlags;
+use crate::cut::{Cut, CutArguments, Origin, Wish, gates_within};
+use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::{Failure, code};
 use crate::plan::cost_json;
 use crate::progress::Bar;
@@ -47,6 +50,8 @@ pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
+    cut: CutArguments,
+    #[command(flatten)]
     line: LineArguments,
     #[command(flatten)]
     stock: StoreArguments,
@@ -62,6 +67,17 @@ struct Secrets {
     input: Value,
 }
 
+/// What a party works on.
+struct Work<'a> {
+    party: Party,
+    arguments: &'a Arguments,
+    origin: Origin<'a>,
+    job: Job,
+    input: Zeroizing<Vec<bool>>,
+    /// What is free or allowed.
+    memory: Option<u64>,
+}
+
 /// Runs one party to its end.
 pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // Of a source's warnings the parent has told.
@@ -74,25 +90,27 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let Secrets { identity, input } = secrets(arguments, &program, party)?;
     let input = files::input_bits(&program, party, executions, &input)?;
     let job = job(party, arguments, &program, identity.public_key(), peer)?;
+    let flags = SourceFlags::default();
+    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
+    let memory = arguments.resources.max_ram.or_else(resources::available_bytes);
+    let work = Work { party, arguments, origin, job, input, memory };
 
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
     let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
-    let estimate = if store.is_some() { None } else { Some(Estimate::of(party, arguments, &job, quiet)?) };
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(arguments, quiet)?) };
+    let proposal = match party {
+        Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
+        Party::Evaluator => None,
+    };
 
     let options = arguments.resources.options(party, arguments.parameters.terms(&program, store.is_some()));
     let channel = connect(&arguments.address, &identity, peer, &options, quiet, arguments.leash)?;
     let mut bar = Bar::new(quiet);
     let cpu_before = resources::cpu_seconds();
-    let result = match (&mut store, &estimate) {
-        (Some(store), _) => from_stock(party, channel, store, &job, &input, stock.lacking(), &mut bar)?,
-        (None, Some(Estimate { proposal: Some(parameters), .. })) => {
-            Done::at_once(duplo::garbler_proposing(channel, &job, parameters, &input, &mut bar)?)
-        }
-        (None, _) => {
-            let limits = Limits { memory_bytes: arguments.resources.max_ram.or_else(resources::available_bytes) };
-            Done::at_once(duplo::evaluator_within(channel, &job, &limits, &input, &mut bar)?)
-        }
+    let result = match &proposal {
+        Some(proposal) => work.garble(channel, proposal, store.as_mut(), &mut bar)?,
+        None => work.evaluate(channel, store.as_mut(), &mut bar)?,
     };
     let cpu_seconds = resources::cpu_seconds() - cpu_before;
     drop(bar);
@@ -102,8 +120,8 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
         );
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
-    let predicted = estimate.as_ref().zip(result.parameters.as_ref()).map(|(e, p)| e.predict(&job.program, p));
-    let mut report = report(party, &value, &job.program, &result, predicted.unwrap_or_default());
+    let predicted = estimate.map(|estimate| estimate.predict(&result)).unwrap_or_default();
+    let mut report = report(party, &value, &result, predicted);
     if store.is_some() {
         report.json["made_on_the_spot"] = result.made.into();
     }
@@ -112,8 +130,22 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     Ok(report)
 }
 
+/// What the garbler proposes.
+struct Proposed {
+    cut: Cut,
+    program: Arc<Program>,
+    /// Where all is made for this run.
+    parameters: Option<duplo::Parameters>,
+    /// Seconds in which the evaluator will make this cut.
+    seconds: f64,
+}
+
 /// What a run gave.
 struct Done {
+    cut: Cut,
+    program: Arc<Program>,
+    /// Seconds in which the evaluator made the cut.
+    cutting: f64,
     outputs: Vec<bool>,
     phases: Vec<session::PhaseReport>,
     security: SecurityReport,
@@ -125,9 +157,88 @@ struct Done {
 }
 
 impl Done {
-    fn at_once(report: session::Report) -> Self {
-        let session::Report { outputs, phases, security, recovered, parameters } = report;
-        Done { outputs, phases, security, recovered, parameters: Some(parameters), made: None }
+    fn at_once(report: session::Report, cut: Cut, cutting: f64) -> Self {
+        let session::Report { outputs, phases, security, recovered, proposal: Proposal { program, parameters } } = report;
+        Done { cut, program, cutting, outputs, phases, security, recovered, parameters: Some(parameters), made: None }
+    }
+}
+
+impl Work<'_> {
+    /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the occasion.
+    fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
+        let Work { arguments, origin, job, .. } = self;
+        let (executions, wish) = (arguments.parameters.executions.executions, &arguments.cut.cut);
+        let Some(Estimate { machine, link }) = estimate else {
+            let is_there = |program: &Program| -> Result<bool, Failure> {
+                let Some(store) = store else { return Ok(true) };
+                Ok(duplo::in_stock(store, self.party, &job.terms(), &files::repeated(program, executions)?)?)
+            };
+            let (cut, program) = match wish {
+                Wish::Fixed(cut) => (cut.clone(), origin.make(cut, gates_within(self.memory))?),
+                Wish::Fastest => cuts::in_stock(origin, is_there)?,
+            };
+            let program = Arc::new(files::repeated(&program, executions)?);
+            return Ok(Proposed { cut, program, parameters: None, seconds: 0.0 });
+        };
+        let pricing = Pricing { executions, security: job.security, choice: &arguments.choice, machine, link };
+        let Decomposition { cut, program, parameters, cost, seconds, .. } = cuts::choose(wish, origin, &pricing, self.memory)?;
+        let memory = cost.garbler_memory_bytes;
+        match arguments.resources.max_ram {
+            Some(limit) if memory > limit => Err(Failure::new(
+                code::OTHER,
+                format!("this takes some {} of memory here, and --max-ram allows {}", bytes(memory), bytes(limit)),
+                "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+            )),
+            _ => Ok(Proposed { cut, program: Arc::new(program), parameters: Some(parameters), seconds }),
+        }
+    }
+
+    fn garble(&self, channel: Channel, proposed: &Proposed, store: Option<&mut Store>, bar: &mut Bar) -> Result<Done, Failure> {
+        let Proposed { cut, program, parameters, seconds } = proposed;
+        match (store, parameters) {
+            (None, Some(parameters)) => {
+                let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
+                let report = duplo::garbler_proposing(channel, &self.job, &proposal, &self.input, bar)?;
+                Ok(Done::at_once(report, cut.clone(), *seconds))
+            }
+            (Some(store), _) => {
+                let session = Stocked::open_proposing(channel, store, &self.job.terms(), program, &cut.name(), bar)?;
+                self.run_on_stock(session, cut.clone(), program.clone())
+            }
+            (None, None) => Err(Failure::fault("there is neither a store nor a plan")),
+        }
+    }
+
+    fn evaluate(&self, channel: Channel, store: Option<&mut Store>, bar: &mut Bar) -> Result<Done, Failure> {
+        let (cutting, executions) = (Cell::new(0.0), self.arguments.parameters.executions.executions);
+        let decompose = |name: &str| {
+            let begun = resources::cpu_seconds();
+            let program = self.origin.accept(&self.arguments.cut.cut, name, self.memory, executions);
+            cutting.set(resources::cpu_seconds() - begun);
+            program
+        };
+        let cut = |name: &str| Cut::of_name(name).map_err(Failure::fault);
+        match store {
+            Some(store) => {
+                let session = Stocked::open(self.party, channel, store, &self.job.terms(), bar)?;
+                let (program, name) = session.proposed(&self.job.program, Some(&decompose))?;
+                self.run_on_stock(session, cut(&name)?, program)
+            }
+            None => {
+                let limits = Limits { memory_bytes: self.memory, decompose: Some(&decompose) };
+                let report = duplo::evaluator_within(channel, &self.job, &limits, &self.input, bar)?;
+                let cut = cut(&report.proposal.parameters.decomposition)?;
+                Ok(Done::at_once(report, cut, cutting.get()))
+            }
+        }
+    }
+
+    /// Runs the program on stock.
+    fn run_on_stock(&self, session: Stocked, cut: Cut, program: Arc<Program>) -> Result<Done, Failure> {
+        let (done, session) = session.expect(&program)?.run(&program, &self.input, self.arguments.stock.lacking())?;
+        let FromStock { outputs, recovered, security, made } = done;
+        let (made, phases) = (made.map(|made| made.to_string()), session.close()?);
+        Ok(Done { cut, program, cutting: 0.0, outputs, phases, security, recovered, parameters: None, made })
     }
 }
 
@@ -135,54 +246,18 @@ impl Done {
 struct Estimate {
     machine: Machine,
     link: plan::Link,
-    proposal: Option<duplo::Parameters>,
 }
 
 impl Estimate {
-    fn of(party: Party, arguments: &Arguments, job: &Job, quiet: bool) -> Result<Self, Failure> {
+    fn of(arguments: &Arguments, quiet: bool) -> Result<Self, Failure> {
         let machine = machine::constants(false, quiet)?.with_threads(arguments.resources.threads);
-        let link = arguments.line.link().with_lanes(arguments.resources.lanes);
-        let proposal = match party {
-            Party::Garbler => Some(proposal(arguments, job, &machine, &link)?),
-            Party::Evaluator => None,
-        };
-        Ok(Estimate { machine, link, proposal })
+        Ok(Estimate { machine, link: arguments.line.link().with_lanes(arguments.resources.lanes) })
     }
 
-    fn predict(&self, program: &Program, parameters: &duplo::Parameters) -> Value {
-        cost_json(&plan::predict(program, parameters, &self.machine, &self.link))
+    fn predict(&self, done: &Done) -> Value {
+        let cost = done.parameters.as_ref().map(|parameters| plan::predict(&done.program, parameters, &self.machine, &self.link));
+        cost.map_or(Value::Null, |cost| cost_json(&cost.with_work("preprocess", done.cutting)))
     }
-}
-
-/// What the garbler proposes.
-fn proposal(arguments: &Arguments, job: &Job, machine: &Machine, link: &plan::Link) -> Result<duplo::Parameters, Failure> {
-    let parameters = arguments.choice.choose(&job.program, job.security, machine, link)?;
-    let memory = plan::predict(&job.program, &parameters, machine, link).garbler_memory_bytes;
-    match arguments.resources.max_ram {
-        Some(limit) if memory > limit => Err(Failure::new(
-            code::OTHER,
-            format!("this takes some {} of memory here, and --max-ram allows {}", bytes(memory), bytes(limit)),
-            "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
-        )),
-        _ => Ok(parameters),
-    }
-}
-
-/// Runs the program on stock. Returns the result, and what had to be made for it.
-fn from_stock(
-    party: Party,
-    channel: Channel,
-    store: &mut Store,
-    job: &Job,
-    input: &[bool],
-    lacking: Lacking,
-    bar: &mut Bar,
-) -> Result<Done, Failure> {
-    let session = Stocked::open(party, channel, store, &job.terms(), bar)?.expect(&job.program)?;
-    let (done, session) = session.run(&job.program, input, lacking)?;
-    let FromStock { outputs, recovered, security, made } = done;
-    let made = made.map(|made| made.to_string());
-    Ok(Done { outputs, phases: session.close()?, security, recovered, parameters: None, made })
 }
 
 fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Secrets, Failure> {
@@ -239,7 +314,7 @@ pub fn connect(
     }
 }
 
-fn report(party: Party, value: &Value, program: &Program, result: &Done, predicted: Value) -> Report {
+fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Report {
     let role = files::role(party);
     let mut json = json!({
         "role": role,
@@ -248,13 +323,14 @@ fn report(party: Party, value: &Value, program: &Program, result: &Done, predict
         "phases": result.phases,
         "predicted": predicted,
         "security": result.security,
-        "and_gates": program.and_gates(),
+        "cut": result.cut.to_string(),
+        "and_gates": result.program.and_gates(),
         "protocol": "duplo",
     });
     if party == Party::Evaluator {
         json["recovered"] = result.recovered.into();
     }
-    let human = outputs_text(&[(role, value)]) + &phases_text(&json) + &security_text(&result.security);
+    let human = outputs_text(&[(role, value)]) + &phases_text(&json) + &cut_text(&json) + &security_text(&result.security);
     Report::new(json, human)
 }
 
@@ -265,6 +341,14 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
         value => format!("The {role} learns {value}\n"),
     };
     outputs.iter().map(line).collect()
+}
+
+/// The cut of a report in its JSON form, if the file says another one.
+pub fn cut_text(report: &Value) -> String {
+    match report["cut"].as_str() {
+        None | Some("given") => String::new(),
+        Some(cut) => format!("Cut: {cut} (`brickwork plan` shows others)\n"),
+    }
 }
 
 /// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with what was

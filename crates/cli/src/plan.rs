@@ -1,11 +1,11 @@
 //! `brickwork plan`: what a run will cost, without running it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Cut;
-use brickwork::duplo;
 use brickwork::plan::{self, Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments};
 use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::compile::{self, SourceFlags};
-use crate::cuts::{self, Cuts, Decomposition};
+use crate::cut::{Cut as Named, CutArguments, Origin, Wish};
+use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::report::{Report, bytes, plural, thousands};
 use crate::{files, machine};
@@ -37,6 +38,8 @@ pub struct Arguments {
     threads: Option<u16>,
     #[command(flatten)]
     choice: Choice,
+    #[command(flatten)]
+    cut: CutArguments,
     /// Measure this machine again, instead of taking what was measured before
     #[arg(long)]
     calibrate: bool,
@@ -54,38 +57,46 @@ struct Alternative {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let (program, warnings) = files::load_with(&arguments.program.file, &arguments.program.map.parties(), &arguments.source)?;
+    // Cuts are made of what the source says without them.
+    let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
+    let (program, warnings) = files::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
     warnings.iter().for_each(compile::warn);
+    let wish = match (arguments.source.cut(), &arguments.cut.cut) {
+        (Named::Given, wish) => wish.clone(),
+        (flags, Wish::Fastest) => Wish::Fixed(flags),
+        (flags, _) => {
+            let both = format!("--cut and {} both say how to cut the program", flags.flags());
+            return Err(Failure::usage(both, "leave one of them out"));
+        }
+    };
     let executions = arguments.parameters.executions.executions;
-    let repeated = files::repeated(&program, executions)?;
     let machine = machine::constants(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
-    let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
-    let cost = plan::predict(&repeated, &parameters, &machine, &link);
-    let options = options(&repeated, &parameters, &machine, &link)?;
-    let of_cut = |program: &Program| -> Result<Cost, Failure> {
-        let repeated = files::repeated(program, executions)?;
-        let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
-        Ok(plan::predict(&repeated, &parameters, &machine, &link))
-    };
-    let cuts = cuts::all(&arguments.program.file, &arguments.source, &program, &of_cut)?;
+    let pricing =
+        Pricing { executions, security: arguments.parameters.security, choice: &arguments.choice, machine: &machine, link: &link };
+    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
+    let cuts = cuts::with(&wish, &origin, &pricing)?;
+    let chosen = &cuts.tried[cuts.chosen];
+    let (repeated, cost) = (&chosen.program, &chosen.cost);
+    let options = options(chosen, &machine, &link)?;
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)])).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({
-        "choice": parameters.report(&repeated),
+        "cut": chosen.cut.to_string(),
+        "choice": chosen.parameters.report(repeated),
         "alternatives": alternatives,
-        "decompositions": cuts.tried.iter().map(Decomposition::json).collect::<Vec<_>>(),
+        "decompositions": cuts.json(),
         "executions": executions.unwrap_or(1),
         "and_gates": repeated.and_gates(),
         "link": link,
         "machine": machine,
     });
-    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(&cost)) {
+    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let human = text(&program, executions.unwrap_or(1), &repeated, &cost, &options) + &cuts_text(&cuts);
+    let human = text(&program, executions.unwrap_or(1), repeated, cost, &options) + &cuts_text(&cuts);
     Ok(Report::new(json, human))
 }
 
@@ -100,7 +111,8 @@ pub fn cost_json(cost: &Cost) -> Value {
     })
 }
 
-fn options(program: &Program, parameters: &duplo::Parameters, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
+fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
+    let Decomposition { program, parameters, seconds, .. } = chosen;
     let alternatives = plan::alternatives(program, parameters)?;
     // They differ in one component only, which the run's own cut may be among.
     let differs = |id: usize| alternatives.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
@@ -113,7 +125,7 @@ fn options(program: &Program, parameters: &duplo::Parameters, machine: &Machine,
             component: program.components()[id].name.clone(),
             cut: other.components[id],
             chosen: other.components[id] == own,
-            cost: plan::predict(program, other, machine, link),
+            cost: plan::predict(program, other, machine, link).with_work("preprocess", *seconds),
         })
         .collect();
     options.sort_by_key(|option| option.cut.bucket);
@@ -189,21 +201,21 @@ fn cuts_text(cuts: &Cuts) -> String {
     let fastest = cuts.tried.iter().map(seconds).fold(f64::INFINITY, f64::min);
     let slowest = cuts.tried.iter().map(seconds).fold(0.0, f64::max);
     let mut text = String::from(
-        "Cuts of the program (* is this one; `brickwork compile` with the flags gives another):\n    components    slots  ANDs a slot       bytes   seconds\n",
+        "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs a slot       bytes   seconds\n",
     );
-    for cut in &cuts.tried {
+    for (k, cut) in cuts.tried.iter().enumerate() {
         let length = (30.0 * seconds(cut) / slowest).round() as usize;
         let remark = if seconds(cut) == fastest { "   fastest" } else { "" };
         text += &format!(
             "  {} {:>10} {:>8} {:>12.1} {:>11} {:>9.3}  {:30} {}{remark}\n",
-            if cut.given { '*' } else { ' ' },
+            if k == cuts.chosen { '*' } else { ' ' },
             cut.components,
             cut.slots,
             cut.ands_a_slot,
             bytes(cut.cost.bytes()),
             seconds(cut),
             "#".repeat(length),
-            cut.flags,
+            cut.cut,
         );
     }
     if !cuts.complete {
@@ -214,17 +226,17 @@ fn cuts_text(cuts: &Cuts) -> String {
 
 /// Time against the size of a component: the sweet spot.
 fn cuts_chart(cuts: &Cuts) -> Chart {
-    let point = |cut: &Decomposition| Point {
+    let point = |(k, cut): (usize, &Decomposition)| Point {
         x: cut.ands_a_slot.max(1.0),
         y: cut.cost.seconds(),
-        title: format!("{}: {} in {}", if cut.given { "this cut" } else { &cut.flags }, cut.components, plural(cut.slots as u64, "slot")),
-        marked: cut.given,
+        title: format!("{}: {} in {}", cut.cut, plural(cut.components as u64, "component"), plural(cut.slots as u64, "slot")),
+        marked: k == cuts.chosen,
     };
     Chart {
         title: "Cuts of the program".into(),
         x: Axis::logarithmic("AND gates of a slot"),
         y: Axis::linear("seconds"),
-        series: vec![Series { name: "cuts".into(), points: cuts.tried.iter().map(point).collect() }],
+        series: vec![Series { name: "cuts".into(), points: cuts.tried.iter().enumerate().map(point).collect() }],
     }
 }
 

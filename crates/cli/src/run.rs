@@ -4,30 +4,27 @@
 //! keys and inputs go through pipes, so that neither a command line nor a file shows them. A child ends when its pipe
 //! ends, so none outlives this process, however it dies.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use brickwork::circuit::{Party, Program};
-use brickwork::plan::{self, Cost};
+use brickwork::circuit::Party;
 use brickwork::wire::tls::{Identity, PublicKey};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Choice, LinkArguments, Map, Parameters, ProgramArguments, Resources};
-use crate::compile::SourceFlags;
+use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
-use crate::files::Folder;
 use crate::link::{Link, Relay};
 use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{cuts, files, keygen, machine};
+use crate::{files, keygen, machine};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -44,24 +41,10 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
-    /// Into which components a source is cut: as it says, or as is predicted to be fastest (`plan` shows the cuts)
-    #[arg(
-        long,
-        value_name = "given|fastest",
-        default_value = "given",
-        hide_default_value = true,
-        hide_possible_values = true,
-        conflicts_with = "store"
-    )]
-    cut: Cut,
+    #[command(flatten)]
+    cut: CutArguments,
     #[command(flatten)]
     stock: StoreArguments,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Cut {
-    Given,
-    Fastest,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -77,38 +60,18 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
         files::input_bits(&program, party, executions, value)?;
     }
-    let folder = Folder::new()?;
-    let cut = match arguments.cut {
-        Cut::Given => None,
-        Cut::Fastest => Some(fastest(arguments, &program, &folder)?),
-    };
     drop(program);
     let both = Both {
-        program: cut.as_ref().unwrap_or(&arguments.program),
+        program: &arguments.program,
         parameters: &arguments.parameters,
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
+        cut: &arguments.cut.cut,
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
-}
-
-/// The fastest cut of a program, in a file: both parties run the same.
-fn fastest(arguments: &Arguments, program: &Program, folder: &Folder) -> Result<ProgramArguments, Failure> {
-    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
-    let link = arguments.link.link().with_lanes(arguments.resources.lanes);
-    let cost = |program: &Program| -> Result<Cost, Failure> {
-        let repeated = files::repeated(program, arguments.parameters.executions.executions)?;
-        let parameters = arguments.choice.choose(&repeated, arguments.parameters.security, &machine, &link)?;
-        Ok(plan::predict(&repeated, &parameters, &machine, &link))
-    };
-    let cuts = cuts::all(&arguments.program.file, &SourceFlags::default(), program, &cost)?;
-    let fastest = cuts.fastest().ok_or_else(|| Failure::fault("there is no cut at all"))?;
-    let file = folder.file("program.bwp");
-    fs::write(&file, fastest.program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
-    Ok(ProgramArguments { file, map: Map { entries: Vec::new() } })
 }
 
 /// What both parties are to do.
@@ -118,6 +81,8 @@ pub struct Both<'a> {
     pub resources: &'a Resources,
     pub link: Link,
     pub choice: &'a Choice,
+    /// Into which components the program is cut.
+    pub cut: &'a Wish,
     /// The folder with both parties' stores and keys, and how they are to be used.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
 }
@@ -189,7 +154,7 @@ impl Both<'_> {
             command.arg("--bandwidth").arg(format!("{rate}bit"));
         }
         command.arg("--rtt").arg(format!("{}us", self.link.rtt.as_micros())).arg(self.choice.as_flag());
-        command.args(self.parameters.as_flags());
+        command.arg(format!("--cut={}", self.cut)).args(self.parameters.as_flags());
         command.args(self.program.map.as_flags());
         if let Some((directory, stock)) = self.stock {
             command.args(stock.as_flags(&directory.join(files::role(party))));
@@ -320,6 +285,7 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         "phases": evaluator["phases"],
         "predicted": garbler["predicted"],
         "security": evaluator["security"],
+        "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
         "recovered": evaluator["recovered"],
@@ -330,6 +296,7 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
     }
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &party::phases_text(&json)
+        + &party::cut_text(&json)
         + &party::security_json_text(&json["security"]);
     Report::new(json, human)
 }

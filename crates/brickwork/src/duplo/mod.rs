@@ -24,6 +24,7 @@ mod ots;
 mod parameters;
 mod prepare;
 mod preprocess;
+mod proposal;
 mod sessions;
 mod setup;
 mod stock;
@@ -35,9 +36,7 @@ mod tests;
 
 use crate::circuit::Party;
 use crate::label::Label;
-use crate::plan;
-use crate::session::msg::PROPOSAL;
-use crate::session::{Answer, Job, Observer, Report, Run, Terms};
+use crate::session::{Job, Observer, Report, Run, Terms};
 use crate::wire::{Channel, Tag};
 use crate::{Cheat, Error};
 
@@ -46,12 +45,13 @@ use hooks::{Hooks, Point};
 pub(crate) use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
+pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
 use sessions::{EvaluatorParts, GarblerParts, threads};
 use setup::{Begun, Wanted};
 use stock::Parts;
 pub use stock::Request;
-pub use stored::{BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, inventory};
+pub use stored::{BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, in_stock, inventory};
 use supply::{EvaluatorCommitted, GarblerCommitted};
 
 /// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are the bits of its
@@ -61,25 +61,25 @@ use supply::{EvaluatorCommitted, GarblerCommitted};
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away,
 /// [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn Observer) -> Result<Report, Error> {
-    garbler_proposing(channel, job, &Parameters::choose(&job.program, job.security)?, input, observer)
+    let parameters = Parameters::choose(&job.program, job.security)?;
+    garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
 }
 
-/// [`garbler`], who proposes these parameters.
+/// [`garbler`], who proposes another cut of the program, or other parameters.
 ///
 /// # Errors
 /// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
 pub fn garbler_proposing(
     channel: Channel,
     job: &Job,
-    parameters: &Parameters,
+    proposal: &Proposal,
     input: &[bool],
     observer: &mut dyn Observer,
 ) -> Result<Report, Error> {
-    let parameters = Parameters::proposed(&job.program, job.security, &parameters.proposal())?;
-    garbler_with(channel, job, parameters, input, observer, Hooks::none())
+    garbler_with(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
 }
 
-/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes that keep the bound. `input` are
+/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program that keep the bound. `input` are
 /// the bits of its input ports, in order.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn
     evaluator_with(channel, job, &Limits::default(), input, observer, Hooks::none())
 }
 
-/// [`evaluator`], who refuses parameters beyond these limits.
+/// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -102,29 +102,22 @@ pub fn evaluator_within(
     evaluator_with(channel, job, limits, input, observer, Hooks::none())
 }
 
-/// What an evaluator is ready to spend, whatever the garbler proposes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
-    /// Bytes of memory, as `plan` estimates them.
-    pub memory_bytes: Option<u64>,
-}
-
 /// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
 pub(crate) fn garbler_with(
     channel: Channel,
     job: &Job,
-    parameters: Parameters,
+    proposal: Proposal,
     input: &[bool],
     observer: &mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Report, Error> {
     sessions::check_input(&job.program, Party::Garbler, input)?;
-    let (program, terms) = (&*job.program, job.terms());
-    let wanted = Wanted::proposed(program, &parameters, &terms);
+    let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
+    let wanted = Wanted::proposed(job, &proposal, &terms);
     let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
-        let committed = GarblerCommitted::to_all(party, &Request::of(program), &parameters, ots)?; // 3
+        let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
         committed.prove(party, true)?; // 4, 5
         let (supply, told) = committed.open(party)?; // 6, 7
         let (ready, joints) = build::garbler(party, program, Parts::of(program, supply))?; // 7
@@ -133,7 +126,7 @@ pub(crate) fn garbler_with(
         evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
         decode::garbler(party, program, &ready) // 12
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), parameters, recovered: false })
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered: false })
 }
 
 /// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
@@ -146,13 +139,14 @@ pub(crate) fn evaluator_with(
     hooks: Hooks,
 ) -> Result<Report, Error> {
     sessions::check_input(&job.program, Party::Evaluator, input)?;
-    let (program, terms) = (&*job.program, job.terms());
+    let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
-    let (run, wanted) = (Run::new(channel, Party::Evaluator, observer), Wanted::open(program, binding, &terms));
-    let accept = |run: &mut Run, hooks: &Hooks, answer: &Answer| accept(run, hooks, answer, job, limits);
-    let Begun { mut core, offsets, ots, agreed: parameters } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
+    let (run, wanted) = (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
+    let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
+    let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
+    let Proposal { program, parameters } = &proposal;
     let (party, (outputs, recovered)) = core.pool.clone().install(|| {
-        let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), &parameters, ots)?; // 3
+        let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3
         let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
         let (supply, opened) = committed.open(&mut party.core)?; // 6, 7
         let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
@@ -162,30 +156,7 @@ pub(crate) fn evaluator_with(
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), parameters, recovered })
-}
-
-/// Receives the garbler's proposal and computes what it is worth: a garbler that wants weaker parameters does not get far.
-fn accept(run: &mut Run, hooks: &Hooks, answer: &Answer, job: &Job, limits: &Limits) -> Result<Parameters, Error> {
-    let others = || Error::Mismatch("the peer's cut-and-choose parameters are others".into());
-    let program = &*job.program;
-    let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(program))?;
-    let parameters = match hooks.parameters() {
-        Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
-        Some(_) => return Err(others()),
-        None => Parameters::proposed(program, job.security, &proposal)?,
-    };
-    // The greeting names them too, and with it the session's identifier.
-    if parameters.digest() != answer.parameters {
-        return Err(others());
-    }
-    let [_, memory] = plan::memory(program, &parameters);
-    match limits.memory_bytes {
-        Some(limit) if memory > limit => Err(Error::Mismatch(format!(
-            "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free or allowed"
-        ))),
-        _ => Ok(parameters),
-    }
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered })
 }
 
 impl Run<'_> {

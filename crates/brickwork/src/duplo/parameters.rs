@@ -83,6 +83,7 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
         )));
     }
     let mut report = Parameters {
+        decomposition: String::new(),
         security,
         components: Vec::new(),
         plain: NO_CUT,
@@ -105,6 +106,9 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
 /// What both parties must agree on besides the program.
 #[derive(Clone, Debug)]
 pub struct Parameters {
+    /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty for the cut that both
+    /// parties have.
+    pub decomposition: String,
     /// s.
     pub security: u32,
     /// Cut-and-choose of each component of the program, in order; without slots where it is not used.
@@ -134,6 +138,12 @@ impl Parameters {
     /// As [`Parameters::choose`].
     pub fn choose_at(program: &Program, security: u32, prices: &Prices) -> Result<Self, Error> {
         Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
+    }
+
+    /// The same for a program that is cut in this way.
+    #[must_use]
+    pub fn of_decomposition(self, name: &str) -> Self {
+        Parameters { decomposition: name.to_owned(), ..self }
     }
 
     /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain authenticators, input ones.
@@ -173,13 +183,13 @@ impl Parameters {
     /// # Errors
     /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
     pub(crate) fn bounded(&self, program: &Program) -> Result<Self, Error> {
-        Self::proposed(program, self.security, &self.proposal())
+        Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
     }
 
     /// `cuts` of the components, then of plain and of input authenticators.
     fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
         let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));
-        Parameters { security, components: cuts, plain, input, ot_binding: ot_binding(security), bound_log2 }
+        Parameters { decomposition: String::new(), security, components: cuts, plain, input, ot_binding: ot_binding(security), bound_log2 }
     }
 
     /// The parameters for stock, whose batches leave a share of the budget to others that the same program may use.
@@ -225,7 +235,7 @@ impl Parameters {
         Ok(specs.iter().map(of_request).collect())
     }
 
-    /// A digest over all of them.
+    /// A digest over all of them but the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo parameters");
         hasher.update(&self.security.to_le_bytes()).update(&(self.ot_binding as u64).to_le_bytes());

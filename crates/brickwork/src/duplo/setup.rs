@@ -21,7 +21,7 @@ use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
 use super::parameters::{code, stock_ot_binding};
 use super::sessions::EvaluatorCore;
 use super::stock::Stock;
-use super::{Cheat, Error, Evaluator, Garbler, Hooks, Parameters, Point, Terms, msg, threads};
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use crate::circuit::{Party, Program};
 use crate::commit::split::{Receiver, Sender};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
@@ -29,8 +29,7 @@ use crate::label::{Delta, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::msg::PROPOSAL;
-use crate::session::{Answer, Digests, Greeting, Run};
+use crate::session::{Answer, Digests, Greeting, Job, Run};
 
 /// What a session is set up for.
 pub(super) struct Wanted<'a> {
@@ -41,15 +40,14 @@ pub(super) struct Wanted<'a> {
     /// OTs that bind Δ_ot in each batch of OTs.
     pub binding: usize,
     /// What the garbler sends right after its greeting.
-    proposal: Option<Vec<u8>>,
+    proposal: Option<&'a Proposal>,
 }
 
 impl<'a> Wanted<'a> {
     /// One run of a program, whose OTs are made at once, as the garbler wants it.
-    pub fn proposed(program: &Program, parameters: &Parameters, terms: &'a Terms) -> Self {
-        let digests = Digests { program: program.digest(), parameters: parameters.digest() };
-        let (ots, binding) = (Some(program.input_width(Party::Evaluator)), parameters.ot_binding);
-        Wanted { digests, terms, ots, binding, proposal: Some(parameters.proposal()) }
+    pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
+        let (ots, binding) = (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
+        Wanted { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
     /// The same, as the evaluator wants it.
@@ -124,8 +122,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
     let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
-    if let Some(proposal) = &wanted.proposal {
-        run.channel.send(PROPOSAL, proposal)?;
+    if let Some(proposal) = wanted.proposal {
+        proposal.send(&mut run.channel)?;
     }
     let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 0, &choices)?;
     let answer = greeting.answered(&mut run.channel)?;

@@ -97,7 +97,8 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
 
-    script.setup(Parameters::proposal_bytes(program) as u64, ots); // 1, 2, 3
+    let proposal = [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
+    script.setup(proposal, ots); // 1, 2, 3
     let copies = script.commit_copies(program, parameters); // 3
     let gadgets = script.commit_gadgets(parameters);
     script.commit(ots, true);
@@ -200,10 +201,10 @@ impl Script {
         self.message(Evaluator, LABEL * (1 + DIMENSION));
     }
 
-    fn setup(&mut self, proposal: u64, ots: u64) {
+    fn setup(&mut self, [cut, batches]: [u64; 2], ots: u64) {
         self.phase("setup");
         self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
-        self.exchange([HELLO, proposal, 32 + 64 * DIMENSION], [HELLO, 32]);
+        self.exchange([HELLO, cut, batches, 32 + 64 * DIMENSION], [HELLO, 32]);
         self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
         self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
         self.extend(self.n);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::median;
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::files;
 use crate::party;
@@ -27,6 +28,9 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
+    /// Into which components the program is cut: as the file says, in one piece, or a list such as inline:F,component:G
+    #[arg(long, value_name = "given|whole|LIST", default_value = "given", hide_default_value = true)]
+    cut: Cut,
     /// Rounds, each with two new processes; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -40,6 +44,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
+        cut: &Wish::Fixed(arguments.cut.clone()),
         stock: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
@@ -130,6 +135,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
         "phases": phases,
         "executions": executions,
         "rounds": rounds.len(),
+        "predicted": rounds[0][0]["predicted"],
         "seconds": median(rounds.iter().map(total).collect()),
         "seconds_after_setup": after_setup,
         "and_gates": and_gates,
@@ -165,8 +171,9 @@ fn text(program: &Program, json: &Value) -> String {
         );
     }
     text += &format!(
-        "{:.3} s in all, {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
+        "{:.3} s in all ({:.3} predicted), {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
         number("seconds"),
+        json["predicted"]["seconds"].as_f64().unwrap_or_default(),
         number("seconds_after_setup"),
         thousands(count(&json["and_gates"])),
         thousands(number("and_per_second") as u64),

@@ -1,5 +1,7 @@
 //! `plan`, `bench`, and the imitated link.
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -116,12 +118,28 @@ fn a_plan_tries_other_cuts() {
     for cut in cuts {
         let flags: Vec<&str> = cut["flags"].as_str().expect("flags").split_whitespace().map(|flag| flag.trim_matches('\'')).collect();
         good(&[&["compile", &source, "-o", &compiled], &flags[..]].concat());
-        let again = good(&["plan", &compiled]).1;
-        assert_eq!(
-            again["decompositions"].as_array().expect("an array").iter().find(|cut| cut["given"] == true).map(|cut| &cut["bytes"]),
-            Some(&cut["bytes"])
-        );
+        let name = cut["cut"].as_str().expect("a name");
+        // The name of the cut travels, too.
+        let bytes = |plan: &Value| {
+            let phases = plan["phases"].as_array().expect("phases").iter();
+            phases.map(|p| p["garbler_sent_bytes"].as_u64().unwrap_or(0) + p["evaluator_sent_bytes"].as_u64().unwrap_or(0)).sum::<u64>()
+        };
+        let standard = ["--buckets", "standard"];
+        let given = good(&[&["plan", &compiled, "--cut", "given"], &standard[..]].concat()).1;
+        let named = good(&[&["plan", &source, "--cut", name], &standard[..]].concat()).1;
+        let length = if cut["given"] == true { 0 } else { name.len() as u64 };
+        assert_eq!((bytes(&given) + length, &given["choice"]), (bytes(&named), &named["choice"]), "{name}");
+        assert_eq!(named["cut"], name);
     }
+    let chosen: Vec<&Value> = cuts.iter().filter(|cut| cut["chosen"] == true).collect();
+    assert!(chosen.len() == 1 && chosen[0]["cut"] == plan["cut"], "{chosen:?}");
+    // Hardly slower than the fastest, and of those it sends least.
+    let [seconds, bytes] = ["seconds", "bytes"].map(|field| move |cut: &Value| cut[field].as_f64().expect("a number"));
+    let (fastest, own) = (cuts.iter().map(seconds).fold(f64::INFINITY, f64::min), seconds(chosen[0]));
+    assert!(own <= 1.1 * fastest && cuts.iter().all(|cut| seconds(cut) > 1.1 * fastest || bytes(cut) >= bytes(chosen[0])), "{cuts:?}");
+    let inlined = good(&["plan", &source, "--inline", "*"]).1;
+    assert_eq!((&inlined["cut"], inlined["choice"]["components"].as_array().map(Vec::len)), (&json!("inline:*"), Some(1)));
+    bad(&["plan", &source, "--inline", "*", "--cut", "whole"], 2, "both say how");
     let one = good(&["plan", &example("aes-128.bwp")]).1;
     assert_eq!(one["decompositions"].as_array().map(Vec::len), Some(1), "it is one component already");
     let rounds = good(&["plan", &example("aes-128-rounds.bwp")]).1;
@@ -138,9 +156,15 @@ fn a_run_takes_the_fastest_cut() {
         ["garbler", "evaluator"].map(|of| format!("@{}", keys.file(&format!("aes128_encrypt.{of}.json")))),
     );
     let inputs = ["--garbler", &x, "--evaluator", &y];
-    let given = good(&[&["run", &source], &inputs[..]].concat()).1;
-    let cut = good(&[&["run", &source, "--cut", "fastest"], &inputs[..]].concat()).1;
+    let given = good(&[&["run", &source, "--cut", "given"], &inputs[..]].concat()).1;
+    // Where bytes count, so that it is no matter how busy the machine is.
+    let cut = good(&[&["run", &source, "--bandwidth", "200Mbit"], &inputs[..]].concat()).1;
     assert_eq!(given["outputs"], cut["outputs"]);
+    assert!(given["cut"] == "given" && cut["cut"] != "given", "{cut}");
+    // What is predicted is what both parties then exchange.
+    let bytes =
+        |of: &Value| of["phases"].as_array().map(|phases| phases.iter().map(|p| p["garbler_sent_bytes"].clone()).collect::<Vec<_>>());
+    assert_eq!(bytes(&cut), bytes(&cut["predicted"]));
     let components = |run: &Value| run["security"]["components"].as_array().map(Vec::len);
     assert!(components(&cut) < components(&given), "{cut}");
     bad(&[&["run", &source, "--cut", "thin"], &inputs[..]].concat(), 2, "thin");
@@ -155,11 +179,15 @@ fn the_papers_tables_are_reproduced() {
         good(&[&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results, "--quiet"], more].concat())
     };
     let (human, first) = papers(&["--svg", &drawing]);
-    assert!(human.contains("AES-128 in rounds") && human.contains("skipped figure2: CBC-MAC-16 by 1, N = 32, LAN"), "{human}");
+    assert!(human.contains("AES-128 in 5") && human.contains("skipped figure2: CBC-MAC-16 by 1, N = 32, LAN"), "{human}");
     let rows = first["rows"].as_array().expect("an array");
-    assert_eq!(rows.len(), 2);
+    assert_eq!(rows.len(), 3);
     for row in rows {
         assert_eq!((row["executions"].as_u64(), row["and_gates"].as_u64()), (Some(1), Some(6400)));
+        assert!(
+            row["predicted"]["seconds"].as_f64() > Some(0.0) && row["predicted"]["memory_bytes"]["garbler"].as_u64() > Some(0),
+            "{row}"
+        );
         assert!(row["before_inputs_milliseconds"].as_f64() > Some(0.0) && row["seconds"].as_f64() > Some(0.0), "{row}");
     }
     assert_eq!(first["bytes"].as_array().map(Vec::len), Some(4));
@@ -172,13 +200,15 @@ fn the_papers_tables_are_reproduced() {
     let kept = lines();
     assert_eq!(papers(&[]).1["rows"], first["rows"], "nothing is measured again");
     assert_eq!(lines(), kept);
-    std::fs::write(&results, format!("{}\n{}", kept[0], &kept[1][..kept[1].len() / 2])).expect("a file");
+    std::fs::write(&results, format!("{}\n{}\n{}", kept[0], kept[1], &kept[2][..kept[2].len() / 2])).expect("a file");
     assert_eq!(papers(&[]).1["rows"][0], first["rows"][0]);
-    assert_eq!(lines().len(), 3, "the whole one, half of one, and that again");
+    assert_eq!(lines().len(), 4, "the whole ones, half of one, and that again");
+    let compared = good(&["bench", "papers", "plan", "--largest", "6400", "--results", &results, "--quiet"]);
+    assert!(compared.0.contains("predicted by measured") && compared.1["rows"].as_array().map(Vec::len) == Some(3), "{}", compared.0);
     bad(&["bench", "papers", "table9"], 2, "table9");
 }
 
-/// The model goes on where no machine does, and more slots never need more copies each.
+/// The model goes on where no machine does, and with more slots no gate costs more.
 #[test]
 fn cost_grows_as_the_model_says() {
     let keys = Keys::new();

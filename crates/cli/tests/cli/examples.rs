@@ -58,12 +58,12 @@ fn every_example_runs_and_costs_what_its_page_says() {
     assert_eq!(examples.len(), brickwork_lang::std_library().iter().filter(|file| file.example.is_some()).count());
     let mut lacking = Vec::new();
     for (name, mut arguments) in examples {
-        arguments.extend(["--json", "--quiet", "--timeout", "60", "--buckets", "standard"].map(str::to_owned));
+        arguments.extend(["--json", "--quiet", "--timeout", "60", "--cut", "given", "--buckets", "standard"].map(str::to_owned));
         let output = run(&strings(&arguments));
         let real = object(&output);
         assert_eq!(output.status.code(), Some(0), "{name}: {real}");
         assert_eq!(real["security"]["statistical_bits"], 40);
-        arguments.truncate(arguments.len() - 4);
+        arguments.truncate(arguments.len() - 6);
         arguments[0] = "simulate".into();
         let clear = object(&run(&strings(&arguments)));
         assert_eq!(real["outputs"], clear["outputs"], "{name}");

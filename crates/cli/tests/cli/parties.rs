@@ -79,6 +79,59 @@ fn an_evaluator_has_limits() {
     is_error(&finish(listening), 4, "");
 }
 
+/// A source that can be cut in several ways.
+const MAXIMUM: &str = "
+    #parties 2
+    typedef uint_t 8 byte
+    #input 1 byte
+    #input 2 byte
+    #output 1 byte
+    #output 2 byte
+    function byte square(byte a) { return a * a; }
+    function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
+    function void main() { byte m = larger(square(input1), square(input2)); output1 = m; output2 = m; }
+";
+
+/// The garbler proposes a cut, and the evaluator makes it of its own file, or refuses it.
+#[test]
+fn a_cut_is_proposed_and_made_by_both() {
+    let keys = Keys::new();
+    let source = keys.write("maximum.wir", MAXIMUM.as_bytes());
+    let compiled = keys.file("maximum.bwp");
+    good(&["compile", &source, "--quiet"]);
+    let side = |role, file: &str, input| Side { keys: &keys, role, file: file.to_owned(), input };
+    let meet = |files: [&str; 2], flags: [&[&str]; 2]| {
+        let (garbler, evaluator) = (side("garbler", files[0], "12"), side("evaluator", files[1], "10"));
+        let (listening, address) = garbler.listen(&[&["--json", "--timeout", "60"], flags[0]].concat());
+        let connected = evaluator.connect(&address, &[&["--json", "--timeout", "60"], flags[1]].concat());
+        [finish(listening), connected]
+    };
+    let (both, mixed) = ([&*source, &*source], [&*source, &*compiled]);
+    for (files, flags, cut, components) in [
+        (both, [&["--cut", "inline:*"][..], &[]], "inline:*", 1),
+        (both, [&["--cut", "inline:square"], &["--cut", "inline:square"]], "inline:square", 2),
+        (both, [&["--cut", "given"], &[]], "given", 2),
+        (mixed, [&["--cut", "given"], &["--cut", "given"]], "given", 2),
+        (mixed, [&["--cut", "whole"], &[]], "whole", 1),
+    ] {
+        for (role, output) in ["garbler", "evaluator"].into_iter().zip(meet(files, flags)) {
+            let json = object(&output);
+            assert_eq!((output.status.code(), &json["outputs"][role], &json["cut"]), (Some(0), &json!(144), &json!(cut)), "{json}");
+            assert_eq!(json["security"]["components"].as_array().map(Vec::len), Some(components));
+        }
+    }
+    for (files, flags, why) in [
+        (both, [&["--cut", "inline:*"][..], &["--cut", "given"][..]], "wants --cut given"),
+        (both, [&["--cut", "given"], &["--cut", "whole"]], "wants --cut whole"),
+        (both, [&["--cut", "component:square,component:larger"], &["--cut", "inline:square"]], "wants --cut inline:square"),
+        (mixed, [&["--cut", "inline:*"], &[]], "compiled already"),
+    ] {
+        let [garbler, evaluator] = meet(files, flags);
+        is_error(&evaluator, 7, why);
+        is_error(&garbler, 4, "");
+    }
+}
+
 #[test]
 fn two_parties_compute_whoever_listens() {
     let keys = Keys::new();

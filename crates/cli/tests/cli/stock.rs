@@ -369,3 +369,25 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
         assert!(long.starts_with(&short) && long.len() <= short.len() + 1, "the logs part: {short:?} {long:?}");
     }
 }
+
+/// What is run is the cut that is in stock; one that is fixed is made on the spot, or refused.
+#[test]
+fn the_cut_is_one_that_is_in_stock() {
+    let mut parties = Parties::new("millionaires.bwp");
+    good(&["examples", "aes128_encrypt", "-o", &parties.keys.file("")]);
+    let (source, one_piece) = (parties.keys.file("aes128_encrypt.wir"), parties.keys.file("one.bwp"));
+    good(&["compile", &source, "--inline", "*", "-o", &one_piece]);
+    parties.fill(&format!("{one_piece}=2"));
+    parties.file = source;
+    let inputs = ROLES.map(|role| format!("@{}", parties.keys.file(&format!("aes128_encrypt.{role}.json"))));
+    let run = |flags: [&[&str]; 2]| parties.both([0, 1].map(|k| parties.run(ROLES[k], &inputs[k], &[&["--no-top-up"], flags[k]].concat())));
+    for flags in [[&[][..], &[]], [&["--cut", "inline:*"], &["--cut", "inline:*"]]] {
+        for output in run(flags) {
+            let json = object(&output);
+            assert_eq!((output.status.code(), &json["cut"]), (Some(0), &json!("inline:*")), "{json}");
+        }
+    }
+    run([&["--cut", "given"], &[]]).iter().for_each(|output| is_error(output, 6, ""));
+    let [_, evaluator] = run([&["--cut", "inline:*"], &["--cut", "given"]]);
+    is_error(&evaluator, 7, "wants --cut given");
+}

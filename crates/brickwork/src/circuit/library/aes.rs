@@ -80,7 +80,8 @@ fn from_bytes(bytes: &[Vec<Bit>]) -> Vec<Bit> {
     bytes.iter().rev().flatten().copied().collect()
 }
 
-fn sub_bytes(b: &mut Builder, word: &[Bit]) -> Vec<Bit> {
+/// The S-box of each byte of a word or a state: 32 AND gates a byte.
+pub(super) fn sub_bytes(b: &mut Builder, word: &[Bit]) -> Vec<Bit> {
     word.chunks(8).flat_map(|byte| sub_byte(b, byte)).collect()
 }
 
@@ -94,13 +95,23 @@ fn mix_column(b: &mut Builder, column: &[Vec<Bit>]) -> Vec<Vec<Bit>> {
     (0..4).map(mix).collect()
 }
 
+/// ShiftRows: no gates at all.
+pub(super) fn shift_rows(state: &[Bit]) -> Vec<Bit> {
+    let state = bytes(state);
+    // Byte 4c + r is row r of column c; row r moves r columns.
+    from_bytes(&(0..16).map(|i| state[(i + 4 * (i % 4)) % 16].clone()).collect::<Vec<_>>())
+}
+
+/// MixColumns: no AND gates.
+pub(super) fn mix_columns(b: &mut Builder, state: &[Bit]) -> Vec<Bit> {
+    from_bytes(&bytes(state).chunks(4).flat_map(|column| mix_column(b, column)).collect::<Vec<_>>())
+}
+
 /// One round: SubBytes, ShiftRows, MixColumns unless it is the last, AddRoundKey. 512 AND gates.
 pub fn round(b: &mut Builder, state: &[Bit], round_key: &[Bit], last: bool) -> Vec<Bit> {
-    let substituted = bytes(&sub_bytes(b, state));
-    // Byte 4c + r is row r of column c; row r moves r columns.
-    let shifted: Vec<Vec<Bit>> = (0..16).map(|i| substituted[(i + 4 * (i % 4)) % 16].clone()).collect();
-    let mixed = if last { shifted } else { shifted.chunks(4).flat_map(|column| mix_column(b, column)).collect() };
-    xor(b, &from_bytes(&mixed), round_key)
+    let shifted = shift_rows(&sub_bytes(b, state));
+    let mixed = if last { shifted } else { mix_columns(b, &shifted) };
+    xor(b, &mixed, round_key)
 }
 
 /// The round keys of a key of 128, 192 or 256 bits: 1280, 1024 or 1664 AND gates.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::aes::cbc_mac;
+use super::aes::{self, cbc_mac};
 use super::{component, xor};
 use crate::Error;
 use crate::circuit::{Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, Wire};
@@ -88,6 +88,71 @@ pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
     program.finish()
 }
 
+fn round_keys(name: &str, count: u32) -> Port {
+    Port::new(name, Type::Array(Box::new(Type::Uint(128)), count))
+}
+
+/// AES-128 as [`aes::aes_128`](super::aes::aes_128), in three kinds of components (DUPLO, section 7.1): the key schedule with the
+/// initial round, the nine rounds, and the last one.
+///
+/// # Errors
+/// None but those of the circuits' limits, as for all programs here.
+pub fn aes_in_rounds() -> Result<Program, Error> {
+    let in_out = || (vec![block("state"), block("round_key")], vec![block("state")]);
+    let first = component(
+        "key_expansion_and_initial_round",
+        vec![block("key"), block("block")],
+        vec![block("state"), round_keys("round_keys", 10)],
+        |b, w| {
+            let keys = aes::expand_key(b, w[0]);
+            vec![xor(b, w[1], &keys[0]), keys[1..].concat()]
+        },
+    )?;
+    let middle = component("round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], false)])?;
+    let last = component("final_round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], true)])?;
+    let mut program = ProgramBuilder::new("aes-128-in-three", vec![block("key")], vec![block("block")])?;
+    let (first, middle, last) = (program.component(first)?, program.component(middle)?, program.component(last)?);
+    let start = program.slot(first, &(0..256).collect::<Vec<_>>())?;
+    let mut state = start;
+    for k in 1..=10 {
+        let key = start + 128 * k;
+        let inputs: Vec<Wire> = (state..state + 128).chain(key..key + 128).collect();
+        state = program.slot(if k == 10 { last } else { middle }, &inputs)?;
+    }
+    program.output(block("ciphertext"), Recipient::Both, (state..state + 128).collect())?;
+    program.finish()
+}
+
+/// AES-128 as [`aes::aes_128`](super::aes::aes_128), in five kinds of components (DUPLO, section 7.1), one for each function of the
+/// algorithm.
+///
+/// # Errors
+/// See [`aes_in_rounds`].
+pub fn aes_in_functions() -> Result<Program, Error> {
+    let state = || vec![block("state")];
+    let mut program = ProgramBuilder::new("aes-128-in-five", vec![block("key")], vec![block("block")])?;
+    let expand =
+        component("key_expansion", vec![block("key")], vec![round_keys("round_keys", 11)], |b, w| vec![aes::expand_key(b, w[0]).concat()])?;
+    let add = component("add_round_key", vec![block("state"), block("round_key")], state(), |b, w| vec![xor(b, w[0], w[1])])?;
+    let substitute = component("sub_bytes", state(), state(), |b, w| vec![aes::sub_bytes(b, w[0])])?;
+    let shift = component("shift_rows", state(), state(), |_, w| vec![aes::shift_rows(w[0])])?;
+    let mix = component("mix_columns", state(), state(), |b, w| vec![aes::mix_columns(b, w[0])])?;
+    let (expand, add) = (program.component(expand)?, program.component(add)?);
+    let (substitute, shift, mix) = (program.component(substitute)?, program.component(shift)?, program.component(mix)?);
+    let wires = |first: Wire| first..first + 128;
+    let keys = program.slot(expand, &wires(0).collect::<Vec<_>>())?;
+    let mut state = program.slot(add, &wires(128).chain(wires(keys)).collect::<Vec<_>>())?;
+    for k in 1..=10 {
+        let functions = [substitute, shift, mix];
+        for &function in &functions[..if k == 10 { 2 } else { 3 }] {
+            state = program.slot(function, &wires(state).collect::<Vec<_>>())?;
+        }
+        state = program.slot(add, &wires(state).chain(wires(keys + 128 * k)).collect::<Vec<_>>())?;
+    }
+    program.output(block("ciphertext"), Recipient::Both, wires(state).collect())?;
+    program.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +165,18 @@ mod tests {
             assert_eq!(program.digest(), random(n, t).unwrap().digest());
         }
         assert!(random(3, 4).is_err() && random(25, 0).is_err());
+    }
+
+    #[test]
+    fn every_cut_is_the_same_cipher() {
+        let bits = |n: usize| (0..n).map(|i| i * i % 7 < 3).collect::<Vec<bool>>();
+        let (key, block) = (bits(128), bits(256)[128..].to_vec());
+        let expected = aes::aes_128().unwrap().simulate(&key, &block);
+        for (program, kinds) in [(aes_in_rounds().unwrap(), vec![1, 9, 1]), (aes_in_functions().unwrap(), vec![1, 11, 10, 10, 9])] {
+            assert_eq!((program.and_gates(), program.slots_by_component()), (6400, kinds));
+            assert_eq!(program.simulate(&key, &block), expected);
+        }
+        assert_eq!(aes_in_functions().unwrap().components()[3].circuit.gate_count(), 0);
     }
 
     #[test]

@@ -395,6 +395,7 @@ pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u3
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
     let cut = |slots: usize, [bucket, opened]: [u32; 2]| Cut { slots: slots as u32, bucket, opened };
     Parameters {
+        decomposition: String::new(),
         security: 40,
         components: program.slots_by_component().into_iter().map(|slots| cut(slots, component)).collect(),
         plain: cut(plain_slots, plain),

@@ -5,7 +5,7 @@ pub mod harness;
 pub mod parsers;
 
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
-use super::{Error, Job, Limits, Parameters, Report, evaluator_with, garbler_with};
+use super::{Error, Job, Limits, Parameters, Proposal, Report, evaluator_with, garbler_with};
 use crate::session::Unobserved;
 use crate::wire::Channel;
 
@@ -14,8 +14,8 @@ use crate::wire::Channel;
 /// # Errors
 /// As [`super::garbler`].
 pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    let parameters = proposal(job, &hooks)?;
-    garbler_with(channel, job, parameters, input, &mut Unobserved, hooks)
+    let proposal = proposal(job, &hooks)?;
+    garbler_with(channel, job, proposal, input, &mut Unobserved, hooks)
 }
 
 /// [`super::evaluator`], with its hands in the machine.
@@ -27,6 +27,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
 }
 
 /// The standard parameters, or whatever the cheater wants.
-pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
-    hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)
+pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
+    let parameters = hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
+    Ok(Proposal::given(job, parameters))
 }

@@ -1,7 +1,7 @@
 //! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
 //!
 //! ```text
-//!   both ways    greeting; where both parties' logs stand ([`reconcile`])
+//!   both ways    greeting; with it G's, how the program is to be cut;  where both parties' logs stand ([`reconcile`])
 //!   fill:        both ways    what is made next
 //!                             each appends `Fill`, durably;  both ways  the head of the log
 //!                             preprocess and prepare; each writes what it made, durably
@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use super::hooks::Hooks;
 use super::parameters::Parameters;
+use super::proposal::{Cut, Decompose};
 use super::sessions::check_input;
 use super::stock::Request;
 use super::{Evaluator, Garbler, msg};
@@ -46,7 +47,7 @@ use crate::wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
-use reconcile::{PROTOCOL, meet, reconcile};
+use reconcile::{PROTOCOL, living, meet, reconcile};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
 
@@ -60,6 +61,21 @@ pub enum Lacking {
     Make,
     /// Refuse the program.
     Refuse,
+}
+
+/// Whether this party's store has all that a program needs, of what belongs to these terms and both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
+    for (id, _) in living(store, party, terms)? {
+        match Shelves::of(store, &id)?.choose(program, terms.security) {
+            Ok(_) => return Ok(true),
+            Err(Error::Stock(_)) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(false)
 }
 
 /// What a program from stock gave.
@@ -105,7 +121,33 @@ impl<'o> Stocked<'o> {
         terms: &Terms,
         observer: &'o mut dyn Observer,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, &Cut::NONE, observer, Hooks::none())
+    }
+
+    /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn open_proposing(
+        channel: Channel,
+        store: &'o mut Store,
+        terms: &Terms,
+        program: &Program,
+        decomposition: &str,
+        observer: &'o mut dyn Observer,
+    ) -> Result<Self, Error> {
+        Self::open_with(Party::Garbler, channel, store, terms, &Cut::of(program, decomposition), observer, Hooks::none())
+    }
+
+    /// The evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is the one that both have.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if this party does not cut it so, or not into what the garbler has.
+    pub fn proposed(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<(Arc<Program>, String), Error> {
+        match &self.0 {
+            Of::Evaluator(inner) => Ok((inner.cut.make(given, decompose)?, inner.cut.name.clone())),
+            Of::Garbler(_) => Ok((given.clone(), String::new())),
+        }
     }
 
     pub(super) fn open_with(
@@ -113,13 +155,14 @@ impl<'o> Stocked<'o> {
         channel: Channel,
         store: &'o mut Store,
         terms: &Terms,
+        cut: &Cut,
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let run = Run::new(channel, party, observer);
         Ok(Stocked(match party {
-            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, hooks)?)),
-            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, hooks)?)),
+            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
         }))
     }
 
@@ -227,6 +270,8 @@ struct Inner<'o, S> {
     /// Those that both parties may use, oldest first.
     epochs: Vec<EpochId>,
     plans: Plans,
+    /// What the garbler proposed for the first program.
+    cut: Cut,
 }
 
 /// A hash over what both parties do next, to be compared.
@@ -255,12 +300,17 @@ fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Erro
 }
 
 impl<'o, S: Side<'o>> Inner<'o, S> {
-    fn open(mut run: Run<'o>, store: &'o mut Store, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    fn open(mut run: Run<'o>, store: &'o mut Store, terms: &Terms, cut: &Cut, hooks: Hooks) -> Result<Self, Error> {
         run.phase("setup");
         let digests = Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
-        Greeting::send(&mut run.channel, run.role, terms, &digests)?.answered(&mut run.channel)?;
+        let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
+        if run.role == Party::Garbler {
+            cut.send(&mut run.channel)?;
+        }
+        greeting.answered(&mut run.channel)?;
+        let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
         let epochs = reconcile(&mut run, store, terms)?;
-        Ok(Inner { line: Line::Nobody(run, hooks), store, terms: terms.clone(), epochs, plans: Plans::new() })
+        Ok(Inner { line: Line::Nobody(run, hooks), store, terms: terms.clone(), epochs, plans: Plans::new(), cut })
     }
 
     fn expect(mut self, program: &Program) -> Result<Self, Error> {
@@ -284,10 +334,10 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
 
     /// The session of an epoch; a new one if there is none.
     fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, S), Error> {
-        let Inner { line, store, terms, mut epochs, plans } = self;
+        let Inner { line, store, terms, mut epochs, plans, cut } = self;
         let (mut run, hooks) = match line {
             Line::Session(session) if epoch.as_ref() == Some(session.id()) => {
-                return Ok((Open { store, terms, epochs, plans }, session));
+                return Ok((Open { store, terms, epochs, plans, cut }, session));
             }
             line => line.release(),
         };
@@ -312,7 +362,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
                 session
             }
         };
-        Ok((Open { store, terms, epochs, plans }, session))
+        Ok((Open { store, terms, epochs, plans, cut }, session))
     }
 
     /// The newest epoch to which something may be added.
@@ -403,12 +453,13 @@ struct Open<'o> {
     terms: Terms,
     epochs: Vec<EpochId>,
     plans: Plans,
+    cut: Cut,
 }
 
 impl<'o> Open<'o> {
     fn closed<S: Side<'o>>(self, session: S) -> Inner<'o, S> {
-        let Open { store, terms, epochs, plans } = self;
-        Inner { line: Line::Session(session), store, terms, epochs, plans }
+        let Open { store, terms, epochs, plans, cut } = self;
+        Inner { line: Line::Session(session), store, terms, epochs, plans, cut }
     }
 
     /// Makes the steps that are not made yet.

@@ -38,7 +38,7 @@ struct Stand {
 }
 
 /// What a store holds that belongs to these terms, oldest first.
-fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
+pub(super) fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
     let ours = |epoch: &Epoch| {
         epoch.protocol == PROTOCOL && epoch.role == role && epoch.security == terms.security && epoch.identities == terms.identities
     };

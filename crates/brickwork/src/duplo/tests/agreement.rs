@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::harness::*;
 use crate::circuit::{Party, Program, Recipient};
-use crate::duplo::{Limits, Parameters};
+use crate::duplo::{Limits, Parameters, Proposal};
 use crate::ot::BASE_OT;
-use crate::session::msg::{HELLO, PROPOSAL};
+use crate::session::msg::{DECOMPOSITION, HELLO, PROPOSAL};
 use crate::session::{Job, Unobserved};
 use crate::wire::{Tag, memory_pair};
 use crate::{Cheat, Error};
@@ -14,7 +14,7 @@ use crate::{Cheat, Error};
 /// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh randomness.
 fn greeting(events: &[Event]) -> bool {
     let sent: Vec<Tag> = events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
-    matches!(events[0], Event::Phase("setup")) && (sent == [HELLO, BASE_OT] || sent == [HELLO, PROPOSAL, BASE_OT])
+    matches!(events[0], Event::Phase("setup")) && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
 }
 
 /// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no agreement.
@@ -184,15 +184,15 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
         let bound = other.bound_log2;
         let reports = proposed(&program, other.clone(), Limits::default()).map(Result::unwrap);
         for report in &reports {
-            assert_eq!(report.parameters.proposal(), other.proposal());
+            assert_eq!(report.proposal.parameters.proposal(), other.proposal());
             assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
         }
         assert_eq!(reports[0].outputs, program.output_bits(Party::Garbler, &program.simulate(&[false; 3], &[false; 3])));
     }
     let [_, memory] = crate::plan::memory(&program, &standard);
-    let [_, evaluator] = proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory) });
+    let [_, evaluator] = proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory), decompose: None });
     evaluator.unwrap();
-    let [_, evaluator] = proposed(&program, standard, Limits { memory_bytes: Some(memory - 1) });
+    let [_, evaluator] = proposed(&program, standard, Limits { memory_bytes: Some(memory - 1), decompose: None });
     assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
 }
 
@@ -204,6 +204,152 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (left, right) = memory_pair();
     drop(right);
-    let result = crate::duplo::garbler_proposing(left, &job, &weak, &[true; 3], &mut Unobserved);
+    let result = crate::duplo::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], &mut Unobserved);
     assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
+}
+
+/// What an evaluator with these limits and a garbler do that proposes this, honest or not, and lets `tamper` alter its messages; and
+/// what each has sent.
+fn cut(
+    proposal: &Proposal,
+    tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
+    limits: Limits,
+) -> ([Result<crate::session::Report, Error>; 2], [Vec<Tag>; 2]) {
+    let program = toy();
+    let (mut left, mut right) = memory_pair();
+    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let (sent, log) = std::sync::mpsc::channel();
+    let tampers: [crate::wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
+    for ((party, channel), mut tamper) in [&mut left, &mut right].into_iter().enumerate().zip(tampers) {
+        let sent = sent.clone();
+        channel.set_tamper(Box::new(move |tag, payload| {
+            sent.send((party, tag)).unwrap();
+            tamper(tag, payload);
+        }));
+    }
+    drop(sent);
+    let results = std::thread::scope(|scope| {
+        let hooks = crate::duplo::hooks::Hooks::default();
+        let garbler = || crate::duplo::garbler_with(left, &job, proposal.clone(), &[true, false, true], &mut Unobserved, hooks);
+        let garbler = scope.spawn(garbler);
+        let evaluator = crate::duplo::evaluator_within(right, &job, &limits, &[true; 3], &mut Unobserved);
+        [garbler.join().unwrap(), evaluator]
+    });
+    let mut tags = [Vec::new(), Vec::new()];
+    log.into_iter().for_each(|(party, tag): (usize, Tag)| tags[party].push(tag));
+    (results, tags)
+}
+
+/// The toy in one piece.
+fn whole() -> Proposal {
+    let program = Arc::new(toy().whole().unwrap());
+    let parameters = Parameters::choose(&program, 40).unwrap().of_decomposition("whole");
+    Proposal { program, parameters }
+}
+
+/// What an evaluator makes of the names of cuts.
+fn cuts(name: &str) -> Result<Arc<Program>, Error> {
+    match name {
+        "whole" => Ok(Arc::new(toy().whole()?)),
+        "" | "given" => Ok(toy()),
+        "another" => Ok(ands(3, Recipient::Both)),
+        _ => Err(Error::Mismatch("there is no such cut".into())),
+    }
+}
+
+const CUTS: Limits = Limits { memory_bytes: None, decompose: Some(&cuts) };
+
+/// The evaluator refuses with this reason, and neither party has sent more than what needs no agreement.
+#[track_caller]
+fn cut_refused((results, sent): ([Result<crate::session::Report, Error>; 2], [Vec<Tag>; 2]), why: &str) {
+    match &results[1] {
+        Err(Error::Mismatch(reason)) => assert!(reason.contains(why), "{reason}"),
+        Err(Error::Peer(Cheat::UnexpectedMessage)) => assert_eq!(why, "message"),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(results[0], Err(Error::Io(_))), "{:?}", results[0]);
+    assert_eq!(sent, [vec![HELLO, DECOMPOSITION, PROPOSAL, BASE_OT], vec![HELLO, BASE_OT]]);
+}
+
+#[test]
+fn row_19_another_cut_of_the_same_program() {
+    let expected = toy().simulate(&[true, false, true], &[true; 3]);
+    let (results, _) = cut(&whole(), |_, _| (), CUTS);
+    for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+        let report = result.unwrap();
+        assert_eq!(report.outputs, toy().output_bits(party, &expected));
+        assert_eq!((report.proposal.program.slot_count(), &*report.proposal.parameters.decomposition), (1, "whole"));
+        assert_eq!(report.security.components.len(), 1);
+    }
+}
+
+/// A garbler that wants another function, or other components, than the evaluator makes of its own program by that name.
+#[test]
+fn row_19_a_cut_that_is_another_program() {
+    // The same interface, another function.
+    let mut others = crate::circuit::ProgramBuilder::new(
+        "toy",
+        toy().input_ports(Party::Garbler).to_vec(),
+        toy().input_ports(Party::Evaluator).to_vec(),
+    )
+    .unwrap();
+    for output in toy().outputs() {
+        others.output(output.port.clone(), output.to, (0..output.wires.len() as u32).collect()).unwrap();
+    }
+    let other = Arc::new(others.finish().unwrap());
+    let parameters = Parameters::choose(&other, 40).unwrap();
+    for name in ["whole", "given"] {
+        let proposal = Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
+        cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
+    }
+    // Under the empty name it would be the job's own program.
+    cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "another one");
+    // The right program, under the name of another cut.
+    let mut proposal = whole();
+    proposal.parameters = proposal.parameters.of_decomposition("given");
+    cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
+    // Of another interface, whoever makes it.
+    let other = ands(3, Recipient::Both);
+    let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
+    let proposal = Proposal { program: other, parameters };
+    cut_refused(cut(&proposal, |_, _| (), CUTS), "inputs or outputs");
+    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    assert!(matches!(proposal.checked(&job), Err(Error::Mismatch(_))));
+}
+
+#[test]
+fn row_19_a_cut_that_the_evaluator_does_not_make() {
+    let unknown = Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
+    cut_refused(cut(&unknown, |_, _| (), CUTS), "no such cut");
+    // A name from the peer does not reach a terminal as it is.
+    cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
+    let [_, memory] = crate::plan::memory(&whole().program, &whole().parameters);
+    cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
+    // An honest garbler does not propose what has no place in a message.
+    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let long = Proposal { parameters: whole().parameters.of_decomposition(&"x".repeat(4097)), ..whole() };
+    assert!(matches!(long.checked(&job), Err(Error::Usage(_))));
+}
+
+/// The greeting binds the program as it is cut, the name of the cut, and the parameters.
+#[test]
+fn row_19_altered_cuts() {
+    let alter = |change: fn(&mut Vec<u8>)| {
+        move |tag: Tag, payload: &mut Vec<u8>| {
+            if tag == DECOMPOSITION {
+                change(payload)
+            }
+        }
+    };
+    cut_refused(cut(&whole(), alter(|cut| cut[0] ^= 1), CUTS), "another one");
+    cut_refused(cut(&whole(), alter(|cut| cut[32] ^= 1), CUTS), "no such cut");
+    cut_refused(cut(&whole(), alter(|cut| cut[32] = 0xff), CUTS), "message");
+    cut_refused(cut(&whole(), alter(|cut| cut.truncate(31)), CUTS), "message");
+    cut_refused(cut(&whole(), alter(|cut| cut.resize(32 + 4097, b'x')), CUTS), "message");
+    // Another cut that the evaluator can make, with its right digest: the message fits, the parameters behind it do not.
+    let to_given = |cut: &mut Vec<u8>| *cut = [&toy().digest()[..], b"given"].concat();
+    cut_refused(cut(&whole(), alter(to_given), CUTS), "message");
+    // The same cut by another name.
+    let given = Proposal { program: toy(), parameters: Parameters::choose(&toy(), 40).unwrap() };
+    cut_refused(cut(&given, alter(to_given), CUTS), "parameters");
 }

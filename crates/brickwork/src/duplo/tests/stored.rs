@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::harness::toy;
 use crate::circuit::{Party, Program};
 use crate::duplo::hooks::{Hooks, Point};
+use crate::duplo::proposal::Cut;
 use crate::duplo::stored::{Lacking, Stocked};
 use crate::duplo::{Request, msg};
 use crate::random::Rng;
@@ -90,7 +91,7 @@ fn connect(root: &Path, program: &Arc<Program>, what: What, mut cheaters: [Cheat
     let request = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (mut store, mut observer) = (store(root, party), Unobserved);
-        let session = Stocked::open_with(party, channel, &mut store, &TERMS, &mut observer, hooks)?;
+        let session = Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
         match what {
             What::Fill => session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop),
             What::Run => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
@@ -195,8 +196,44 @@ fn rows_18_and_24_lies_about_a_log() {
             let result = &results[honest_party as usize];
             assert!(matches!(result, Err(Error::Stock(_) | Error::Peer(Cheat::UnexpectedMessage))), "lie {lie}: {result:?}");
             assert!(results[cheater as usize].is_err());
-            let talk = [crate::session::msg::HELLO, msg::STANDINGS, msg::STAND];
+            let talk = [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION, msg::STANDINGS, msg::STAND];
             assert!(sent.lock().unwrap().iter().all(|tag| talk.contains(tag)), "lie {lie}: {:?}", sent.lock().unwrap());
         }
+    }
+}
+
+/// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself and refuses what is
+/// another program here; a greeting that says nothing proposes nothing.
+#[test]
+fn a_cut_is_proposed_for_a_program_from_stock() {
+    let given = toy();
+    let whole = Arc::new(given.whole().unwrap());
+    let make = |name: &str| if name == "whole" { Ok(Arc::new(toy().whole()?)) } else { Err(Error::Mismatch("no such cut".into())) };
+    let met = |program: &Arc<Program>, name: &str, accepts: bool| {
+        let root = tempfile::tempdir().unwrap();
+        let (left, right) = memory_pair();
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let (mut store, mut observer) = (store(root.path(), Party::Garbler), Unobserved);
+                let open = match name {
+                    "" => Stocked::open(Party::Garbler, left, &mut store, &TERMS, &mut observer),
+                    name => Stocked::open_proposing(left, &mut store, &TERMS, program, name, &mut observer),
+                };
+                assert_eq!(open.unwrap().proposed(&given, None).unwrap().1, "", "only an evaluator has something proposed to it");
+            });
+            let (mut store, mut observer) = (store(root.path(), Party::Evaluator), Unobserved);
+            let session = Stocked::open(Party::Evaluator, right, &mut store, &TERMS, &mut observer).unwrap();
+            garbler.join().unwrap();
+            session.proposed(&given, accepts.then_some(&make))
+        })
+    };
+    assert_eq!(met(&given, "", false).unwrap(), (given.clone(), String::new()));
+    assert_eq!(met(&whole, "whole", true).unwrap(), (whole.clone(), "whole".to_owned()));
+    for (program, name, accepts, why) in [
+        (&whole, "whole", false, "no other than its own"),
+        (&whole, "other", true, "no such cut"),
+        (&given, "whole", true, "another one here"),
+    ] {
+        assert!(matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)), "{why}");
     }
 }

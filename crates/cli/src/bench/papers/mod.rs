@@ -1,0 +1,220 @@
+//! `brickwork bench papers`: what the tables and figures of DUPLO (CCS 2017, section 7) measure, measured here.
+//!
+//! Every row is a run of both parties in two processes over the imitated link. Rows that are done are kept in a file, one JSON
+//! object a line, so that an interrupted measurement goes on where it was; what this machine's memory or the user's patience
+//! cannot hold is skipped, and the report says so.
+
+mod rows;
+mod show;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use brickwork::plan;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use self::rows::{Row, Table, rows, table_name};
+use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
+use super::protocol::measure;
+use crate::arguments::{Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
+use crate::chart;
+use crate::cut::{Cut, Wish};
+use crate::failure::Failure;
+use crate::files::Folder;
+use crate::report::{Report, bytes, thousands};
+use crate::run::Both;
+use crate::{files, machine, resources};
+
+/// Reproduce the tables and figures of the DUPLO paper on this machine
+#[derive(Args)]
+pub struct Arguments {
+    /// What to reproduce; everything by default
+    tables: Vec<Table>,
+    /// Where rows are kept; those that are there already are not measured again
+    #[arg(long, value_name = "FILE", default_value = "brickwork-papers.jsonl")]
+    results: PathBuf,
+    /// Rounds of each row; the median counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Skip rows with more AND gates than this, all executions together
+    #[arg(long, value_name = "N")]
+    largest: Option<u64>,
+    /// Skip rows that are predicted to take longer
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    longest: u32,
+    /// Also draw the figures, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    resources: Resources,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// The rows that were measured before.
+struct Results {
+    kept: Vec<Value>,
+    file: File,
+}
+
+impl Results {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| Failure::cannot_write(path, &e);
+        let kept = match fs::read_to_string(path) {
+            // A line that was being written when the measurement ended is measured again.
+            Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return Err(failed(e)),
+        };
+        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        // Behind such a line, too, the next one begins at its beginning.
+        file.write_all(b"\n").map_err(failed)?;
+        Ok(Results { kept, file })
+    }
+
+    fn find(&self, key: &str) -> Option<Value> {
+        self.kept.iter().find(|row| row["key"] == key).cloned()
+    }
+
+    fn keep(&mut self, row: &Value) -> Result<(), Failure> {
+        let line = format!("{row}\n");
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|e| Failure::other(e.to_string(), "check the space on the disk of the results; what is in the file stays"))
+    }
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let wanted = |table: Table| arguments.tables.is_empty() || arguments.tables.contains(&table);
+    let mut results = Results::open(&arguments.results)?;
+    let folder = Folder::new()?;
+    let (mut done, mut skipped) = (Vec::new(), Vec::new());
+    for row in rows().iter().filter(|row| wanted(row.table)) {
+        let key = row.key(arguments);
+        let measured = match results.find(&key) {
+            Some(measured) => measured,
+            None => match measured(row, arguments, &folder)? {
+                Ok(mut measured) => {
+                    measured["key"] = key.clone().into();
+                    results.keep(&measured)?;
+                    results.kept.push(measured.clone());
+                    if !quiet {
+                        say(&shown(row, &measured));
+                    }
+                    measured
+                }
+                Err(why) => {
+                    skipped.push(json!({ "table": row.table_name(), "row": row.name(), "why": why }));
+                    continue;
+                }
+            },
+        };
+        done.push((row.table, shown(row, &measured), point(row, &measured)));
+    }
+    let bytes = if wanted(Table::Table4) { table_4()? } else { Vec::new() };
+    if let Some(path) = &arguments.svg {
+        fs::write(path, chart::document(&charts(&done))).map_err(|e| Failure::cannot_write(path, &e))?;
+    }
+    let mut human = String::new();
+    for &table in Table::value_variants() {
+        let lines: Vec<&String> = done.iter().filter(|(of, ..)| *of == table).map(|(_, line, _)| line).collect();
+        if !lines.is_empty() {
+            human += &match table {
+                Table::Plan => COMPARISON_HEAD.into(),
+                table => format!("{}: milliseconds and megabytes of one execution\n{HEAD}", table_name(table)),
+            };
+            lines.into_iter().for_each(|line| human += &format!("{line}\n"));
+        }
+    }
+    if !bytes.is_empty() {
+        human += "table4: bytes to the evaluator of one AES-128\n     N   MB before   kB after   the paper's\n";
+    }
+    for row in &bytes {
+        let number = |field: &str| row[field].as_f64().unwrap_or_default();
+        human += &format!(
+            "  {:>4} {:>11.3} {:>10.3}   {:.2} MB, {:.2} kB\n",
+            row["executions"],
+            number("before_bytes") / 1e6,
+            number("after_bytes") / 1e3,
+            number("paper_before_megabytes"),
+            number("paper_after_kilobytes")
+        );
+    }
+    for row in &skipped {
+        human += &format!(
+            "skipped {}: {}: {}\n",
+            row["table"].as_str().unwrap_or(""),
+            row["row"].as_str().unwrap_or(""),
+            row["why"].as_str().unwrap_or("")
+        );
+    }
+    let rows: Vec<Value> = done.into_iter().map(|(_, _, row)| row).collect();
+    Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": skipped }), human))
+}
+
+/// A row's line in its table.
+fn shown(row: &Row, measured: &Value) -> String {
+    if row.table == Table::Plan { comparison(row, measured) } else { line(row, measured) }
+}
+
+/// A row's measurement, or why it is skipped.
+fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<Value, String>, Failure> {
+    let gates = row.workload.and_gates() * u64::from(row.executions);
+    if arguments.largest.is_some_and(|largest| gates > largest) {
+        return Ok(Err(format!("{} AND gates", thousands(gates))));
+    }
+    // Beyond any machine that runs both parties, and not worth making the program.
+    if gates > 1 << 31 {
+        return Ok(Err(format!("{} AND gates are beyond the memory of one machine", thousands(gates))));
+    }
+    let program = row.workload.program()?;
+    let executions = (row.executions > 1).then_some(row.executions);
+    let repeated = files::repeated(&program, executions)?;
+    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    let link = row.link.with_lanes(arguments.resources.lanes);
+    let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
+        Ok(parameters) => parameters,
+        // More wires than one session can have.
+        Err(failure) => return Ok(Err(failure.message().into())),
+    };
+    let cost = plan::predict(&repeated, &parameters, &machine, &link);
+    drop(repeated);
+    let need = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
+    let limit = [arguments.resources.max_ram, resources::available_bytes()].into_iter().flatten().min();
+    if let Some(limit) = limit.filter(|&limit| need > limit / 10 * 9) {
+        return Ok(Err(format!("both parties need some {} of memory, and there are {}", bytes(need), bytes(limit))));
+    }
+    let place = std::env::temp_dir();
+    if let Some(free) = resources::free_disk_bytes(&place).filter(|&free| cost.disk_bytes > free / 10 * 9) {
+        return Ok(Err(format!("tables need {} of disk, and {} has {}", bytes(cost.disk_bytes), place.display(), bytes(free))));
+    }
+    if cost.seconds() * f64::from(arguments.rounds) > f64::from(arguments.longest) {
+        return Ok(Err(format!("it would take some {:.0} seconds", cost.seconds() * f64::from(arguments.rounds))));
+    }
+    let file = folder.file("program.bwp");
+    fs::write(&file, program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
+    let both = Both {
+        program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
+        parameters: &Parameters {
+            protocol: Protocol::Duplo,
+            commitments: Commitments::Split,
+            security: 40,
+            executions: Executions { executions },
+        },
+        resources: &arguments.resources,
+        link: row.link,
+        choice: &arguments.choice,
+        cut: &Wish::Fixed(Cut::Given),
+        stock: None,
+    };
+    let measured = measure(&both, &program, arguments.rounds, true).map_err(|failure| failure.within(&row.workload.name()))?;
+    Ok(Ok(json!({ "measured": measured })))
+}
+
+fn say(text: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
