@@ -13,7 +13,6 @@
 use brickwork_kernels as kernels;
 use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::Zeroize;
 
 use crate::label::{Delta, Label};
 
@@ -94,7 +93,7 @@ impl Hasher {
             }
             kernels::keyed_hashes(&self.key, messages, hashes);
         }
-        messages.zeroize();
+        kernels::erase(&mut messages);
     }
 
     /// H(Δ) of gadgets, given by index and offset: the false labels of self-authenticating ones.

@@ -7,8 +7,6 @@
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index of the half
 //! gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ, i)` add up to `σ(Δ)`.
 
-use zeroize::Zeroize;
-
 use crate::script::{And, BATCH, Batch, ONE, Script, Xor};
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
@@ -129,7 +127,7 @@ fn pointers<const L: usize>(tables: &mut [&mut [u8]]) -> [*mut u8; L] {
 
 impl Drop for Wires {
     fn drop(&mut self) {
-        self.labels().zeroize();
+        crate::erase(self.labels());
     }
 }
 

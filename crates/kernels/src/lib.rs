@@ -12,6 +12,7 @@ compile_error!("labels and tables are little endian in memory as on the wire; bi
 mod aes;
 mod blake3;
 mod clmul;
+mod erase;
 mod garble;
 mod kernel;
 mod pages;
@@ -29,6 +30,7 @@ mod x86;
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
 pub use blake3::{SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, subtree_values, subtree_values_with};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
+pub use erase::erase;
 pub use garble::{Keys, LANES, Wires};
 pub use kernel::Kernel;
 pub use pages::LargePages;

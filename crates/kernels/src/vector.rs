@@ -97,3 +97,13 @@ pub(crate) trait Task {
     /// The machine has the features of `V`.
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
+
+/// Asks for what is at an address to be brought into the cache, where the machine can; the address need not be valid.
+#[inline(always)]
+pub(crate) fn prefetch(_at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: SSE belongs to x86-64; asking for an invalid address does nothing.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(_at.cast());
+    }
+}

@@ -38,6 +38,10 @@ use crate::solder::{CommittedWire, Soldering};
 /// Copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
+/// So many times as many go one after the other where there are enough for all threads: memory for their wires, new and wiped in
+/// the end, costs a tenth of garbling them.
+const TURNS_A_TASK: usize = 4;
+
 /// The sizes of a batch of copies.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
@@ -210,11 +214,13 @@ fn garble_copies<'a, S: TableSink + Send>(
     sink: impl Fn(usize, &[u32]) -> S + Sync,
 ) -> Result<(Labels, Vec<S>), Error> {
     let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
+    let turns = indices.len() / (4 * rayon::current_num_threads() * COPIES_A_TASK);
+    let a_task = COPIES_A_TASK * turns.clamp(1, TURNS_A_TASK);
     let sinks: Result<Vec<S>, Error> = outputs
-        .par_chunks_mut(COPIES_A_TASK * shape.outputs)
+        .par_chunks_mut(a_task * shape.outputs)
         .enumerate()
         .map(|(task, outputs)| {
-            let first = task * COPIES_A_TASK;
+            let first = task * a_task;
             let here = outputs.len() / shape.outputs;
             let deltas = &deltas[first..first + here];
             let mut labels = Labels::new(Vec::with_capacity(here * shape.inputs));

@@ -4,7 +4,7 @@ use super::{
     CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words, splat32, state, store_words,
 };
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Task, Vector, prefetch};
 
 /// Chunks of a subtree.
 const CHUNKS: usize = 16;
@@ -82,6 +82,14 @@ impl Task for Tree<'_> {
     }
 }
 
+/// Blocks between the one that is compressed and the one that is fetched.
+const AHEAD: usize = 4;
+
+/// Where a chunk begins, counted over all subtrees.
+fn chunk_at(subtrees: &[Subtree], number: usize) -> *const u8 {
+    subtrees[number / CHUNKS].bytes[number % CHUNKS * CHUNK_BYTES..].as_ptr()
+}
+
 /// The values of the chunks from `first` on, at most two registers of them.
 ///
 /// # Safety
@@ -91,8 +99,10 @@ unsafe fn chunks<V: Vector>(subtrees: &[Subtree], first: usize, values: &mut [Va
     let last = first + values.len() - 1;
     // Lanes without a chunk do the last one again.
     let chunk = |i: usize| (first + i).min(last);
-    let start: [*const u8; MOST_LANES] =
-        std::array::from_fn(|i| subtrees[chunk(i) / CHUNKS].bytes[chunk(i) % CHUNKS * CHUNK_BYTES..].as_ptr());
+    let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| chunk_at(subtrees, chunk(i)));
+    // What comes after these, to be fetched in time: so many streams are more than the machine foresees.
+    let next: [*const u8; MOST_LANES] =
+        std::array::from_fn(|i| chunk_at(subtrees, (first + 2 * lanes::<V>() + i).min(subtrees.len() * CHUNKS - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];
     for i in 0..2 * lanes::<V>() {
         let (set, lane) = (i / lanes::<V>(), i % lanes::<V>());
@@ -108,6 +118,10 @@ unsafe fn chunks<V: Vector>(subtrees: &[Subtree], first: usize, values: &mut [Va
         let [first, second] = &counters;
         let counters = [[load_counters(&first[0]), load_counters(&first[1])], [load_counters(&second[0]), load_counters(&second[1])]];
         for block in 0..CHUNKS {
+            let (streams, ahead) = if block + AHEAD < CHUNKS { (&start, block + AHEAD) } else { (&next, block + AHEAD - CHUNKS) };
+            for stream in &streams[..2 * lanes::<V>()] {
+                prefetch(stream.wrapping_add(64 * ahead));
+            }
             let flags = if block == 0 { CHUNK_START } else { 0 } | if block == CHUNKS - 1 { CHUNK_END } else { 0 };
             let states = [state(chains[0], counters[0], 64, flags), state(chains[1], counters[1], 64, flags)];
             chains = compress::<V>(states, |i| start[i].add(64 * block).cast());
@@ -139,13 +153,23 @@ unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
 unsafe fn compress<V: Vector>(mut states: [State<V>; 2], from: impl Fn(usize) -> *const u128) -> [[V; 8]; 2] {
     // SAFETY: as the caller vouches.
     unsafe {
-        let mut words = [[splat32(0); 16]; 2];
-        for (set, words) in words.iter_mut().enumerate() {
-            words[..8].copy_from_slice(&load_words::<V>(|i| from(set * lanes::<V>() + i)));
-            words[8..].copy_from_slice(&load_words::<V>(|i| from(set * lanes::<V>() + i).add(2)));
-        }
+        let words = [load_block::<V>(&from), load_block::<V>(|i| from(lanes::<V>() + i))];
         rounds(&mut states, &words);
         [folded(&states[0]), folded(&states[1])]
+    }
+}
+
+/// All sixteen words of a block of each input of a register.
+///
+/// # Safety
+/// The machine has the features of `V`, and there are the bytes of `lanes::<V>()` inputs.
+#[inline(always)]
+unsafe fn load_block<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 16] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let [w0, w1, w2, w3, w4, w5, w6, w7] = load_words::<V>(&from);
+        let [w8, w9, w10, w11, w12, w13, w14, w15] = load_words::<V>(|i| from(i).add(2));
+        [w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15]
     }
 }
 
