@@ -55,7 +55,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {
-            writer.record(0, u64::from(record) * 4, 4, Zeroizing::new(bytes(batch, record))).expect("a record");
+            writer.record(u64::from(record) * 4, 4, Zeroizing::new(bytes(batch, record))).expect("a record");
         }
         let about = Batch { kind: 1, name: "b".into(), component: [0; 32], header: vec![1, 2, 3] };
         store.put(&EPOCH, serial(1, batch), &about, writer).expect("a batch");
@@ -122,7 +122,7 @@ fn read_back(folder: &Path) -> Result<(), brickwork::Error> {
         let batches = store.batches(&id)?;
         let taken = batches.iter().filter(|batch| batch.left > 0).map(|batch| (batch.serial, 1)).collect();
         let taken = store.append(&id, &Entry::Use { program: [3; 32], taken })?;
-        store.read(&taken, 0, |serial, record| {
+        store.read(&taken, |serial, record| {
             let (batch, number) = (serial & 1, (record.first / 4) as u8);
             assert_eq!(*record.bytes, bytes(batch, number));
             Ok(())

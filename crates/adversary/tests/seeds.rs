@@ -58,8 +58,8 @@ fn standings() {
 
 #[test]
 fn records() {
-    replay("record", 0, 10, |name, seed| assert!(stock::record(seed), "{name}"));
-    replay("record", 60, 10, |_, seed| {
+    replay("record", 0, 8, |name, seed| assert!(stock::record(seed), "{name}"));
+    replay("record", 60, 8, |_, seed| {
         stock::record(seed);
     });
 }

@@ -503,5 +503,6 @@ fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
     all.zeroize();
 }
 
+mod again;
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::sessions::EvaluatorCore;
-use super::stock::{Origin, Pieces};
+use super::stock::{Origin, Pieces, Places};
 use super::{Cheat, Error, Garbler, Point, msg};
 use crate::commit::{COLUMN_WORDS, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
@@ -33,6 +33,7 @@ use crate::session::Run;
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it, committed.
 pub(super) struct GarblerOts {
+    pub at: Places,
     pub committed: Committed,
     pub wires: Committed,
 }
@@ -55,7 +56,11 @@ impl Pieces for GarblerOts {
     }
 
     fn slice(&self, items: Range<usize>) -> Self {
-        GarblerOts { committed: self.committed.slice(items.clone()), wires: self.wires.slice(items) }
+        GarblerOts {
+            at: self.at.slice(items.clone()),
+            committed: self.committed.slice(items.clone()),
+            wires: self.wires.of_items(self.len(), items),
+        }
     }
 }
 
@@ -81,7 +86,7 @@ impl Pieces for EvaluatorOts {
 impl GarblerOts {
     /// All of them in a row.
     pub fn join(pieces: Vec<Self>) -> Self {
-        let mut all = GarblerOts { committed: Committed::default(), wires: Committed::default() };
+        let mut all = GarblerOts { at: Places::default(), committed: Committed::default(), wires: Committed::default() };
         for piece in &pieces {
             all.committed.append(&piece.committed);
             all.wires.append(&piece.wires);
@@ -194,6 +199,7 @@ pub(super) struct GarblerDrawn {
 
 /// The garbler's OTs, committed to.
 pub(super) struct GarblerCommitted {
+    at: Places,
     committed: Committed,
     wires: Committed,
     drawn: GarblerDrawn,
@@ -208,9 +214,11 @@ pub(super) fn garbler_draws(run: &mut Run, cot: &mut extension::Sender, count: u
 impl GarblerDrawn {
     pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
         let Garbler { run, committer, hooks, .. } = party;
+        let first = committer.next_row();
         let committed = committer.commit(&mut run.channel, &hooks.altered(Point::OtLabels, &self.labels))?;
+        let at = Places::begin([first, committer.next_row()]);
         let wires = committer.commit_random(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
-        Ok(GarblerCommitted { committed, wires, drawn: self })
+        Ok(GarblerCommitted { at, committed, wires, drawn: self })
     }
 }
 
@@ -222,7 +230,7 @@ impl GarblerCommitted {
     /// Receives what E shows and checks all of it: nothing may be opened before.
     pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, Shown), Error> {
         let Garbler { run, hooks, ot, .. } = party;
-        let GarblerCommitted { committed, wires, drawn: GarblerDrawn { labels, binding } } = self;
+        let GarblerCommitted { at, committed, wires, drawn: GarblerDrawn { labels, binding } } = self;
         let (count, all) = (labels.len() - binding, labels.len());
         let shown = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
         let (seed, shown) = shown.split_at(SEED_BYTES);
@@ -244,7 +252,8 @@ impl GarblerCommitted {
         }
         let committed = committed.slice(0..all);
         let shown = Shown { sums: combinations.shares(&committed.shares), bits: bits.to_vec(), got };
-        Ok((GarblerOts { committed: committed.slice(0..count), wires: wires.slice(0..count) }, shown))
+        let (at, wires) = (at.heads(0..count, 1), wires.slice(0..count));
+        Ok((GarblerOts { at, committed: committed.slice(0..count), wires }, shown))
     }
 }
 

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::challenge::{Batch, Challenge, pair};
 use super::preprocess::{EvaluatorBatch, GarblerBatch, GarblerTold, Shape};
 use super::sessions::EvaluatorCore;
-use super::stock::{ComponentPieces, Origin, Pieces};
+use super::stock::{ComponentPieces, Origin, Pieces, Places};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
 use crate::circuit::ComponentDigest;
@@ -38,6 +38,10 @@ use crate::solder::{CommittedWire, Soldering};
 pub(super) struct GarblerGadgets {
     pub origin: Origin,
     pub size: usize,
+    /// Of the heads.
+    pub at: Places,
+    /// Gadgets that the session had made before these, of either kind.
+    pub made: u64,
     pub wires: Committed,
     /// Offsets of input gadgets; empty for plain ones.
     pub offsets: Committed,
@@ -113,13 +117,13 @@ impl Pieces for GarblerGadgets {
     }
 
     fn len(&self) -> usize {
-        self.wires.values.len() / self.size
+        self.at.items.len()
     }
 
     fn slice(&self, buckets: Range<usize>) -> Self {
-        let all = self.len();
+        let (all, at) = (self.len(), self.at.slice(buckets.clone()));
         let (wires, offsets) = (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
-        GarblerGadgets { origin: self.origin, size: self.size, wires, offsets }
+        GarblerGadgets { origin: self.origin, size: self.size, at, made: self.made, wires, offsets }
     }
 }
 
@@ -358,6 +362,8 @@ fn counted(counter: u64, parameters: &Parameters) -> u64 {
 pub(super) struct GarblerMade {
     kind: Kind,
     origin: Origin,
+    at: Places,
+    made: u64,
     wires: Committed,
     offsets: Committed,
 }
@@ -375,10 +381,12 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
     let [plain, input] = kinds(serial, parameters);
     let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
         let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
+        let first = committer.next_row();
         let offsets = match kind {
             Kind::Plain => Committed::default(),
             Kind::Input => committer.commit_random(&mut run.channel, count, Lsb::One)?,
         };
+        let at = Places::begin([committer.next_row(), first]);
         let made_with = hooks.altered(Point::InputOffsets, &offsets.values);
         let wires = match kind {
             Kind::Plain => committer.commit_random(&mut run.channel, count, Lsb::Random)?,
@@ -395,7 +403,7 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
         let mut authenticators = hasher.authenticators(count, |i| (i as u64, wire(i).base(), wire(i).delta));
         hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);
         run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&authenticators))?;
-        Ok(GarblerMade { kind, origin, wires, offsets })
+        Ok(GarblerMade { kind, origin, at, made: *counter, wires, offsets })
     };
     let made = [make(plain)?, make(input)?];
     *counter = counted(*counter, parameters);
@@ -407,7 +415,7 @@ impl GarblerMade {
     /// them; returns the gadgets of each.
     fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<(GarblerGadgets, GadgetsTold)>, Opened), Error> {
         let Garbler { run, hooks, delta_ka, .. } = party;
-        let GarblerMade { kind, origin, wires, offsets } = self;
+        let GarblerMade { kind, origin, at, made, wires, offsets } = self;
         let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         // By value: of large batches there is no room for all commitments and the parts side by side.
@@ -418,8 +426,11 @@ impl GarblerMade {
         let (opened_wires, opened_offsets) = next();
         let colours = if plain { colours(seed, challenge.opened.len()) } else { vec![0; challenge.opened.len()] };
         let mut open = Opened { wires: opened_wires, colours, offsets: opened_offsets };
-        let of_use = |(wires, offsets)| GarblerGadgets { origin, size, wires, offsets };
-        let gadgets: Vec<GarblerGadgets> = uses.iter().map(|_| of_use(next())).collect();
+        let of_use = |buckets: &Range<usize>, (wires, offsets)| {
+            let chosen = &challenge.chosen[buckets.start * size..buckets.end * size];
+            GarblerGadgets { origin, size, at: at.heads(chosen.iter().copied(), size), made, wires, offsets }
+        };
+        let gadgets: Vec<GarblerGadgets> = uses.iter().map(|buckets| of_use(buckets, next())).collect();
 
         let mut links: Vec<Label> = gadgets.iter().flat_map(|g| &g.offsets.values).map(|&offset| offset ^ delta_ka).collect();
         let mut solderings = Vec::with_capacity(batch.pairs());

@@ -23,8 +23,8 @@ use zeroize::Zeroizing;
 
 use super::challenge::{Batch, Challenge};
 use super::sessions::EvaluatorCore;
-use super::stock::{Origin, Request};
-use super::tables::{self, Tables};
+use super::stock::{Origin, Places, Request};
+use super::tables::{self, Room, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
@@ -34,6 +34,7 @@ use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
 use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
+use crate::stock::{Bulk, Writers};
 
 /// Copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
@@ -77,6 +78,8 @@ pub(super) struct GarblerBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
+    /// Of the heads.
+    pub at: Places,
     /// `[copy][input wire]`.
     pub inputs: Committed,
     /// `[copy][output wire]`.
@@ -112,6 +115,7 @@ impl GarblerBatch {
             origin: self.origin,
             component: self.component,
             shape: self.shape.part(buckets.len()),
+            at: self.at.slice(buckets.clone()),
             inputs: self.inputs.of_items(all, buckets.clone()),
             outputs: self.outputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets),
@@ -288,7 +292,9 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let circuit = &component.circuit;
         let shape = Shape::new(circuit, cut.into());
         let copies = shape.batch.items();
+        let first = committer.next_row();
         let inputs = committer.commit_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let at = Places::begin([first, committer.next_row()]);
         let offsets = committer.commit_random(&mut run.channel, copies, Lsb::One)?;
         let deltas = offsets_of(&offsets.values).expect("the scheme sets the lowest bit");
         let plan = Plan::new(circuit);
@@ -306,7 +312,7 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         run.channel.send(msg::TABLE_HASHES, &[&keys.start().to_le_bytes()[..], &hashes].concat())?;
         *serial += 1;
         let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
-        let batch = GarblerBatch { origin, component: component.digest(), shape, inputs, outputs, offsets };
+        let batch = GarblerBatch { origin, component: component.digest(), shape, at, inputs, outputs, offsets };
         made.push(GarblerMade { id, batch, plan, keys, deltas });
     }
     Ok(made)
@@ -324,7 +330,8 @@ impl GarblerMade {
         let [opened_inputs, inputs] = split(batch.inputs, shape.inputs);
         let [opened_outputs, outputs] = split(batch.outputs, shape.outputs);
         let open = Opened { offsets: opened_offsets, inputs: opened_inputs, outputs: opened_outputs };
-        let batch = GarblerBatch { origin: batch.origin, component: batch.component, shape, inputs, outputs, offsets };
+        let at = batch.at.heads(chosen.iter().copied(), shape.batch.size);
+        let batch = GarblerBatch { origin: batch.origin, component: batch.component, shape, at, inputs, outputs, offsets };
         let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy]).collect());
         let wire = |copy: usize, w: usize| CommittedWire { value: batch.inputs.values[copy * shape.inputs + w], delta: deltas[copy] };
         let soldering = |k: usize| {
@@ -454,8 +461,9 @@ impl EvaluatorReceived<Pending> {
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
     pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, Opened), Error> {
-        let EvaluatorCore { run, table_memory, .. } = core;
+        let EvaluatorCore { run, table_memory, segments, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
+        let room = hashed.room(table_memory, segments.as_ref())?;
         let shape = hashed.shape;
         let Challenge { opened, chosen } = Challenge::expand(seed, &shape.batch);
         // By value: of large batches there is no room for all commitments, the parts and the tables.
@@ -474,7 +482,7 @@ impl EvaluatorReceived<Shares> {
         }
         let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
         let (tables, garbled) =
-            rayon::join(|| hashed.receive_chosen(run, &chosen, table_memory), || hashed.garble_opened(&opened, &deltas, &told_inputs));
+            rayon::join(|| hashed.receive_chosen(run, &chosen, room), || hashed.garble_opened(&opened, &deltas, &told_inputs));
         let (garbled, tables) = (garbled?, tables?);
         let open = Opened {
             offsets: Committed { values: told_offsets, shares: opened_offsets },
@@ -506,8 +514,16 @@ impl Hashed {
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
     }
 
+    /// Where the tables of the chosen copies go.
+    fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
+        let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else { return Ok(Room::Here(in_memory)) };
+        let units = u32::try_from(self.shape.batch.chosen()).map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
+        let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
+        Ok(Room::Segment(Box::new(segments.begin(self.origin.batch_serial(), Some(bulk))?)))
+    }
+
     /// The tables of the chosen copies, which must be the hashed ones.
-    fn receive_chosen(&self, run: &mut Run, chosen: &[usize], in_memory: &mut u64) -> Result<Tables, Error> {
+    fn receive_chosen(&self, run: &mut Run, chosen: &[usize], room: Room) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
             // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
@@ -526,6 +542,6 @@ impl Hashed {
             Ok(())
         };
         let check = |place: usize, table: &[u8]| table_hash(table) == self.hash_of(chosen[place]);
-        Tables::receive(&tables::ranked(chosen), table_bytes, in_memory, COPIES_A_TASK, receive, check)
+        Tables::receive(&tables::ranked(chosen), table_bytes, room, COPIES_A_TASK, receive, check)
     }
 }

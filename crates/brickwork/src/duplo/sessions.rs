@@ -21,6 +21,7 @@ use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::Rng;
 use crate::session::{Observer, PhaseReport, Run, SecurityReport, SessionId, Terms, agree};
+use crate::stock::Writers;
 use crate::wire::Channel;
 
 /// What a program of the garbler's took from the stock.
@@ -202,6 +203,8 @@ pub(super) struct EvaluatorCore<'o> {
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
     pub table_memory: u64,
+    /// Makes the segments that tables go into, while a store is filled.
+    pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.
     pub binding: usize,
     /// Authenticators made so far, of each kind at most.

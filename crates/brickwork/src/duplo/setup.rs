@@ -237,6 +237,20 @@ pub(super) fn evaluator<'o, P>(
         return Err(Cheat::LinkColour.into());
     }
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
-    let core = EvaluatorCore { run, pool, session, security, holder, rng, hooks, cot, table_memory, binding, gadgets: 0, serial: 0 };
+    let core = EvaluatorCore {
+        run,
+        pool,
+        session,
+        security,
+        holder,
+        rng,
+        hooks,
+        cot,
+        table_memory,
+        segments: None,
+        binding,
+        gadgets: 0,
+        serial: 0,
+    };
     Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
 }

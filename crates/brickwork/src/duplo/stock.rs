@@ -16,6 +16,7 @@ use super::supply::Supply;
 use crate::circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use crate::cut_and_choose::{Cut, Kind};
 use crate::session::SecurityReport;
+use crate::stock::{self, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -84,6 +85,51 @@ pub(super) struct Origin {
     pub cut: Cut,
     /// How often it was begun: who broke the connection off after the challenge got another one, so the bound counts as often.
     pub attempts: u32,
+}
+
+/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds it makes them again.
+#[derive(Clone, Default)]
+pub(super) struct Places {
+    /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
+    pub rows: [u64; 2],
+    /// Which item of the batch each one is.
+    pub items: Vec<u32>,
+}
+
+impl Places {
+    /// Before the challenge nobody knows which items stay.
+    pub fn begin(rows: [u64; 2]) -> Self {
+        Places { rows, items: Vec::new() }
+    }
+
+    /// The heads of buckets, where `chosen` are the items, bucket after bucket.
+    ///
+    /// # Panics
+    /// If a batch has 2^32 items.
+    pub fn heads(&self, chosen: impl IntoIterator<Item = usize>, size: usize) -> Self {
+        let heads = chosen.into_iter().step_by(size.max(1));
+        Places { rows: self.rows, items: heads.map(|item| u32::try_from(item).expect("a batch has at most 2^32 items")).collect() }
+    }
+
+    pub fn slice(&self, places: Range<usize>) -> Self {
+        Places { rows: self.rows, items: self.items[places].to_vec() }
+    }
+
+    /// The numbers of the commitments of each item, where it has so many.
+    pub fn numbers(&self, each: usize) -> Vec<u64> {
+        let each = each as u64;
+        self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
+    }
+}
+
+/// Cut-and-chooses that belong to one entry of an epoch's log, as a power of two.
+pub(super) const CUTS_OF_AN_ENTRY: u32 = 20;
+
+impl Origin {
+    /// The serial of the batch in a store: both parties count their cut-and-chooses alike.
+    pub fn batch_serial(&self) -> Serial {
+        stock::serial(self.serial >> CUTS_OF_AN_ENTRY, self.serial & ((1 << CUTS_OF_AN_ENTRY) - 1))
+    }
 }
 
 /// A number of buckets or OTs that share a shape.

@@ -1,5 +1,6 @@
 //! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where there are more than
-//! fit its share, in a temporary file without a name, from which they are read piece by piece.
+//! fit its share, in a temporary file without a name, from which they are read piece by piece. Those of a stock go into its
+//! segment as they come.
 //!
 //! A file holds nothing that the garbler does not know, and a reader of it without a label of every input wire learns nothing.
 
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Cheat, Error};
 use crate::garbling::TableSource;
+use crate::stock::{Writer, read_at, write_at};
 
 /// Messages in hand while tables go to a file.
 const MESSAGES_IN_HAND: usize = 4;
@@ -34,17 +36,28 @@ pub(super) struct Tables {
 enum Kept {
     Memory(Vec<u8>),
     File(File),
+    /// They are units of its bulk, in their order.
+    Segment(Box<Writer>),
+}
+
+/// Where tables go.
+pub(super) enum Room<'a> {
+    /// Into memory where there is so much, which gets less, and into a file otherwise.
+    Here(&'a mut u64),
+    /// Into a segment whose bulk has a unit for each copy.
+    Segment(Box<Writer>),
 }
 
 impl Tables {
-    /// Room for the tables of as many copies as `order` has; `in_memory` is what memory there is for them, and gets less.
+    /// Receives the tables of as many copies as `order` has.
     ///
     /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Cheat::ChosenTables`] if a check fails.
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is none for a segment,
+    /// [`Cheat::ChosenTables`] if a check fails.
     pub fn receive(
         order: &[usize],
         table_bytes: usize,
-        in_memory: &mut u64,
+        room: Room,
         copies_a_message: usize,
         receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
         check: impl Fn(usize, &[u8]) -> bool + Sync,
@@ -52,20 +65,41 @@ impl Tables {
         let total = order.len() as u64 * table_bytes as u64;
         let message = copies_a_message * table_bytes;
         let bad = AtomicBool::new(false);
-        let check = |first: usize, tables: &[u8]| {
-            if !tables.chunks(table_bytes).enumerate().all(|(k, table)| check(order[first + k], table)) {
+        let good = |first: usize, tables: &[u8]| {
+            let good = tables.chunks(table_bytes).enumerate().all(|(k, table)| check(order[first + k], table));
+            if !good {
                 bad.store(true, Ordering::Relaxed);
             }
+            good
         };
-        let kept = if total <= *in_memory {
-            *in_memory -= total;
-            let mut bytes = vec![0u8; total as usize];
-            into_memory(&mut bytes, message, receive, |k, tables| check(k * copies_a_message, tables))?;
-            Kept::Memory(bytes)
-        } else {
-            let file = tempfile::tempfile().map_err(|e| no_room(&e))?;
-            into_file(&file, total, message, receive, |k, tables| check(k * copies_a_message, tables))?;
-            Kept::File(file)
+        let kept = match room {
+            Room::Here(in_memory) if total <= *in_memory => {
+                *in_memory -= total;
+                let mut bytes = vec![0u8; total as usize];
+                let check = |k: usize, tables: &[u8]| {
+                    good(k * copies_a_message, tables);
+                };
+                into_memory(&mut bytes, message, receive, check)?;
+                Kept::Memory(bytes)
+            }
+            Room::Here(_) => {
+                let file = tempfile::tempfile().map_err(|e| no_room(&e))?;
+                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                    true => write_at(&file, tables, (k * message) as u64).map_err(|e| no_room(&e)),
+                    false => Ok(()),
+                };
+                piece_by_piece(total, message, receive, write)?;
+                Kept::File(file)
+            }
+            Room::Segment(writer) => {
+                // What is sealed was checked.
+                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                    true => writer.put((k * copies_a_message) as u32, 0, tables),
+                    false => Ok(()),
+                };
+                piece_by_piece(total, message, receive, write)?;
+                Kept::Segment(writer)
+            }
         };
         if bad.into_inner() {
             return Err(Cheat::ChosenTables.into());
@@ -91,18 +125,22 @@ impl Tables {
         Tables { kept: Arc::new(Kept::Memory(bytes)), table_bytes, ranks: (0..copies as u32).collect() }
     }
 
-    /// The tables of the copies at these places, copy after copy.
-    ///
-    /// # Errors
-    /// [`Error::Resource`] if they lie in a file that cannot be read.
-    pub fn bytes(&self, places: Range<usize>) -> Result<Vec<u8>, Error> {
-        let mut source = self.walk(places.collect());
-        let mut bytes = Vec::with_capacity(source.places.len() * self.table_bytes);
-        for copy in 0..source.places.len() {
-            source.prepare(&[copy], 0..self.table_bytes)?;
-            bytes.extend_from_slice(source.tables(copy, 0..self.table_bytes));
+    /// How many tables lie before that of each copy.
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// Tables of copies with these ranks, which are not at hand yet.
+    pub fn elsewhere(ranks: Vec<u32>) -> Tables {
+        Tables { ranks, ..Self::none(0) }
+    }
+
+    /// The segment that they went into, if they did.
+    pub fn into_segment(self) -> Option<Writer> {
+        match Arc::into_inner(self.kept)? {
+            Kept::Segment(writer) => Some(*writer),
+            _ => None,
         }
-        Ok(bytes)
     }
 
     /// Gives a walk the tables of the copies at these places.
@@ -129,12 +167,11 @@ fn into_memory(
 }
 
 /// Each message is checked and written while the next ones come, a few at most.
-fn into_file(
-    file: &File,
+fn piece_by_piece(
     total: u64,
     message: usize,
     mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
-    check: impl Fn(usize, &[u8]) + Sync,
+    write: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let failed = Mutex::new(None);
     let free = Mutex::new(vec![vec![0; message]; MESSAGES_IN_HAND]);
@@ -152,10 +189,9 @@ fn into_file(
             let start = k * message as u64;
             let here = (total - start).min(message as u64) as usize;
             receive(&mut buffer[..here])?;
-            let (free, check, failed) = (&free, &check, &failed);
+            let (free, write, failed) = (&free, &write, &failed);
             scope.spawn(move |_| {
-                check(k as usize, &buffer[..here]);
-                if let Err(error) = write_at(file, &buffer[..here], start)
+                if let Err(error) = write(k as usize, &mut buffer[..here])
                     && let Ok(mut failed) = failed.lock()
                 {
                     failed.get_or_insert(error);
@@ -169,7 +205,7 @@ fn into_file(
     })?;
     match failed.into_inner() {
         Ok(None) => Ok(()),
-        Ok(Some(error)) => Err(no_room(&error)),
+        Ok(Some(error)) => Err(error),
         Err(_) => Err(lost()),
     }
 }
@@ -188,37 +224,6 @@ fn no_room(error: &std::io::Error) -> Error {
 
 fn unreadable(error: &std::io::Error) -> Error {
     Error::Resource(format!("the temporary file with the tables cannot be read ({error}); check the disk that it is on"))
-}
-
-#[cfg(unix)]
-fn write_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        (bytes, offset) = (&bytes[written..], offset + written as u64);
-    }
-    Ok(())
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        (bytes, offset) = (&mut bytes[read..], offset + read as u64);
-    }
-    Ok(())
 }
 
 /// The tables of a few copies, for one walk.
@@ -240,7 +245,11 @@ impl Source<'_> {
 
 impl TableSource for Source<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
-        let Kept::File(file) = &*self.tables.kept else { return Ok(()) };
+        let file = match &*self.tables.kept {
+            Kept::Memory(_) => return Ok(()),
+            Kept::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
+            Kept::File(file) => file,
+        };
         self.piece = bytes.len();
         self.members.clear();
         self.members.extend_from_slice(copies);
@@ -255,6 +264,7 @@ impl TableSource for Source<'_> {
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
         match &*self.tables.kept {
             Kept::Memory(tables) => &tables[self.start(copy)..][bytes],
+            Kept::Segment(_) => unreachable!("they were not prepared"),
             Kept::File(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
                 &self.buffer[k * self.piece..(k + 1) * self.piece]
@@ -282,7 +292,7 @@ mod tests {
             Ok(())
         };
         let check = |place: usize, bytes: &[u8]| bytes == table(place) && wrong != Some(place);
-        Tables::receive(&order, BYTES, &mut in_memory, 2, next, check)
+        Tables::receive(&order, BYTES, Room::Here(&mut in_memory), 2, next, check)
     }
 
     #[test]
@@ -297,9 +307,6 @@ mod tests {
                 assert_eq!(source.tables(2, piece.clone()), &table(4)[piece.clone()]);
                 assert_eq!(source.tables(0, piece.clone()), &table(3)[piece.clone()]);
             }
-            assert_eq!(tables.bytes(0..5).unwrap(), (0..5).flat_map(table).collect::<Vec<_>>());
-            let again = Tables::of(tables.bytes(1..3).unwrap(), BYTES, 2);
-            assert_eq!(again.bytes(1..2).unwrap(), table(2));
             let part = tables.slice(1..3);
             let mut source = part.walk(vec![0, 1]);
             source.prepare(&[0, 1], 0..BYTES).unwrap();
@@ -318,7 +325,7 @@ mod tests {
     fn a_failing_line_ends_it() {
         for mut in_memory in [0, u64::MAX] {
             let gone = |_: &mut [u8]| Err(Error::Resource("gone".into()));
-            let result = Tables::receive(&[0, 1], BYTES, &mut in_memory, 1, gone, |_, _| true);
+            let result = Tables::receive(&[0, 1], BYTES, Room::Here(&mut in_memory), 1, gone, |_, _| true);
             assert!(matches!(result, Err(Error::Resource(_))));
         }
     }

@@ -56,11 +56,10 @@ impl Disk {
         options.open(path)
     }
 
-    pub fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
-        use io::Write;
+    pub fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         match self.0.before(Change::Write(bytes.len())) {
-            Ok(()) => file.write_all(bytes),
-            Err((some, error)) => file.write_all(&bytes[..some.min(bytes.len())]).and(Err(error)),
+            Ok(()) => write_at(file, bytes, offset),
+            Err((some, error)) => write_at(file, &bytes[..some.min(bytes.len())], offset).and(Err(error)),
         }
     }
 
@@ -85,6 +84,41 @@ impl Disk {
         whole(self.0.before(Change::Entry))?;
         std::fs::remove_file(path)
     }
+}
+
+/// Writes all of these bytes at a place of a file.
+#[cfg(unix)]
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Reads so many bytes from a place of a file.
+#[cfg(unix)]
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+/// Writes all of these bytes at a place of a file.
+#[cfg(windows)]
+pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
+        (bytes, offset) = (&bytes[written..], offset + written as u64);
+    }
+    Ok(())
+}
+
+/// Reads so many bytes from a place of a file.
+#[cfg(windows)]
+pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        (bytes, offset) = (&mut bytes[read..], offset + read as u64);
+    }
+    Ok(())
 }
 
 /// The index's file.

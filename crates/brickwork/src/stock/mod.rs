@@ -34,11 +34,12 @@ use crate::Error;
 use crate::circuit::Party;
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
+pub(crate) use disk::{read_at, write_at};
 pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
 pub use seal::StoreKey;
 pub(crate) use seal::TAG_BYTES;
 use segment::Segment;
-pub use segment::{MAX_RECORD_BYTES, Record, Writer};
+pub use segment::{Bulk, MAX_RECORD_BYTES, Record, Writer};
 
 /// Rows: a key that names what the row is about, and the sealed row.
 type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -61,7 +62,7 @@ const BATCHES: Rows = TableDefinition::new("batches");
 const LOG: Rows = TableDefinition::new("log");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -450,9 +451,13 @@ impl Store {
     /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
     pub fn writer(&mut self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
         self.sound()?;
-        let key = self.key_for_new(id, serial)?;
-        let writer = Writer::new(&self.disk, &self.segments(), &self.key, about(BATCHES, &key), self.poisoned.clone());
-        self.poison(writer)
+        self.key_for_new(id, serial)?;
+        self.writers(id).begin(serial, None)
+    }
+
+    /// Makes writers of an epoch's batches while somebody else has the store.
+    pub fn writers(&self, id: &EpochId) -> Writers {
+        Writers { epoch: *id, disk: self.disk.clone(), directory: self.segments(), key: self.key.clone(), poisoned: self.poisoned.clone() }
     }
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
@@ -474,7 +479,7 @@ impl Store {
         if writer.about() != about(BATCHES, &key) {
             return Err(Error::Usage("a writer of another batch".into()));
         }
-        let segment = self.poison(writer.finish())?;
+        let segment = writer.finish()?;
         let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
         self.write(&[row])
     }
@@ -502,72 +507,49 @@ impl Store {
     pub fn present(&self, id: &EpochId) -> Result<(), Error> {
         for (key, row) in self.between(BATCHES, id, None)? {
             let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            row.segment.open(&self.segments(), &self.key)?;
+            row.segment.open(&self.segments(), &self.key, &about(BATCHES, &key))?;
         }
         Ok(())
     }
 
-    /// Reads a part of what was taken: for each batch the records that hold its items, as they were written. A record may
-    /// also hold items that were not taken; they are the caller's to leave alone.
+    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record may also hold items
+    /// that were not taken; they are the caller's to leave alone.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
-    pub fn read(&self, taken: &Taken, part: u8, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
-        for item in &taken.items {
-            self.records(taken, item, part, |reader, number, about, _| each(item.0, reader.read(number, about)?))?;
+    pub fn read(&self, taken: &Taken, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
+        for &(serial, first, count) in &taken.items {
+            let (about, segment) = self.segment_of(taken, serial)?;
+            let (end, reader) = (first + u64::from(count), segment.open(&self.segments(), &self.key, &about)?);
+            for (index, place) in segment.places.iter().enumerate() {
+                if place.first < end && place.first + u64::from(place.items) > first {
+                    each(serial, reader.read(index)?)?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Reads a part of what was taken of one batch, the `index`-th of [`Taken::items`], where each item has so many bytes:
-    /// exactly the bytes of the items that were taken, in one piece. Not for secrets: what is read beside is left behind.
+    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets: what is read beside is
+    /// left behind.
     ///
     /// # Errors
-    /// As [`Store::read`], or if there are not as many bytes.
-    pub fn read_bulk(&self, taken: &Taken, index: usize, part: u8, item_bytes: usize) -> Result<Vec<u8>, Error> {
-        let item @ &(_, first, count) = &taken.items[index];
-        let wanted = first as usize * item_bytes..(first as usize + count as usize) * item_bytes;
-        let mut bulk = Vec::with_capacity(wanted.len() + (1 << 20));
-        let (mut at, mut last) = (0, None);
-        self.records(taken, item, part, |reader, number, about, place| {
-            // Several records of the same items are pieces of one.
-            if last != Some(place.first) {
-                at = place.first as usize * item_bytes;
-            }
-            last = Some(place.first);
-            let start = bulk.len();
-            reader.append(number, about, &mut bulk)?;
-            let end = at + bulk.len() - start;
-            bulk.truncate(start + end.min(wanted.end).saturating_sub(at));
-            if at < wanted.start {
-                let beside = (wanted.start - at).min(bulk.len() - start);
-                bulk.drain(start..start + beside);
-            }
-            at = end;
-            Ok(())
-        })?;
-        if bulk.len() == wanted.len() { Ok(bulk) } else { Err(Error::Stock("a record is missing".into())) }
+    /// As [`Store::read`], or if there are no such units.
+    pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
+        let (about, segment) = self.segment_of(taken, serial)?;
+        segment.open(&self.segments(), &self.key, &about)?.units(units)
     }
 
-    /// Goes through the records of a part that hold items of a batch that were taken.
-    fn records(
-        &self,
-        taken: &Taken,
-        &(serial, first, count): &(Serial, u64, u32),
-        part: u8,
-        mut each: impl FnMut(&mut segment::Reader, usize, &[u8], segment::Place) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// The segment of a batch that items were taken of, and what it is about.
+    fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
         self.sound()?;
-        let key = with_number(&taken.epoch, serial);
-        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?;
-        let mut reader = row.segment.open(&self.segments(), &self.key)?;
-        let (end, about) = (first + u64::from(count), about(BATCHES, &key));
-        for (number, place) in row.segment.places.iter().enumerate().filter(|(_, place)| place.part == part) {
-            if place.first < end && place.first + u64::from(place.items) > first {
-                each(&mut reader, number, &about, *place)?;
-            }
+        let gone = || Error::Stock(format!("batch {serial} is gone"));
+        if taken.items.iter().all(|item| item.0 != serial) {
+            return Err(gone());
         }
-        Ok(())
+        let key = with_number(&taken.epoch, serial);
+        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(gone)?;
+        Ok((about(BATCHES, &key), row.segment))
     }
 
     /// Reads everything. Returns the number of bytes in segments.
@@ -586,24 +568,45 @@ impl Store {
             }
         }
         let read = |(about, segment): &(Vec<u8>, Segment)| {
-            let mut reader = segment.open(&self.segments(), &self.key)?;
-            (0..segment.places.len()).try_for_each(|number| reader.read(number, about).map(drop))?;
+            segment.open(&self.segments(), &self.key, about)?.verify()?;
             Ok(segment.length())
         };
         segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
     }
 
-    /// Forgets an epoch in which nothing has happened.
+    /// Forgets an epoch in which nothing has happened, or which is burned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if something has, or the disk fails.
+    /// [`Error::Stock`] if something may still be used, or the disk fails.
     pub fn forget(&mut self, id: &EpochId) -> Result<(), Error> {
         let (state, entries) = self.replay(id)?;
-        if !state.is_new() || entries > 0 {
-            return Err(Error::Stock("something happened in this epoch".into()));
+        if state.burned().is_none() && (!state.is_new() || entries > 0) {
+            return Err(Error::Stock("something of this epoch may still be used".into()));
         }
+        let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
+        rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
         self.states.remove(id);
-        self.write(&[(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)])
+        self.write(&rows)
+    }
+}
+
+/// Makes writers of an epoch's batches.
+pub struct Writers {
+    epoch: EpochId,
+    disk: Disk,
+    directory: PathBuf,
+    key: StoreKey,
+    poisoned: Arc<OnceLock<String>>,
+}
+
+impl Writers {
+    /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails; then the store is poisoned.
+    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
+        let about = about(BATCHES, &with_number(&self.epoch, serial));
+        Writer::new(&self.disk, &self.directory, &self.key, about, bulk, self.poisoned.clone())
     }
 }
 

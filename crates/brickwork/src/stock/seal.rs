@@ -100,13 +100,25 @@ impl Records {
         Nonce::assume_unique_for_key(nonce)
     }
 
+    /// The record's name: what the segment is about, and its number there.
+    fn name(number: u64, about: &[u8]) -> Aad<Vec<u8>> {
+        Aad::from([about, &number.to_le_bytes()].concat())
+    }
+
     /// Turns a record into its ciphertext and tag.
     pub fn seal(&self, number: u64, about: &[u8], record: &mut Vec<u8>) {
-        self.0.seal_in_place_append_tag(Self::nonce(number), Aad::from(about), record).expect("a record is below 64 GiB");
+        let sealed = self.0.seal_in_place_append_tag(Self::nonce(number), Self::name(number, about), record);
+        sealed.expect("a record is below 64 GiB");
+    }
+
+    /// Turns a record into its ciphertext; returns the tag.
+    pub fn seal_apart(&self, number: u64, about: &[u8], record: &mut [u8]) -> [u8; TAG_BYTES] {
+        let tag = self.0.seal_in_place_separate_tag(Self::nonce(number), Self::name(number, about), record);
+        *tag.expect("a record is below 64 GiB").as_ref().first_chunk().expect("16 bytes")
     }
 
     /// Turns a sealed record back, before its tag; false if it is not the one of this number.
     pub fn open(&self, number: u64, about: &[u8], sealed: &mut [u8]) -> bool {
-        self.0.open_in_place(Self::nonce(number), Aad::from(about), sealed).is_ok()
+        self.0.open_in_place(Self::nonce(number), Self::name(number, about), sealed).is_ok()
     }
 }

@@ -214,7 +214,7 @@ fn row_21_a_crash_while_a_program_runs() {
         after: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
     };
     let told = story.tell();
-    println!("{told} crashes while programs run");
+    println!("counted: {told} ends of a world while programs run");
     assert!(told >= 2 * SOME, "{told}");
 }
 
@@ -228,7 +228,7 @@ fn row_21_a_crash_while_stock_is_made() {
         after: &|party, session| run(party, session.preprocess(&steps(1, 1, 8))?.1, Lacking::Refuse),
     };
     let told = story.tell();
-    println!("{told} crashes while stock is made");
+    println!("counted: {told} ends of a world while stock is made");
     assert!(told >= 2 * SOME, "{told}");
 }
 

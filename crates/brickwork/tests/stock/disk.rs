@@ -311,3 +311,33 @@ fn what_is_used_up_is_retired() {
         }
     }
 }
+
+/// Of burned epochs the last ones stay to be seen; a copy that has one which is forgotten is refused like any other old copy.
+#[test]
+fn row_25_what_is_forgotten_is_refused_too() {
+    let program = program(0, Recipient::Both);
+    for party in BOTH {
+        let folders = Folders::new();
+        // What two runs need, and nothing more.
+        folders.fill(&[Request { garbler_wires: 16, ..request(2, 2, 16) }]);
+        folders.keep(party, "old");
+        folders.good(&program, Lacking::Refuse);
+        folders.good(&program, Lacking::Refuse);
+        let first = folders.store(party).epochs().unwrap()[0].0;
+        // Ages are counted in seconds; the others are to be younger.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        for _ in 0..12 {
+            folders.good(&program, Lacking::Make);
+        }
+        for party in BOTH {
+            let store = folders.store(party);
+            let epochs = store.epochs().unwrap();
+            assert!(epochs.len() <= 11 && epochs.iter().all(|(id, _)| *id != first), "{}", epochs.len());
+            assert!(store.log(&first).is_err());
+        }
+        folders.restore(party, "old");
+        refused(folders.run(&program, &(vec![true; 8], vec![false; 8]), Lacking::Make));
+        assert!(folders.store(party).state(&first).unwrap().burned().is_some());
+        folders.good(&program, Lacking::Make);
+    }
+}

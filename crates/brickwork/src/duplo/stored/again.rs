@@ -33,7 +33,7 @@ pub(in crate::duplo) fn record(
     let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
-    let context = Context { session: &[3; 32], words: code(40)?.words(), component };
+    let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
     let header = Header::decode(header, 1)?;
     match party {
         Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use zeroize::Zeroizing;
 
 use crate::Error;
-use crate::commit::{Committed, Shares};
+use crate::commit::Shares;
 use crate::stock::TAG_BYTES;
 
 /// A record that is being written.
@@ -36,11 +36,6 @@ impl Out {
 
     pub fn shares(&mut self, shares: &Shares) {
         self.pods(shares.words());
-    }
-
-    pub fn committed(&mut self, committed: &Committed) {
-        self.pods(&committed.values);
-        self.shares(&committed.shares);
     }
 
     /// The record, with room for what sealing adds.
@@ -82,10 +77,6 @@ impl<'a> In<'a> {
     pub fn shares(&mut self, count: usize) -> Result<Shares, Error> {
         let words = self.words;
         Ok(Shares::of_columns(words, self.pods(count * words)?))
-    }
-
-    pub fn committed(&mut self, count: usize) -> Result<Committed, Error> {
-        Ok(Committed { values: self.pods(count)?, shares: self.shares(count)? })
     }
 
     /// Everything must have been read.

@@ -47,7 +47,7 @@ use crate::wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
-use reconcile::{PROTOCOL, living, meet, reconcile};
+use reconcile::{PROTOCOL, living, meet, reconcile, room_for_one_more};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
 
@@ -345,6 +345,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let session = match epoch {
             Some(id) => S::restore(run, &terms, &store.secrets(&id)?, hooks)?,
             None => {
+                room_for_one_more(epochs.len())?;
                 let mut session = S::setup(run, &terms, hooks)?;
                 let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
@@ -516,7 +517,7 @@ fn fill_step<'o, S: Side<'o>>(
     let begun = store.append(epoch, &entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(begun.number());
-    let mut session = session.fill(request, parameters)?;
+    let mut session = session.fill(request, parameters, store.writers(epoch))?;
     shelf::keep::<S>(store, epoch, begun.number(), std::mem::take(session.stock()), request)?;
     let _ = store.append(epoch, &Entry::Stored)?;
     meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;

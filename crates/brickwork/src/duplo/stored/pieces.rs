@@ -2,7 +2,7 @@
 //!
 //! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs are soldered; of
 //! the other copies and gadgets what the evaluator checks and evaluates with. The garbler keeps no tables: it has sent
-//! them. Tables are a part of their own, so that they can be written while they arrive.
+//! them; and of commitments only where they lie in its streams, as its seeds make them again. Tables are units of the segment's bulk, in the order in which they arrived.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,19 @@ use super::codec::{In, Out};
 use crate::Error;
 use crate::authenticator::{Hasher, Kind};
 use crate::circuit::{Component, ComponentDigest};
-use crate::commit::{Committed, Shares};
+use crate::commit::{Committed, Lsb, Shares, split};
 use crate::cut_and_choose;
 use crate::duplo::challenge::Batch;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use crate::duplo::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
-use crate::duplo::stock::{Origin, Pieces};
+use crate::duplo::stock::{Origin, Pieces, Places};
 use crate::duplo::tables::Tables;
 use crate::garbling::{GarblingKeys, Plan};
+use crate::label::{Delta, Labels};
 use crate::session::SessionId;
+use crate::solder::CommittedWire;
+use crate::stock::Writer;
 
 /// Version of the records.
 const VERSION: u32 = 2;
@@ -37,15 +40,17 @@ pub(super) struct Header {
     start: u128,
     /// Authenticators that the session had made before these.
     made: u64,
+    /// For each origin the garbler's [`Places::rows`].
+    rows: Vec<[u64; 2]>,
 }
 
 impl Header {
     pub fn new(origins: Vec<Origin>) -> Self {
-        Header { version: VERSION, origins, start: 0, made: 0 }
+        Header { version: VERSION, origins, start: 0, made: 0, rows: Vec::new() }
     }
 
     pub fn decode(bytes: &[u8], attempts: u32) -> Result<Self, Error> {
-        let mut header: Header = postcard::from_bytes(bytes).map_err(|_| Error::Stock("the header of a batch is malformed".into()))?;
+        let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!("a batch has version {}, this is version {VERSION}", header.version)));
         }
@@ -58,7 +63,17 @@ impl Header {
     }
 
     fn origin(&self, k: usize) -> Result<Origin, Error> {
-        self.origins.get(k).copied().ok_or_else(|| Error::Stock("the header of a batch is malformed".into()))
+        self.origins.get(k).copied().ok_or_else(malformed)
+    }
+
+    /// The origin of the batch's authenticators: the last one.
+    fn of_gadgets(&self) -> Result<Origin, Error> {
+        self.origins.last().copied().ok_or_else(malformed)
+    }
+
+    /// The places of `count` items of the garbler's.
+    fn places(&self, rows: Option<&[u64; 2]>, count: usize, bytes: &mut In) -> Result<Places, Error> {
+        Ok(Places { rows: *rows.ok_or_else(malformed)?, items: bytes.pods(count)? })
     }
 }
 
@@ -79,12 +94,22 @@ pub(super) struct Context<'a> {
     pub words: usize,
     /// Where the pieces are a component's.
     pub component: Option<Known<'a>>,
+    /// The garbler's, which makes its commitments again.
+    pub committer: Option<&'a split::Sender>,
 }
 
 impl<'a> Context<'a> {
     fn known(&self) -> Result<Known<'a>, Error> {
         self.component.ok_or_else(no_component)
     }
+
+    fn committer(&self) -> Result<&'a split::Sender, Error> {
+        self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
+    }
+}
+
+fn malformed() -> Error {
+    Error::Stock("the header of a batch is malformed".into())
 }
 
 fn no_component() -> Error {
@@ -104,21 +129,26 @@ pub(super) trait Stored: Pieces {
     /// These items, then those of the same batch.
     fn append(&mut self, others: Self);
 
-    /// Bytes of each item that are a part of their own.
-    fn bulk_bytes(&self) -> usize {
-        0
-    }
-
-    /// That part of some items, item after item.
+    /// Makes again what follows from seeds.
     ///
     /// # Errors
-    /// If it lies in a file that cannot be read.
-    fn bulk(&self, _: Range<usize>) -> Result<Vec<u8>, Error> {
-        Ok(Vec::new())
+    /// If the seeds are not there.
+    fn derive(&mut self, _: &Context) -> Result<(), Error> {
+        Ok(())
     }
 
-    /// Puts that part of all items back.
-    fn put_bulk(&mut self, _: Vec<u8>) {}
+    /// The segment that a part of the items is in already, if there is one.
+    fn take_segment(&mut self) -> Option<Writer> {
+        None
+    }
+
+    /// The units of the batch's bulk that belong to the items, one after the other; none where there is no bulk.
+    fn units(&self) -> &[u32] {
+        &[]
+    }
+
+    /// Puts these units back.
+    fn put_units(&mut self, _: Vec<u8>) {}
 }
 
 /// The heads of buckets, where there are `size` items in each.
@@ -133,79 +163,106 @@ fn head_wires(buckets: Range<usize>, size: usize, wires: usize) -> impl Iterator
 
 impl Stored for GarblerGadgets {
     fn header(&self) -> Header {
-        Header::new(self.origins())
+        Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) {
-        out.committed(&self.wires.select(heads(items.clone(), self.size)));
-        if !self.offsets.values.is_empty() {
-            out.committed(&self.offsets.select(heads(items, self.size)));
-        }
+        out.pods(&self.at.items[items]);
     }
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let origin = *header.origins.last().ok_or_else(|| Error::Stock("the header of a batch is malformed".into()))?;
-        let input = origin.kind == cut_and_choose::Kind::InputAuthenticator;
-        let wires = bytes.committed(count)?;
-        Ok(GarblerGadgets { origin, size: 1, wires, offsets: if input { bytes.committed(count)? } else { Committed::default() } })
+        let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
+        Ok(GarblerGadgets { origin, size: 1, at, made: header.made, wires: Committed::default(), offsets: Committed::default() })
     }
 
     fn append(&mut self, others: Self) {
-        self.wires.append(&others.wires);
-        self.offsets.append(&others.offsets);
+        self.at.items.extend(&others.at.items);
+    }
+
+    /// Plain ones are random; input gadgets have random offsets, from which their wires follow.
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, numbers) = (context.committer()?, self.at.numbers(1));
+        let [wires, offsets] = self.at.rows;
+        if self.origin.kind == cut_and_choose::Kind::KeyAuthenticator {
+            self.wires = committer.again(wires, Lsb::Random, &numbers);
+            return Ok(());
+        }
+        self.offsets = committer.again(offsets, Lsb::One, &numbers);
+        let hasher = Hasher::new(context.session, Kind::Input).after(self.made);
+        let delta = |i: usize| Delta::new(self.offsets.values[i].bits());
+        let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
+        let mut values = Labels::new(values);
+        values.iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
+        self.wires = Committed { values: values.to_vec(), shares: committer.shares_again(wires, &numbers) };
+        Ok(())
     }
 }
 
 impl Stored for GarblerComponent {
     fn header(&self) -> Header {
-        Header::new(self.origins())
+        let rows = vec![self.batch.at.rows, self.authenticators.at.rows];
+        Header { made: self.authenticators.made, rows, ..Header::new(self.origins()) }
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) {
-        let Shape { batch, inputs, outputs, .. } = self.batch.shape;
-        out.committed(&self.batch.inputs.select(head_wires(items.clone(), batch.size, inputs)));
-        out.committed(&self.batch.offsets.select(heads(items.clone(), batch.size)));
+        let outputs = self.batch.shape.outputs;
+        out.pods(&self.batch.at.items[items.clone()]);
         self.authenticators.encode(items.start * outputs..items.end * outputs, out);
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let Known { component, digest, .. } = context.known()?;
         let origin = header.origin(0)?;
-        let batch = Batch::from(origin.cut).part(count).heads();
-        let shape = Shape::new(&component.circuit, batch);
-        let inputs = bytes.committed(count * shape.inputs)?;
-        let offsets = bytes.committed(count)?;
+        let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
+        let at = header.places(header.rows.first(), count, bytes)?;
         let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
-        let batch = GarblerBatch { origin, component: *digest, shape, inputs, outputs: Committed::default(), offsets };
-        Ok(GarblerComponent { batch, authenticators })
+        let [inputs, outputs, offsets] = std::array::from_fn(|_| Committed::default());
+        Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, outputs, offsets }, authenticators })
     }
 
     fn append(&mut self, others: Self) {
-        let GarblerBatch { shape, inputs, offsets, .. } = &mut self.batch;
-        shape.batch.buckets += others.batch.shape.batch.buckets;
-        inputs.append(&others.batch.inputs);
-        offsets.append(&others.batch.offsets);
+        self.batch.shape.batch.buckets += others.batch.shape.batch.buckets;
+        self.batch.at.items.extend(&others.batch.at.items);
         self.authenticators.append(others.authenticators);
+    }
+
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, GarblerBatch { at, shape, .. }) = (context.committer()?, &self.batch);
+        let inputs = committer.again(at.rows[0], Lsb::Random, &at.numbers(shape.inputs));
+        let offsets = committer.again(at.rows[1], Lsb::One, &at.numbers(1));
+        (self.batch.inputs, self.batch.offsets) = (inputs, offsets);
+        self.authenticators.derive(context)
     }
 }
 
 impl Stored for GarblerOts {
     fn header(&self) -> Header {
-        Header::new(Vec::new())
+        Header { rows: vec![self.at.rows], ..Header::new(Vec::new()) }
     }
 
+    /// The labels depend on what the evaluator sent.
     fn encode(&self, items: Range<usize>, out: &mut Out) {
-        out.committed(&self.committed.slice(items.clone()));
-        out.committed(&self.wires.slice(items));
+        out.pods(&self.at.items[items.clone()]);
+        out.pods(&self.committed.values[items]);
     }
 
-    fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        Ok(GarblerOts { committed: bytes.committed(count)?, wires: bytes.committed(count)? })
+    fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let at = header.places(header.rows.last(), count, bytes)?;
+        let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
+        Ok(GarblerOts { at, committed, wires: Committed::default() })
     }
 
     fn append(&mut self, others: Self) {
+        self.at.items.extend(&others.at.items);
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
+    }
+
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, numbers) = (context.committer()?, self.at.numbers(1));
+        self.committed.shares = committer.shares_again(self.at.rows[0], &numbers);
+        self.wires = committer.again(self.at.rows[1], Lsb::Random, &numbers);
+        Ok(())
     }
 }
 
@@ -228,7 +285,7 @@ impl Stored for EvaluatorGadgets {
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let origin = *header.origins.last().ok_or_else(|| Error::Stock("the header of a batch is malformed".into()))?;
+        let origin = header.of_gadgets()?;
         let (size, input) = (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
         let kind = if input { Kind::Input } else { Kind::Plain };
         let wires = bytes.shares(count)?;
@@ -269,6 +326,7 @@ impl Stored for EvaluatorComponent {
         out.shares(&b.inputs.select(head_wires(items.clone(), b.stride(), inputs)));
         out.shares(&b.offsets.select(heads(items.clone(), b.stride())));
         out.indices(&b.copies[copies.clone()]);
+        out.pods(&b.tables.ranks()[copies.clone()]);
         out.pods(&b.links[copies.clone()]);
         out.pods(&b.solderings[items.start * pairs..items.end * pairs]);
         out.pods(&self.output_solderings[copies.start * outputs..copies.end * outputs]);
@@ -291,9 +349,9 @@ impl Stored for EvaluatorComponent {
             outputs: Shares::default(),
             offsets: bytes.shares(count)?,
             copies: bytes.indices(copies)?,
+            tables: Tables::elsewhere(bytes.pods(copies)?),
             links: bytes.pods(copies)?,
             solderings: bytes.pods(pairs)?,
-            tables: Tables::none(copies),
         };
         let output_solderings = bytes.pods(copies * shape.outputs)?;
         let authenticators = EvaluatorGadgets::decode(header, context, count * shape.outputs, bytes)?;
@@ -304,6 +362,7 @@ impl Stored for EvaluatorComponent {
         let b = others.batch;
         self.batch.shape.batch.buckets += b.shape.batch.buckets;
         self.batch.copies.extend(&b.copies);
+        self.batch.tables = Tables::elsewhere([self.batch.tables.ranks(), b.tables.ranks()].concat());
         self.batch.inputs.append(&b.inputs);
         self.batch.offsets.append(&b.offsets);
         self.batch.links.extend(&b.links);
@@ -312,16 +371,16 @@ impl Stored for EvaluatorComponent {
         self.authenticators.append(others.authenticators);
     }
 
-    fn bulk_bytes(&self) -> usize {
-        self.batch.shape.batch.size * self.batch.shape.table_bytes
+    fn take_segment(&mut self) -> Option<Writer> {
+        let ranks = self.batch.tables.ranks().to_vec();
+        std::mem::replace(&mut self.batch.tables, Tables::elsewhere(ranks)).into_segment()
     }
 
-    fn bulk(&self, items: Range<usize>) -> Result<Vec<u8>, Error> {
-        let size = self.batch.shape.batch.size;
-        self.batch.tables.bytes(items.start * size..items.end * size)
+    fn units(&self) -> &[u32] {
+        if self.batch.shape.table_bytes == 0 { &[] } else { self.batch.tables.ranks() }
     }
 
-    fn put_bulk(&mut self, bytes: Vec<u8>) {
+    fn put_units(&mut self, bytes: Vec<u8>) {
         self.batch.tables = Tables::of(bytes, self.batch.shape.table_bytes, self.batch.copies.len());
     }
 }

@@ -25,6 +25,9 @@ pub(super) const PROTOCOL: &str = "duplo";
 /// Epochs that may be alive between two parties.
 const MAX_EPOCHS: usize = 1024;
 
+/// Burned epochs that stay to be seen in `stock ls`.
+const KEPT: usize = 8;
+
 /// Why an epoch is burned of which nothing is left.
 const USED_UP: &str = "it is used up";
 
@@ -37,22 +40,47 @@ struct Stand {
     standing: Standing,
 }
 
-/// What a store holds that belongs to these terms, oldest first.
-pub(super) fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
-    let ours = |epoch: &Epoch| {
+/// The epochs of a store that belong to these terms, oldest first.
+fn ours(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
+    let is_ours = |epoch: &Epoch| {
         epoch.protocol == PROTOCOL && epoch.role == role && epoch.security == terms.security && epoch.identities == terms.identities
     };
-    let mut living = Vec::new();
-    for (id, _) in store.epochs()?.into_iter().filter(|(_, epoch)| ours(epoch)) {
-        let state = store.state(&id)?;
-        if state.burned().is_none() {
-            living.push((id, state));
-        }
-    }
+    let ours = store.epochs()?.into_iter().filter(|(_, epoch)| is_ours(epoch));
+    ours.map(|(id, _)| Ok((id, store.state(&id)?))).collect()
+}
+
+/// Those of which something may still be used.
+pub(super) fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
+    let mut living = ours(store, role, terms)?;
+    living.retain(|(_, state)| state.burned().is_none());
     match living.len() {
         ..=MAX_EPOCHS => Ok(living),
-        n => Err(Error::Stock(format!("{n} parts of the store belong to this peer; burn some (`brickwork stock burn`)"))),
+        n => Err(too_many(n)),
     }
+}
+
+fn too_many(n: usize) -> Error {
+    Error::Stock(format!(
+        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that nobody needs, on both sides \
+         (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
+    ))
+}
+
+/// Whether there may be one more living epoch than these. What is there can be used in any case.
+///
+/// # Errors
+/// [`Error::Stock`] if there are too many.
+pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
+    if living < MAX_EPOCHS { Ok(()) } else { Err(too_many(living)) }
+}
+
+/// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a copy name one
+/// of them again, it is as unknown as any other, and refused.
+fn forget_burned(store: &mut Store, role: Party, terms: &Terms, theirs: &[Stand]) -> Result<(), Error> {
+    let mut burned = ours(store, role, terms)?;
+    burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
+    burned.truncate(burned.len().saturating_sub(KEPT));
+    burned.iter().try_for_each(|(id, _)| store.forget(id))
 }
 
 /// Whether nothing is left of an epoch, nor can be added to it.
@@ -141,7 +169,10 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     }
     let agreed = meet(run, hasher.finalize().as_bytes());
     match (differs, agreed) {
-        (false, Ok(())) => retired(store, shared),
+        (false, Ok(())) => {
+            forget_burned(store, run.role, terms, &theirs)?;
+            retired(store, shared)
+        }
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
             "this store and the peer's do not tell the same story; an old copy of one was brought back, or a part was lost or burned. \
@@ -172,4 +203,16 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
     let theirs = run.channel.receive(msg::STAND, mine.len())?;
     if theirs == mine { Ok(()) } else { Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is there can be used even where nothing more is begun.
+    #[test]
+    fn as_many_epochs_as_fit_a_message() {
+        assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
+        assert!(matches!(room_for_one_more(MAX_EPOCHS), Err(Error::Stock(why)) if why.contains("stock burn")));
+    }
 }

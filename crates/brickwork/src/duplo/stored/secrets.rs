@@ -150,6 +150,7 @@ impl<'o> Evaluator<'o> {
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
+            segments: None,
             binding: stock_ot_binding(terms.security),
             gadgets: 0,
             serial: 0,

@@ -22,12 +22,6 @@ pub(super) mod kind {
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
 const RECORD_BYTES: usize = 128 << 10;
-/// Larger items are cut.
-const PIECE_BYTES: usize = 32 << 20;
-/// The part of a record with everything but the bulk.
-const MAIN: u8 = 0;
-/// The part with the bulk.
-const BULK: u8 = 1;
 
 /// Puts all of a stock into the store, as batches of the step that entry `number` began.
 pub(super) fn keep<'o, S: Side<'o>>(
@@ -38,8 +32,7 @@ pub(super) fn keep<'o, S: Side<'o>>(
     request: &Request,
 ) -> Result<(), Error> {
     let (components, input, ots) = stock.into_pieces();
-    let mut next = 0;
-    let mut shelf = Shelf { store, epoch, number, next: &mut next };
+    let mut shelf = Shelf { store, epoch, next: stock::serial(number, 0) };
     for pieces in components {
         let digest = *pieces.digest();
         let named = request.components.iter().find(|(c, _)| c.digest() == digest);
@@ -52,15 +45,18 @@ pub(super) fn keep<'o, S: Side<'o>>(
 struct Shelf<'a> {
     store: &'a mut Store,
     epoch: &'a EpochId,
-    number: u64,
-    next: &'a mut u64,
+    /// Behind all serials so far.
+    next: Serial,
 }
 
 impl Shelf<'_> {
-    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, pieces: P) -> Result<(), Error> {
-        let serial = stock::serial(self.number, *self.next);
-        *self.next += 1;
-        let mut writer = self.store.writer(self.epoch, serial)?;
+    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, mut pieces: P) -> Result<(), Error> {
+        let serial = pieces.origins().first().map_or(self.next, Origin::batch_serial);
+        self.next = self.next.max(serial + 1);
+        let mut writer = match pieces.take_segment() {
+            Some(begun) => begun,
+            None => self.store.writer(self.epoch, serial)?,
+        };
         let count = pieces.len();
         let one = |items| {
             let mut out = Out::default();
@@ -70,19 +66,9 @@ impl Shelf<'_> {
         let a_record = RECORD_BYTES.div_ceil(one(0..1).len().max(1));
         for first in (0..count).step_by(a_record) {
             let here = a_record.min(count - first);
-            writer.record(MAIN, first as u64, here as u32, one(first..first + here))?;
+            writer.record(first as u64, here as u32, one(first..first + here))?;
         }
-        let each = pieces.bulk_bytes();
         let batch = Batch { kind, name: name.into(), component, header: pieces.header().encode() };
-        if each > 0 {
-            let a_record = RECORD_BYTES.div_ceil(each);
-            for first in (0..count).step_by(a_record) {
-                let here = a_record.min(count - first);
-                for piece in pieces.bulk(first..first + here)?.chunks(PIECE_BYTES) {
-                    writer.record(BULK, first as u64, here as u32, piece.to_vec().into())?;
-                }
-            }
-        }
         self.store.put(self.epoch, serial, &batch, writer)
     }
 }
@@ -170,36 +156,47 @@ pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Tak
     let words = code(session.security())?.words();
     let state = store.state(&id)?;
     let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
-    store.read(taken, MAIN, |serial, record| {
+    store.read(taken, |serial, record| {
         records.entry(serial).or_default().push(record);
         Ok(())
     })?;
     let batches = store.batches(&id)?;
-    for (index, &(serial, first, count)) in taken.items().iter().enumerate() {
+    for &(serial, first, count) in taken.items() {
         let batch = &batches.iter().find(|b| b.serial == serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
         let header = Header::decode(&batch.header, state.attempts(serial))?;
         let mut components = program.components().iter().zip(program.component_digests());
         let component = components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
         let component = component.map(|(component, digest)| Known { component, digest, plan: plans.get(digest) });
-        let context = Context { session: &id, words, component };
+        let context = Context { session: &id, words, component, committer: session.committer() };
         let piece = Piece {
             header,
             context,
             first: first as usize,
             count: count as usize,
             records: records.remove(&serial).unwrap_or_default(),
-            bulk: &|item_bytes| store.read_bulk(taken, index, BULK, item_bytes),
+            bulk: &|units| store.read_units(taken, serial, units),
         };
-        let stock = session.stock();
         match batch.kind {
-            kind::COMPONENT => stock.put_component(piece.assemble()?),
-            kind::INPUT => stock.put_input(piece.assemble()?),
-            kind::OTS => stock.put_ots(piece.assemble()?),
+            kind::COMPONENT => {
+                let component = piece.assemble()?;
+                session.stock().put_component(component);
+            }
+            kind::INPUT => {
+                let gadgets = piece.assemble()?;
+                session.stock().put_input(gadgets);
+            }
+            kind::OTS => {
+                let ots = piece.assemble()?;
+                session.stock().put_ots(ots);
+            }
             other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
         }
     }
     Ok(())
 }
+
+/// Reads units of a batch's bulk.
+type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 
 /// Items of a batch, in records that may hold more.
 struct Piece<'a> {
@@ -208,8 +205,8 @@ struct Piece<'a> {
     first: usize,
     count: usize,
     records: Vec<Record>,
-    /// Reads the bulk, of so many bytes an item.
-    bulk: &'a dyn Fn(usize) -> Result<Vec<u8>, Error>,
+    /// Reads units of the bulk.
+    bulk: &'a ReadUnits<'a>,
 }
 
 impl Piece<'_> {
@@ -230,9 +227,11 @@ impl Piece<'_> {
             }
         }
         let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
-        let each = whole.bulk_bytes();
-        // Also where there are no bytes: how many items there are counts.
-        whole.put_bulk(if each > 0 { read_bulk(each)? } else { Vec::new() });
+        whole.derive(&context)?;
+        if !whole.units().is_empty() {
+            let units = read_bulk(whole.units())?;
+            whole.put_units(units);
+        }
         Ok(whole)
     }
 }

@@ -8,14 +8,16 @@ use zeroize::Zeroizing;
 use super::pieces::Stored;
 use crate::Error;
 use crate::circuit::{Party, Program};
+use crate::commit::split;
 use crate::duplo::build::{GarblerUnproven, Joined};
 use crate::duplo::hooks::Hooks;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::parameters::Parameters;
 use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
-use crate::duplo::stock::{ComponentPieces, Request, Stock};
+use crate::duplo::stock::{CUTS_OF_AN_ENTRY, ComponentPieces, Request, Stock};
 use crate::duplo::{Evaluator, Garbler, build, decode, evaluate};
 use crate::session::{Run, SecurityReport, SessionId, Terms};
+use crate::stock::Writers;
 
 /// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was promised.
 pub(super) struct Outcome {
@@ -42,16 +44,21 @@ pub(super) trait Side<'o>: Sized + Send {
     /// The connection and the hooks, for the next session.
     fn release(self) -> (Run<'o>, Hooks);
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
+    /// The garbler's, which makes its commitments again.
+    fn committer(&self) -> Option<&split::Sender> {
+        None
+    }
+
     /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the same.
     fn enter(&mut self, number: u64);
-    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error>;
+    /// Makes what is asked for; what need not wait goes into segments as it comes.
+    fn fill(self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<Self, Error>;
     /// Runs a program on what is in [`Side::stock`].
     fn evaluate(self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error>;
 }
 
-/// Authenticators, and cut-and-chooses, that belong to one range, as powers of two.
+/// Authenticators that belong to one range, as a power of two.
 const GADGETS_OF_A_RANGE: u32 = 36;
-const CUTS_OF_A_RANGE: u32 = 20;
 
 impl<'o> Side<'o> for Garbler<'o> {
     const ROLE: Party = Party::Garbler;
@@ -95,14 +102,18 @@ impl<'o> Side<'o> for Garbler<'o> {
         &mut self.stock
     }
 
+    fn committer(&self) -> Option<&split::Sender> {
+        Some(&self.committer)
+    }
+
     fn enter(&mut self, number: u64) {
         self.committer.enter(number);
         self.cot.enter(number);
         self.gadgets = number << GADGETS_OF_A_RANGE;
-        self.serial = number << CUTS_OF_A_RANGE;
+        self.serial = number << CUTS_OF_AN_ENTRY;
     }
 
-    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
+    fn fill(self, request: &Request, parameters: &Parameters, _: Writers) -> Result<Self, Error> {
         self.fill_agreed(request, parameters)
     }
 
@@ -169,11 +180,14 @@ impl<'o> Side<'o> for Evaluator<'o> {
         self.core.holder.enter(number);
         self.core.cot.enter(number);
         self.core.gadgets = number << GADGETS_OF_A_RANGE;
-        self.core.serial = number << CUTS_OF_A_RANGE;
+        self.core.serial = number << CUTS_OF_AN_ENTRY;
     }
 
-    fn fill(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
-        self.fill_agreed(request, parameters)
+    fn fill(mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<Self, Error> {
+        self.core.segments = Some(segments);
+        let mut filled = self.fill_agreed(request, parameters)?;
+        filled.core.segments = None;
+        Ok(filled)
     }
 
     fn evaluate(mut self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error> {

@@ -1,0 +1,193 @@
+//! Rows 16, 20 and 21, explored with loom: "burned before sent" where two parties are threads and a third thread ends both
+//! their worlds, one after the other, at any moment that the scheduler can think of. On the real [`State`] of a log.
+//!
+//! `stock::model` searches more (filling, old copies of a folder); here it is loom that chooses the interleavings.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use brickwork::stock::{Entry, EpochId, Head, Standing, State, Step, Verdict, serial};
+use loom::model::Builder;
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+
+const ID: EpochId = [3; 32];
+
+/// In which order a party burns an item and sends what depends on it.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Burn here, hear that the peer has burned it too, send.
+    BothBurnThenSend,
+    SendThenBurn,
+}
+
+enum Message {
+    Standing(Standing),
+    Head(Head),
+}
+
+/// What goes from one party to the other.
+#[derive(Default)]
+struct Line {
+    messages: VecDeque<Message>,
+    closed: bool,
+}
+
+struct World {
+    order: Order,
+    /// What is durable at each party.
+    disks: [Mutex<State>; 2],
+    lines: [(Mutex<Line>, Condvar); 2],
+    /// By party: items of which something was sent. The peer keeps this count.
+    sent: [Mutex<BTreeSet<u64>>; 2],
+}
+
+/// The connection or the party is gone.
+struct Gone;
+
+impl World {
+    fn new(order: Order) -> Self {
+        let mut log = State::new(&ID);
+        let step = Step { job: [1; 32], number: 0, of: 1 };
+        for entry in [Entry::Fill(step), Entry::Stored, Entry::Made, Entry::Confirmed] {
+            log.apply(&entry).unwrap();
+        }
+        let disk = || Mutex::new(log.clone());
+        let line = || (Mutex::new(Line::default()), Condvar::new());
+        World { order, disks: [disk(), disk()], lines: [line(), line()], sent: Default::default() }
+    }
+
+    fn say(&self, me: usize, message: Message) -> Result<(), Gone> {
+        let (line, changed) = &self.lines[me];
+        let mut line = line.lock().unwrap();
+        if line.closed {
+            return Err(Gone);
+        }
+        line.messages.push_back(message);
+        changed.notify_one();
+        Ok(())
+    }
+
+    fn hear(&self, me: usize) -> Result<Message, Gone> {
+        let (line, changed) = &self.lines[1 - me];
+        let mut line = line.lock().unwrap();
+        loop {
+            match line.messages.pop_front() {
+                Some(message) => return Ok(message),
+                None if line.closed => return Err(Gone),
+                None => line = changed.wait(line).unwrap(),
+            }
+        }
+    }
+
+    /// The connection ends, and with it what either party does; one after the other.
+    fn end(&self) {
+        for (line, changed) in &self.lines {
+            line.lock().unwrap().closed = true;
+            changed.notify_all();
+        }
+    }
+
+    /// Who is dead does nothing more.
+    fn lives(&self, me: usize) -> Result<(), Gone> {
+        if self.lines[me].0.lock().unwrap().closed { Err(Gone) } else { Ok(()) }
+    }
+
+    /// Makes the next item's use durable; returns the item.
+    fn burn(&self, me: usize) -> Result<u64, Gone> {
+        self.lives(me)?;
+        let mut log = self.disks[me].lock().unwrap();
+        let item = log.gone(serial(1, 0));
+        log.apply(&Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
+        Ok(item)
+    }
+
+    fn send(&self, me: usize, item: u64) -> Result<(), Gone> {
+        self.lives(me)?;
+        assert!(self.sent[me].lock().unwrap().insert(item), "item {item} was sent twice by party {me}");
+        Ok(())
+    }
+
+    fn say_head(&self, me: usize) -> Result<(), Gone> {
+        let head = *self.disks[me].lock().unwrap().head();
+        self.say(me, Message::Head(head))
+    }
+
+    fn hear_head(&self, me: usize) -> Result<(), Gone> {
+        let Message::Head(theirs) = self.hear(me)? else { return Err(Gone) };
+        if theirs == *self.disks[me].lock().unwrap().head() { Ok(()) } else { Err(Gone) }
+    }
+
+    /// A party's part in using an item.
+    fn uses(&self, me: usize) -> Result<(), Gone> {
+        if let Order::SendThenBurn = self.order {
+            let next = self.disks[me].lock().unwrap().gone(serial(1, 0));
+            self.send(me, next)?;
+        }
+        let item = self.burn(me)?;
+        self.say_head(me)?;
+        self.hear_head(me)?;
+        if let Order::BothBurnThenSend = self.order {
+            self.send(me, item)?;
+        }
+        Ok(())
+    }
+
+    /// Another connection, in which both compare their logs, catch up and use an item: nothing interrupts it.
+    fn again(&self) {
+        for (line, _) in &self.lines {
+            *line.lock().unwrap() = Line::default();
+        }
+        for me in 0..2 {
+            let standing = self.disks[me].lock().unwrap().standing();
+            assert!(self.say(me, Message::Standing(standing)).is_ok());
+        }
+        for me in 0..2 {
+            let Ok(Message::Standing(theirs)) = self.hear(me) else { panic!("nobody interrupts") };
+            let mut log = self.disks[me].lock().unwrap();
+            match log.compare(&theirs) {
+                Verdict::Same | Verdict::Ahead => {}
+                Verdict::Behind(entry) => log.apply(&entry).unwrap(),
+                Verdict::Apart => panic!("an honest end sets the logs apart"),
+            }
+        }
+        let items = [0, 1].map(|me| self.burn(me).unwrap_or_else(|Gone| panic!("nobody interrupts")));
+        assert_eq!(items[0], items[1]);
+        assert!((0..2).all(|me| self.send(me, items[me]).is_ok()));
+    }
+}
+
+/// Every schedule of both parties and of what ends it, up to as many preemptions.
+fn explore(order: Order) {
+    let mut model = Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let world = Arc::new(World::new(order));
+        let parties = [0, 1].map(|me| {
+            let world = world.clone();
+            thread::spawn(move || drop(world.uses(me)))
+        });
+        world.end();
+        for party in parties {
+            party.join().unwrap();
+        }
+        // What anybody has sent is burned at both.
+        for me in 0..2 {
+            let sent = world.sent[me].lock().unwrap().len() as u64;
+            let burned = |log: &Mutex<State>| log.lock().unwrap().gone(serial(1, 0)) >= sent;
+            assert!(matches!(order, Order::SendThenBurn) || world.disks.iter().all(burned));
+        }
+        world.again();
+    });
+}
+
+#[test]
+fn row_21_nothing_is_sent_twice_on_any_schedule() {
+    explore(Order::BothBurnThenSend);
+}
+
+/// The model sees what the order is for.
+#[test]
+#[should_panic(expected = "was sent twice")]
+fn row_21_the_other_order_is_caught() {
+    explore(Order::SendThenBurn);
+}
