@@ -1,5 +1,7 @@
 //! `preprocess`, `stock`, and running from a store: two real processes, and `kill -9` of either at any moment.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -7,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 /// How often a process is killed where the number is not asked for.
-const KILLS: u64 = 6;
+const KILLS: u32 = 6;
 
 /// Asks for another number.
 const KILLS_VARIABLE: &str = "BRICKWORK_KILLS";
@@ -228,6 +230,164 @@ fn stores_are_looked_after() {
     assert_eq!(parties.ls("evaluator")["epochs"][0]["condition"], "burned");
 }
 
+/// The files of batches.
+fn segments(store: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(Path::new(store).join("segments")).map(|files| files.map(|file| file.expect("an entry").path()));
+    files.into_iter().flatten().filter(|path| path.extension().is_some_and(|e| e == "segment")).collect()
+}
+
+/// Row 23: whose store lost a segment, or has one in another's place, ends with 6 before anything is sent; the peer sees it go.
+#[test]
+fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    for (k, role) in ROLES.into_iter().enumerate() {
+        let files = segments(&parties.store(role));
+        let [first, second] = [0, 1].map(|i| std::fs::read(&files[i]).expect("a segment"));
+        for lost in [true, false] {
+            if lost {
+                std::fs::remove_file(&files[0]).expect("a segment");
+            } else {
+                std::fs::write(&files[0], &second).expect("a segment");
+                std::fs::write(&files[1], &first).expect("a segment");
+            }
+            let outputs = parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]);
+            is_error(&outputs[k], 6, if lost { files[0].to_str().expect("a path") } else { ".segment: it has" });
+            assert!([Some(4), Some(6)].contains(&outputs[1 - k].status.code()), "{}", text(&outputs[1 - k].stdout));
+            let verify = parties.stock(role, "verify", &[]);
+            bad(&verify.iter().map(String::as_str).collect::<Vec<_>>(), 6, "segment");
+            std::fs::write(&files[0], &first).expect("a segment");
+            std::fs::write(&files[1], &second).expect("a segment");
+        }
+    }
+    // Nothing else was lost.
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// Row 22: a real disk is full while stock is made. Who has it says so and ends with 6; both go on when there is room.
+#[cfg(target_os = "linux")]
+#[test]
+fn row_22_a_full_disk() {
+    for (k, role) in ROLES.into_iter().enumerate() {
+        let parties = Parties::new("millionaires.bwp");
+        parties.fill(&format!("{}=1", parties.file));
+        let arguments = ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=40", parties.file)]));
+        let index = std::fs::metadata(Path::new(&parties.store(role)).join("index.redb")).expect("an index").len();
+        // Files may not grow beyond what the index has, in blocks of 512 bytes.
+        let limited = |arguments: &[String]| {
+            let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", index / 512);
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, env!("CARGO_BIN_EXE_brickwork")]).args(arguments);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell")
+        };
+        let start = |who: usize, more: [&str; 2]| {
+            let all: Vec<String> = arguments[who].iter().cloned().chain(more.map(str::to_owned)).collect();
+            if who == k { limited(&all) } else { start(&all.iter().map(String::as_str).collect::<Vec<_>>()) }
+        };
+        let mut garbler = start(0, ["--listen", "127.0.0.1:0"]);
+        let address = address(&mut garbler);
+        let outputs = [garbler, start(1, ["--connect", &address])].map(finish);
+        is_error(&outputs[k], 6, "File too large");
+        assert!([Some(4), Some(6)].contains(&outputs[1 - k].status.code()), "{}", text(&outputs[1 - k].stdout));
+        // What was there is there, and what was broken off is made.
+        assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
+        parties.good(arguments);
+        assert!(ROLES.iter().all(|role| parties.executions(role) == 41));
+        parties.millionaires(&["--no-top-up"]);
+    }
+}
+
+/// Batches of other sizes and another s lie side by side; what is printed is the bound of what a program uses.
+#[test]
+fn batches_of_different_parameters_side_by_side() {
+    let parties = Parties::new("millionaires.bwp");
+    let fill = |count: u32, security: &str| {
+        let component = format!("{}={count}", parties.file);
+        parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, "--security", security])));
+    };
+    fill(1, "40");
+    fill(30, "40");
+    fill(2, "64");
+    for role in ROLES {
+        let ls = parties.ls(role);
+        let epochs = ls["epochs"].as_array().expect("epochs");
+        assert_eq!(epochs.iter().map(|epoch| &epoch["security"]).collect::<Vec<_>>(), [40, 64]);
+        let of_components = |epoch: &Value| -> Vec<Value> {
+            epoch["batches"]
+                .as_array()
+                .expect("batches")
+                .iter()
+                .filter(|b| b["kind"] == "component")
+                .map(|b| b["cuts"][0].clone())
+                .collect()
+        };
+        let (small, large) = (&of_components(&epochs[0])[0], &of_components(&epochs[0])[1]);
+        assert!(small["bucket_size"].as_u64() > large["bucket_size"].as_u64(), "{small} {large}");
+        assert_eq!(parties.executions(role), 33);
+    }
+    // The bounds of all that was made in one go, as `ls` shows them; the first program takes from the first, the second from
+    // the second.
+    let mut made: BTreeMap<u64, f64> = BTreeMap::new();
+    for batch in parties.ls("evaluator")["epochs"][0]["batches"].as_array().expect("batches") {
+        let step = batch["serial"].as_u64().expect("a number") >> 16;
+        *made.entry(step).or_default() += batch["bound_log2"].as_f64().map_or(0.0, f64::exp2);
+    }
+    let steps: Vec<f64> = made.into_values().collect();
+    assert_eq!(steps.len(), 4, "a component and gadgets, twice");
+    let sums = [steps[0] + steps[1], steps[2] + steps[3]];
+    let run = |security: &str| {
+        let more = ["--no-top-up", "--security", security];
+        parties.millionaires(&more).map(|result| result["security"]["bound_log2"].as_f64().expect("a bound"))
+    };
+    // From the first batch, from the second, and at another s.
+    let bounds = [run("40"), run("40"), run("64")];
+    assert!(bounds.iter().all(|[garbler, evaluator]| garbler == evaluator));
+    assert!(bounds[0][0] <= -40.0 && bounds[1][0] <= -40.0 && bounds[2][0] <= -64.0, "{bounds:?}");
+    assert_ne!(bounds[0], bounds[1], "another batch, another bound");
+    // Each is the sum over the batches that it took from, and what the other checks leave, which is the same for both.
+    let others = [0, 1].map(|k| bounds[k][0].exp2() - sums[k]);
+    assert!((others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0, "{others:?} {bounds:?}");
+}
+
+/// Ctrl-C while stock is made: `stock ls` shows how far it got, and the same command goes on from there.
+#[cfg(unix)]
+#[test]
+fn row_20_preprocessing_goes_on_after_ctrl_c() {
+    let parties = Parties::new("millionaires.bwp");
+    // A small step, then a large one: steps come in the order of their files.
+    let components = [("millionaires.bwp", "a.bwp", 2), ("aes-128.bwp", "b.bwp", 300)].map(|(from, to, count)| {
+        let to = parties.keys.file(to);
+        std::fs::copy(example(from), &to).expect("a copy");
+        format!("{to}={count}")
+    });
+    let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &components[0], "--component", &components[1]]));
+    let mut interrupted = false;
+    for _ in 0..5 {
+        let children = parties.start(fill());
+        let patience = Instant::now() + Duration::from_secs(60);
+        while segments(&parties.store("garbler")).is_empty() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        for child in &children {
+            let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+        }
+        let outputs = children.map(finish);
+        interrupted = outputs.iter().all(|output| output.status.code() != Some(0));
+        if interrupted && parties.ls("garbler")["epochs"][0]["progress"]["made"] == 1 {
+            break;
+        }
+    }
+    assert!(interrupted, "it was done before it could be interrupted");
+    for role in ROLES {
+        let progress = &parties.ls(role)["epochs"][0]["progress"];
+        assert!(progress["of"] == 3 && (1..3).contains(&progress["made"].as_u64().expect("steps")), "{progress}");
+    }
+    let done = parties.good(fill());
+    assert!(done.iter().all(|done| done["resumed"].as_u64().expect("steps") >= 1), "{done:?}");
+    parties.millionaires(&["--no-top-up"]);
+}
+
 #[test]
 fn wrong_requests() {
     let parties = Parties::new("millionaires.bwp");
@@ -272,12 +432,42 @@ impl Moments {
     }
 }
 
+/// What came of the kills.
+#[derive(Default)]
+struct Tally {
+    /// By command and who was killed: in time, and after it had ended by itself.
+    kills: BTreeMap<(&'static str, &'static str), [u32; 2]>,
+    /// Of those that were not killed: done, saw the other go, waited for one that never came.
+    survivors: [u32; 3],
+    /// Runs afterwards, all of which gave the right result: from what was left, and with what was made then.
+    runs: [u32; 2],
+}
+
+impl Tally {
+    fn in_time(&self) -> u32 {
+        self.kills.values().map(|kills| kills[0]).sum()
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "kill -9 in        of           in time   too late")?;
+        for ((command, victims), [in_time, late]) in &self.kills {
+            writeln!(f, "{command:<17} {victims:<12} {in_time:>7} {late:>10}")?;
+        }
+        let [done, saw, waited] = self.survivors;
+        writeln!(f, "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that never came")?;
+        let [left, made] = self.runs;
+        write!(f, "{} runs afterwards, all right: {left} from what was left, {made} from what was made then", left + made)
+    }
+}
+
 /// Rows 20 and 21: either process, or both, are killed at random moments while they make stock or run a program. After each
 /// kill both stores are sound, their logs only ever grow and agree but for an entry that the other is about to write, and the
 /// parties go on: a program gives the right result, from what is left or from what is made then, and nobody burns an epoch.
 #[test]
 fn row_21_kill_9_at_any_moment() {
-    let kills: u64 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
+    let kills: u32 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let parties = Parties::new("millionaires.bwp");
     let stock = format!("{}=2", parties.file);
     let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &stock]));
@@ -289,43 +479,43 @@ fn row_21_kill_9_at_any_moment() {
         start.elapsed()
     };
     let mut times = [timed(fill()), timed(use_it())].map(|time| time.as_micros() as u64);
-    let mut moments = Moments(1);
+    let (mut moments, mut tally) = (Moments(1), Tally::default());
     let mut before = parties.logs();
-    let (mut killed, mut in_time) = (0, 0);
-    while in_time < kills {
+    while tally.in_time() < kills {
         let what = moments.below(2) as usize;
         let mut children = parties.start(if what == 0 { fill() } else { use_it() });
         let moment = times[what] * moments.below(1000) / 1000;
         std::thread::sleep(Duration::from_micros(moment));
-        let victims: &[usize] = [&[0][..], &[1], &[0, 1]][moments.below(3) as usize];
+        let (victims, names): (&[usize], _) =
+            [(&[0][..], "the garbler"), (&[1], "the evaluator"), (&[0, 1], "both")][moments.below(3) as usize];
         let came = victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none());
-        in_time += u64::from(came);
+        tally.kills.entry((["preprocess", "run from stock"][what], names)).or_default()[usize::from(!came)] += 1;
         // The moments follow the speed of the machine.
         times[what] = if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
         for &victim in victims {
             // SIGKILL; it may have ended by itself.
             let _ = children[victim].kill();
         }
-        // Who listens for a peer that died before it called waits for as long as it takes.
-        let outputs = children.map(|child| finish_within(child, Duration::from_secs(8)));
-        killed += 1;
-        for (output, role) in outputs.iter().zip(ROLES) {
+        for (child, (k, role)) in children.into_iter().zip(ROLES.into_iter().enumerate()) {
+            let (output, waited) = finish_within(child, PATIENCE);
             // Ended well, killed, or the other went away: nothing else.
             let code = output.status.code();
-            assert!(
-                [Some(0), Some(4), None].contains(&code),
-                "kill {killed}: {role} {code:?} {} {}",
-                text(&output.stdout),
-                text(&output.stderr)
-            );
+            assert!([Some(0), Some(4), None].contains(&code), "{tally}\n{role} {code:?} {} {}", text(&output.stdout), text(&output.stderr));
+            if !victims.contains(&k) {
+                tally.survivors[if waited { 2 } else { usize::from(code != Some(0)) }] += 1;
+            }
         }
         let after = parties.logs();
         only_grown(&before, &after);
+        before = after;
         // They go on at once, every other time; otherwise the next kill comes on top.
         if moments.below(2) == 0 {
-            parties.millionaires(&[]);
+            let results = parties.millionaires(&[]);
+            tally.runs[usize::from(!results[0]["made_on_the_spot"].is_null())] += 1;
+            let after = parties.logs();
+            only_grown(&before, &after);
+            before = after;
         }
-        before = parties.logs();
     }
     parties.millionaires(&[]);
     let last = parties.logs();
@@ -333,25 +523,36 @@ fn row_21_kill_9_at_any_moment() {
     for (garbler, evaluator) in last[0].iter().zip(&last[1]) {
         assert_eq!(garbler["head"], evaluator["head"]);
     }
-    println!("{killed} times one or both were killed, {in_time} times before they ended");
+    tally.to_string().lines().for_each(|line| println!("counted: {line}"));
 }
 
-/// Waits for the end, and after this time kills.
-fn finish_within(mut child: Child, patience: Duration) -> Output {
+/// Who listens for a peer that died before it called waits for as long as it takes; so long it is let wait. Who is connected
+/// sees at once that the other is gone.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for the end, and after this time kills; says whether it had to.
+fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     let start = Instant::now();
-    while start.elapsed() < patience && child.try_wait().expect("a state").is_none() {
+    while child.try_wait().expect("a state").is_none() {
+        if start.elapsed() > patience {
+            let _ = child.kill();
+            return (finish(child), true);
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let _ = child.kill();
-    finish(child)
+    (finish(child), false)
 }
 
-/// No entry of a log ever changes or goes away, an epoch with entries stays, and none is burned. What programs took is counted
+/// No entry of a log ever changes or goes away, an epoch with entries stays until it is used up, and none is burned for
+/// another reason. What programs took is counted
 /// by both alike: of each batch, item after item.
 fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     for (before, after) in before.iter().zip(after) {
         for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
-            let new = after.iter().find(|epoch| epoch["id"] == old["id"]).expect("an epoch was lost");
+            let Some(new) = after.iter().find(|epoch| epoch["id"] == old["id"]) else {
+                assert_eq!(old["condition"], "burned", "an epoch was lost");
+                continue;
+            };
             let (old, new) = (old["log"].as_array().expect("a log"), new["log"].as_array().expect("a log"));
             assert!(new.starts_with(old), "a log was rewritten: {old:?} {new:?}");
         }
