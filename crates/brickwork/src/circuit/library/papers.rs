@@ -92,7 +92,7 @@ fn round_keys(name: &str, count: u32) -> Port {
     Port::new(name, Type::Array(Box::new(Type::Uint(128)), count))
 }
 
-/// AES-128 as [`aes::aes_128`](super::aes::aes_128), in three kinds of components (DUPLO, section 7.1): the key schedule with the
+/// AES-128 as [`aes::aes_128`], in three kinds of components (DUPLO, section 7.1): the key schedule with the
 /// initial round, the nine rounds, and the last one.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ pub fn aes_in_rounds() -> Result<Program, Error> {
     program.finish()
 }
 
-/// AES-128 as [`aes::aes_128`](super::aes::aes_128), in five kinds of components (DUPLO, section 7.1), one for each function of the
+/// AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each function of the
 /// algorithm.
 ///
 /// # Errors
