@@ -1,16 +1,13 @@
 //! Hashes of tables, by which the garbler is bound to them: BLAKE3, of many copies side by side.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
-use brickwork_kernels::{Kernel, SUBTREE_BYTES, Subtree, subtree_values};
+use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, subtree_values};
 
 use super::TableSink;
 use crate::Error;
 
 /// Bytes of a hash of tables.
 pub const TABLE_HASH_BYTES: usize = 32;
-
-/// Bytes of a chunk of BLAKE3.
-const CHUNK_BYTES: usize = 1024;
 
 /// A hash, or the value of a node within BLAKE3's tree.
 type Value = [u8; TABLE_HASH_BYTES];
@@ -20,18 +17,37 @@ pub fn table_hash(tables: &[u8]) -> Value {
     if !is_long(tables.len()) {
         return *blake3::hash(tables).as_bytes();
     }
-    let (pieces, last) = tables.as_chunks::<SUBTREE_BYTES>();
     let mut tree = Tree::default();
-    for pieces in pieces.chunks(16) {
+    for some in tables.chunks(16 * SUBTREE_BYTES) {
+        let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
         let subtrees: Vec<Subtree> = pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
-        let mut values = vec![[0; TABLE_HASH_BYTES]; pieces.len()];
-        subtree_values(&subtrees, &mut values);
-        values.into_iter().for_each(|value| tree.push(value));
-    }
-    if !last.is_empty() {
-        tree.push_last(last);
+        values(&subtrees).for_each(|value| tree.push(value, SUBTREE_BYTES));
+        push_piece(&mut [&mut tree], &[last]);
     }
     tree.finish()
+}
+
+/// The values of subtrees of the same size.
+fn values(subtrees: &[Subtree]) -> impl Iterator<Item = Value> + use<> {
+    let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
+    subtree_values(subtrees, &mut values);
+    values.into_iter()
+}
+
+/// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the largest first, then what
+/// is less than a chunk.
+fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
+    let bytes = pieces.first().map_or(0, |piece| piece.len());
+    let mut done = 0;
+    while bytes - done >= CHUNK_BYTES {
+        let size = 1 << (bytes - done).min(SUBTREE_BYTES).ilog2();
+        let subtrees: Vec<Subtree> = trees.iter().zip(pieces).map(|(tree, piece)| tree.subtree(0, &piece[done..done + size])).collect();
+        trees.iter_mut().zip(values(&subtrees)).for_each(|(tree, value)| tree.push(value, size));
+        done += size;
+    }
+    if done < bytes {
+        trees.iter_mut().zip(pieces).for_each(|(tree, piece)| tree.push_last(&piece[done..]));
+    }
 }
 
 /// Whether tables of so many bytes are a tree of several pieces, and the machine hashes pieces in registers wide enough to be
@@ -77,49 +93,45 @@ impl TableSink for HashTables {
                 hashers[copy].update(bytes);
             }),
             Hashers::Long(trees) => {
-                // All pieces have the same length; only the last ones are not whole.
-                let whole = copies.iter().zip(tables).filter_map(|(&copy, bytes)| Some(trees[copy].subtree(0, (*bytes).try_into().ok()?)));
-                let subtrees: Vec<Subtree> = whole.collect();
-                if subtrees.len() < copies.len() {
-                    copies.iter().zip(tables).for_each(|(&copy, bytes)| trees[copy].push_last(bytes));
-                    return Ok(());
-                }
-                let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
-                subtree_values(&subtrees, &mut values);
-                copies.iter().zip(values).for_each(|(&copy, value)| trees[copy].push(value));
+                let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
+                let mut of_copies: Vec<&mut Tree> = copies.iter().filter_map(|&copy| places[copy].take()).collect();
+                assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
+                push_piece(&mut of_copies, tables);
             }
         }
         Ok(())
     }
 }
 
-/// The upper part of BLAKE3's tree over an input of several pieces, while they come.
+/// The upper part of BLAKE3's tree over an input of several subtrees, while they come.
 #[derive(Clone, Default)]
 struct Tree {
     /// Whole subtrees that are not joined yet, from left to right.
     stack: Vec<Value>,
-    pieces: u64,
+    /// Whole chunks so far.
+    chunks: u64,
 }
 
 impl Tree {
-    /// The piece that comes `k` pieces from now.
-    fn subtree<'a>(&self, k: usize, bytes: &'a [u8; SUBTREE_BYTES]) -> Subtree<'a> {
-        Subtree { bytes, first_chunk: (self.pieces + k as u64) * (SUBTREE_BYTES / CHUNK_BYTES) as u64 }
+    /// The subtree over bytes that come `k` such subtrees from now.
+    fn subtree<'a>(&self, k: usize, bytes: &'a [u8]) -> Subtree<'a> {
+        Subtree { bytes, first_chunk: self.chunks + (k * bytes.len() / CHUNK_BYTES) as u64 }
     }
 
-    /// Adds the value of the next piece. Subtrees are joined only when more follows, because the last join makes the root.
-    fn push(&mut self, value: Value) {
-        while self.stack.len() > self.pieces.count_ones() as usize {
+    /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are joined only when more
+    /// follows, because the last join makes the root.
+    fn push(&mut self, value: Value, bytes: usize) {
+        while self.stack.len() > self.chunks.count_ones() as usize {
             self.join();
         }
         self.stack.push(value);
-        self.pieces += 1;
+        self.chunks += (bytes / CHUNK_BYTES) as u64;
     }
 
-    /// Adds the last piece, of any length but 0.
+    /// Adds the last bytes, less than a chunk.
     fn push_last(&mut self, bytes: &[u8]) {
-        let start = self.pieces * SUBTREE_BYTES as u64;
-        self.push(blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root());
+        let start = self.chunks * CHUNK_BYTES as u64;
+        self.push(blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root(), 0);
     }
 
     fn join(&mut self) {
@@ -131,12 +143,12 @@ impl Tree {
     /// The hash.
     ///
     /// # Panics
-    /// If there were fewer than two pieces.
+    /// If there was one subtree alone.
     fn finish(mut self) -> Value {
         while self.stack.len() > 2 {
             self.join();
         }
-        let [left, right] = self.stack[..] else { panic!("a tree of fewer than two pieces") };
+        let [left, right] = self.stack[..] else { panic!("a tree of one subtree") };
         *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
     }
 }
@@ -148,9 +160,9 @@ mod tests {
     /// Fixed for good: another hash is another protocol.
     #[test]
     fn hashes_are_those_of_blake3_for_every_length() {
-        let bytes: Vec<u8> = (0..40 * SUBTREE_BYTES as u32 + 5000).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let bytes: Vec<u8> = (0..41 * SUBTREE_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let around = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40].map(|pieces| pieces * SUBTREE_BYTES);
-        for length in around.iter().flat_map(|&n| [n.saturating_sub(32), n, n + 32, n + 1024, n + 5000]) {
+        for length in around.iter().flat_map(|&n| [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]) {
             let expected = *blake3::hash(&bytes[..length]).as_bytes();
             assert_eq!(table_hash(&bytes[..length]), expected, "{length}");
             let mut sink = HashTables::new(3, length);

@@ -1,4 +1,4 @@
-//! The tree of BLAKE3 over long inputs, from the chunks to the subtrees of sixteen of them.
+//! The tree of BLAKE3 over long inputs, from the chunks to subtrees of up to sixteen of them.
 
 use super::{
     CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words, splat32, state, store_words,
@@ -6,12 +6,16 @@ use super::{
 use crate::Kernel;
 use crate::vector::{Task, Vector, prefetch};
 
-/// Chunks of a subtree.
+/// Most chunks of a subtree.
 const CHUNKS: usize = 16;
 
-const CHUNK_BYTES: usize = 1024;
+/// Bytes of a chunk.
+pub const CHUNK_BYTES: usize = 1024;
 
-/// Bytes under a subtree.
+/// Blocks of a chunk, 64 bytes each.
+const BLOCKS: usize = CHUNK_BYTES / 64;
+
+/// Most bytes under a subtree.
 pub const SUBTREE_BYTES: usize = CHUNKS * CHUNK_BYTES;
 
 /// Subtrees that are taken together, so that the parents fill the registers, too.
@@ -23,16 +27,17 @@ type Value = [u128; 2];
 /// A part of an input that makes a whole subtree of its tree, but not all of it.
 #[derive(Clone, Copy)]
 pub struct Subtree<'a> {
-    /// What is hashed.
-    pub bytes: &'a [u8; SUBTREE_BYTES],
-    /// The number of its first chunk of 1024 bytes in the input: a multiple of 16.
+    /// What is hashed: 1, 2, 4, 8 or 16 chunks.
+    pub bytes: &'a [u8],
+    /// The number of its first chunk in the input: a multiple of its own number of chunks.
     pub first_chunk: u64,
 }
 
-/// The chaining value of each subtree: as the blake3 crate's `hazmat` module has them, without a key. In constant time.
+/// The chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module has them, without a key.
+/// In constant time.
 ///
 /// # Panics
-/// If there is not one place for each value.
+/// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
 pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     subtree_values_with(Kernel::best(), subtrees, values);
 }
@@ -43,9 +48,13 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
 /// Like [`subtree_values`].
 pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     assert_eq!(subtrees.len(), values.len(), "one place for each value");
+    let Some(bytes) = subtrees.first().map(|subtree| subtree.bytes.len()) else { return };
+    let chunks = bytes / CHUNK_BYTES;
+    assert!(bytes == chunks * CHUNK_BYTES && chunks.is_power_of_two() && chunks <= CHUNKS, "{bytes} bytes are no subtree");
+    assert!(subtrees.iter().all(|subtree| subtree.bytes.len() == bytes), "subtrees of the same size");
     let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
     for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
-        kernel.run(Tree { subtrees, nodes: &mut nodes });
+        kernel.run(Trees { inputs: Inputs { subtrees, chunks }, nodes: &mut nodes });
         for (value, [low, high]) in values.iter_mut().zip(&nodes) {
             value[..16].copy_from_slice(&low.to_le_bytes());
             value[16..].copy_from_slice(&high.to_le_bytes());
@@ -53,26 +62,49 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     }
 }
 
-struct Tree<'a> {
+/// Subtrees of so many chunks each; their chunks are counted through.
+#[derive(Clone, Copy)]
+struct Inputs<'a> {
     subtrees: &'a [Subtree<'a>],
+    chunks: usize,
+}
+
+impl Inputs<'_> {
+    fn count(&self) -> usize {
+        self.subtrees.len() * self.chunks
+    }
+
+    /// Where a chunk begins.
+    fn start(&self, chunk: usize) -> *const u8 {
+        self.subtrees[chunk / self.chunks].bytes[chunk % self.chunks * CHUNK_BYTES..].as_ptr()
+    }
+
+    /// The number of a chunk in its input.
+    fn counter(&self, chunk: usize) -> u64 {
+        self.subtrees[chunk / self.chunks].first_chunk + (chunk % self.chunks) as u64
+    }
+}
+
+struct Trees<'a> {
+    inputs: Inputs<'a>,
     /// In the end the values of the subtrees stand first.
     nodes: &'a mut [Value; TOGETHER * CHUNKS],
 }
 
-impl Task for Tree<'_> {
+impl Task for Trees<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Tree { subtrees, nodes } = self;
+        let Trees { inputs, nodes } = self;
         let at_once = 2 * lanes::<V>();
-        let mut count = subtrees.len() * CHUNKS;
+        let mut count = inputs.count();
         for first in (0..count).step_by(at_once) {
             let numbers = first..(first + at_once).min(count);
             // SAFETY: the caller vouches for the features of `V`; nodes are as many as chunks.
-            unsafe { chunks::<V>(subtrees, numbers.start, &mut nodes[numbers]) };
+            unsafe { chunks::<V>(inputs, numbers.start, &mut nodes[numbers]) };
         }
-        // Sixteen nodes of a subtree become one in four steps.
-        for _ in 0..CHUNKS.ilog2() {
+        // Each step halves the nodes, until a subtree has one.
+        for _ in 0..inputs.chunks.ilog2() {
             count /= 2;
             for first in (0..count).step_by(at_once) {
                 // SAFETY: the caller vouches for the features of `V`; there are `2 * count` nodes.
@@ -85,28 +117,22 @@ impl Task for Tree<'_> {
 /// Blocks between the one that is compressed and the one that is fetched.
 const AHEAD: usize = 4;
 
-/// Where a chunk begins, counted over all subtrees.
-fn chunk_at(subtrees: &[Subtree], number: usize) -> *const u8 {
-    subtrees[number / CHUNKS].bytes[number % CHUNKS * CHUNK_BYTES..].as_ptr()
-}
-
 /// The values of the chunks from `first` on, at most two registers of them.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn chunks<V: Vector>(subtrees: &[Subtree], first: usize, values: &mut [Value]) {
+unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) {
     let last = first + values.len() - 1;
     // Lanes without a chunk do the last one again.
     let chunk = |i: usize| (first + i).min(last);
-    let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| chunk_at(subtrees, chunk(i)));
+    let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start(chunk(i)));
     // What comes after these, to be fetched in time: so many streams are more than the machine foresees.
-    let next: [*const u8; MOST_LANES] =
-        std::array::from_fn(|i| chunk_at(subtrees, (first + 2 * lanes::<V>() + i).min(subtrees.len() * CHUNKS - 1)));
+    let next: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];
     for i in 0..2 * lanes::<V>() {
         let (set, lane) = (i / lanes::<V>(), i % lanes::<V>());
-        let number = subtrees[chunk(i) / CHUNKS].first_chunk + (chunk(i) % CHUNKS) as u64;
+        let number = inputs.counter(chunk(i));
         let place = lane % V::BLOCKS * 4 + lane / V::BLOCKS;
         counters[set][0][place] = number as u32;
         counters[set][1][place] = (number >> 32) as u32;
@@ -117,12 +143,12 @@ unsafe fn chunks<V: Vector>(subtrees: &[Subtree], first: usize, values: &mut [Va
         let mut chains = [splat_words(&IV); 2];
         let [first, second] = &counters;
         let counters = [[load_counters(&first[0]), load_counters(&first[1])], [load_counters(&second[0]), load_counters(&second[1])]];
-        for block in 0..CHUNKS {
-            let (streams, ahead) = if block + AHEAD < CHUNKS { (&start, block + AHEAD) } else { (&next, block + AHEAD - CHUNKS) };
+        for block in 0..BLOCKS {
+            let (streams, ahead) = if block + AHEAD < BLOCKS { (&start, block + AHEAD) } else { (&next, block + AHEAD - BLOCKS) };
             for stream in &streams[..2 * lanes::<V>()] {
                 prefetch(stream.wrapping_add(64 * ahead));
             }
-            let flags = if block == 0 { CHUNK_START } else { 0 } | if block == CHUNKS - 1 { CHUNK_END } else { 0 };
+            let flags = if block == 0 { CHUNK_START } else { 0 } | if block == BLOCKS - 1 { CHUNK_END } else { 0 };
             let states = [state(chains[0], counters[0], 64, flags), state(chains[1], counters[1], 64, flags)];
             chains = compress::<V>(states, |i| start[i].add(64 * block).cast());
         }
@@ -208,21 +234,30 @@ mod tests {
         let mut bytes = vec![0u128; 37 * SUBTREE_BYTES / 16];
         crate::Aes128::new(9).ctr(0, &mut bytes);
         let bytes: Vec<u8> = bytes.iter().flat_map(|block| block.to_le_bytes()).collect();
-        let (inputs, _) = bytes.as_chunks::<SUBTREE_BYTES>();
         // From the start of the input, across 2^32 chunks, and to the end of the longest one.
         let numbers = [0, 16, (1u64 << 32) - 32, 1 << 32, (1 << 54) - 16];
-        let subtrees: Vec<Subtree> =
-            inputs.iter().zip(numbers.iter().cycle()).map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk }).collect();
-        let expected: Vec<[u8; 32]> = subtrees
-            .iter()
-            .map(|s| blake3::Hasher::new().set_input_offset(s.first_chunk * 1024).update(s.bytes).finalize_non_root())
-            .collect();
-        for kernel in Kernel::all_available() {
-            for count in [0, 1, 2, 3, 15, 16, 17, 33, 37] {
-                let mut values = vec![[0; 32]; count];
-                subtree_values_with(kernel, &subtrees[..count], &mut values);
-                assert_eq!(values, expected[..count], "{kernel:?}, {count}");
+        for size in [1, 2, 4, 8, 16].map(|chunks| chunks * CHUNK_BYTES) {
+            let subtrees: Vec<Subtree> =
+                bytes.chunks(size).zip(numbers.iter().cycle()).map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk }).collect();
+            let value = |s: &Subtree| blake3::Hasher::new().set_input_offset(s.first_chunk * 1024).update(s.bytes).finalize_non_root();
+            let expected: Vec<[u8; 32]> = subtrees[..37].iter().map(value).collect();
+            for kernel in Kernel::all_available() {
+                for count in [0, 1, 2, 3, 15, 16, 17, 33, 37] {
+                    let mut values = vec![[0; 32]; count];
+                    subtree_values_with(kernel, &subtrees[..count], &mut values);
+                    assert_eq!(values, expected[..count], "{kernel:?}, {count} of {size} bytes");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn other_sizes_are_refused() {
+        let bytes = [0; 2 * SUBTREE_BYTES];
+        for sizes in [[0, 0], [1023, 1023], [3072, 3072], [2 * SUBTREE_BYTES, 2 * SUBTREE_BYTES], [1024, 2048]] {
+            let subtrees = sizes.map(|size| Subtree { bytes: &bytes[..size], first_chunk: 0 });
+            let call = || subtree_values(&subtrees, &mut [[0; 32]; 2]);
+            assert!(std::panic::catch_unwind(call).is_err(), "{sizes:?}");
         }
     }
 
