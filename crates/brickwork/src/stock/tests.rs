@@ -178,6 +178,8 @@ struct EndOfTheWorld {
     some: usize,
     /// Whether the disk works again afterwards: an error, not an end.
     only_once: bool,
+    /// What the system says.
+    error: i32,
     seen: AtomicUsize,
 }
 
@@ -187,7 +189,7 @@ impl Faults for EndOfTheWorld {
         let some = if now == self.at { self.some } else { 0 };
         match now < self.at || self.only_once && now > self.at {
             true => Ok(()),
-            false => Err((some, io::Error::other("the disk is gone"))),
+            false => Err((some, io::Error::from_raw_os_error(self.error))),
         }
     }
 }
@@ -212,7 +214,8 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     seen.changes = opened..faults.seen.load(Ordering::Relaxed);
     if let Err(error) = &result {
         // Row 22: it says so, and hands out nothing more.
-        assert!(matches!(error, Error::Stock(_)), "{error}");
+        let said = io::Error::from_raw_os_error(faults.error).to_string();
+        assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
         if store.poisoned.get().is_some() {
             refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
             refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
@@ -245,11 +248,15 @@ fn chapters(store: &mut Store, seen: &mut Seen) -> Result<(), Error> {
 #[test]
 fn rows_21_and_22_fresh_or_burned_at_every_point() {
     let (mut runs, mut during) = (0, 0);
-    for (some, only_once) in [(0, false), (100, false), (usize::MAX, false), (0, true)] {
+    // A full disk or an error of it, once or from then on; of a write that is cut short a part has arrived.
+    const FULL: i32 = 28;
+    const FAULTY: i32 = 5;
+    let kinds = [(0, false, FAULTY), (100, false, FULL), (usize::MAX, false, FAULTY), (0, true, FULL), (100, true, FAULTY)];
+    for (some, only_once, error) in kinds {
         for at in 0.. {
             let directory = tempfile::tempdir().unwrap();
             let mut seen = Seen::default();
-            let end = Arc::new(EndOfTheWorld { at, some, only_once, seen: AtomicUsize::new(0) });
+            let end = Arc::new(EndOfTheWorld { at, some, only_once, error, seen: AtomicUsize::new(0) });
             let result = story(directory.path(), end.clone(), &mut seen);
             runs += 1;
 

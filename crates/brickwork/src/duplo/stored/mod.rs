@@ -539,7 +539,8 @@ fn take<'o, S: Side<'o>>(
     let taken = store.append(epoch, entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(taken.number());
-    shelf::fetch(&mut session, store, &taken, program, plans)?;
+    // On the session's threads, like all that it computes.
+    session.pool().clone().install(|| shelf::fetch(&mut session, store, &taken, program, plans))?;
     drop(taken);
     session.evaluate(program, input)
 }

@@ -14,6 +14,7 @@ use crate::duplo::hooks::Hooks;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::parameters::Parameters;
 use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use crate::duplo::sessions::Pooled;
 use crate::duplo::stock::{CUTS_OF_AN_ENTRY, ComponentPieces, Request, Stock};
 use crate::duplo::{Evaluator, Garbler, build, decode, evaluate};
 use crate::session::{Run, SecurityReport, SessionId, Terms};
@@ -27,7 +28,7 @@ pub(super) struct Outcome {
 }
 
 /// A role's session.
-pub(super) trait Side<'o>: Sized + Send {
+pub(super) trait Side<'o>: Sized + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentPieces;
     type Gadgets: Stored;
