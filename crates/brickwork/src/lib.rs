@@ -64,6 +64,7 @@ pub mod label;
 pub mod ot;
 pub mod plan;
 pub mod random;
+mod scratch;
 pub mod session;
 pub mod solder;
 pub mod stock;

@@ -14,7 +14,7 @@ use crate::wire::{Channel, Tag};
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 3;
 
-/// Tables that an evaluator keeps in memory if it is not told otherwise, in bytes.
+/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is not told otherwise.
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
@@ -26,7 +26,8 @@ pub struct Job {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables that the evaluator keeps in memory; more go to a temporary file. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory; more go to temporary
+    /// files. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -46,7 +47,8 @@ pub struct Terms {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables that the evaluator keeps in memory; more go to a temporary file. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory; more go to temporary
+    /// files. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],

@@ -89,6 +89,46 @@ impl Soldering {
     }
 }
 
+/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the flips matter.
+#[derive(Clone, Copy)]
+pub(crate) enum Solderings<'a> {
+    /// s of each.
+    Flips(&'a [u8]),
+    /// All of each.
+    Told(&'a [Soldering]),
+}
+
+impl Solderings<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Solderings::Flips(flips) => flips.len(),
+            Solderings::Told(solderings) => solderings.len(),
+        }
+    }
+
+    /// s of one of them.
+    pub fn flip(&self, k: usize) -> u8 {
+        match self {
+            Solderings::Flips(flips) => flips[k],
+            Solderings::Told(solderings) => solderings[k].flip(),
+        }
+    }
+
+    /// What one of them opens, where its value is known.
+    pub fn opening(&self, k: usize) -> Label {
+        match self {
+            Solderings::Flips(_) => Label::ZERO,
+            Solderings::Told(solderings) => solderings[k].opening(),
+        }
+    }
+}
+
+/// s of each soldering.
+pub(crate) fn flips(solderings: &[Soldering]) -> Vec<u8> {
+    solderings.iter().map(|soldering| soldering.flip()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

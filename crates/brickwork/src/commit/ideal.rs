@@ -1,6 +1,6 @@
 //! The ideal functionality, for tests: values travel in the clear, a share is the value itself, and a claim is compared.
 
-use super::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use super::{Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Pending, Proof, Shares};
 use crate::label::Label;
 use crate::random::Rng;
 use crate::wire::{Channel, Tag};
@@ -53,18 +53,30 @@ impl Holder for Receiver {
     }
 
     fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
-        for (groups, mask, cheat) in [(&claims.bits, 1, Cheat::Indicator), (&claims.known, u128::MAX, Cheat::Opening)] {
-            for (count, claim) in groups {
-                for i in 0..*count {
-                    let mut sum = Default::default();
-                    let claimed = claim(i, &mut sum).bits();
-                    let committed = u128::from(sum[0]) | u128::from(sum[1]) << 64;
-                    if (claimed ^ committed) & mask != 0 {
-                        return Err(cheat.into());
-                    }
+        assert!(claims.weighted.is_empty(), "the ideal functionality compares claim by claim");
+        let each = |each: &Each, i: usize, sum: &mut Column| {
+            let (item, wire) = (i / each.wires, i % each.wires);
+            each.terms.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), i, sum));
+            each.one.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), 0, sum));
+            (each.value)(item, wire)
+        };
+        let known = |known: &Known, i: usize, sum: &mut Column| match known {
+            Known::Sums(_, claim) => claim(i, sum),
+            Known::Each(claims) => each(claims, i, sum),
+        };
+        let compare = |count: usize, mask: u128, cheat: Cheat, claim: &dyn Fn(usize, &mut Column) -> Label| {
+            for i in 0..count {
+                let mut sum = Default::default();
+                let claimed = claim(i, &mut sum).bits();
+                let committed = u128::from(sum[0]) | u128::from(sum[1]) << 64;
+                if (claimed ^ committed) & mask != 0 {
+                    return Err(Error::from(cheat));
                 }
             }
-        }
+            Ok(())
+        };
+        claims.bits.iter().try_for_each(|(count, claim)| compare(*count, 1, Cheat::Indicator, claim))?;
+        claims.known.iter().try_for_each(|claims| compare(claims.count(), u128::MAX, Cheat::Opening, &|i, sum| known(claims, i, sum)))?;
         Ok(Proof(new.iter().map(|p| p.id).collect()))
     }
 }

@@ -19,12 +19,14 @@ pub mod split;
 
 use std::ops::Range;
 
+use brickwork_kernels as kernels;
 use zeroize::Zeroize;
 
 use crate::Error;
 use crate::label::Label;
 use crate::wire::Channel;
 
+use shares::BLOCK;
 pub use shares::{COLUMN_WORDS, Column, Shares};
 
 /// The party that commits: the garbler.
@@ -89,6 +91,11 @@ impl Drop for Committed {
 }
 
 impl Committed {
+    /// The shares alone; the values are erased.
+    pub(crate) fn into_shares(mut self) -> Shares {
+        std::mem::take(&mut self.shares)
+    }
+
     /// These commitments, then those.
     pub fn append(&mut self, others: &Committed) {
         let mut values = Vec::with_capacity(self.values.len() + others.values.len());
@@ -191,11 +198,120 @@ impl<T> Claimed<T> {
 /// receiver does not know it, anything where it does.
 type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
+/// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
+type Part<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
+
+/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part of the claim with
+/// its number, and a proof takes the commitments as they were made.
+pub struct Each<'a> {
+    items: usize,
+    wires: usize,
+    value: Box<dyn Fn(usize, usize) -> Label + Sync + 'a>,
+    terms: Vec<(&'a Shares, Part<'a>)>,
+    one: Option<(&'a Shares, Part<'a>)>,
+}
+
+impl<'a> Each<'a> {
+    /// Claims for so many items of so many wires; `value` is what it is in [`Claims::known`], of an item and a wire.
+    pub fn new(items: usize, wires: usize, value: impl Fn(usize, usize) -> Label + Sync + 'a) -> Self {
+        Each { items, wires, value: Box::new(value), terms: Vec::new(), one: None }
+    }
+
+    /// Each of these commitments is part of the claim with its number where `part` says so.
+    ///
+    /// # Panics
+    /// If there are not as many as claims.
+    pub fn with(mut self, shares: &'a Shares, part: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
+        assert_eq!(shares.len(), self.count(), "a commitment for each claim");
+        self.terms.push((shares, Box::new(part)));
+        self
+    }
+
+    /// The first of these commitments is part of the claims where `part` says so.
+    pub fn with_one(mut self, shares: &'a Shares, part: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
+        self.one = Some((shares, Box::new(part)));
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.items * self.wires
+    }
+
+    /// Item and wire of each of some claims.
+    fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (wires, mut item, mut wire) = (self.wires, claims.start.checked_div(self.wires).unwrap_or(0), 0);
+        if wires > 0 {
+            wire = claims.start % wires;
+        }
+        claims.map(move |_| {
+            let place = (item, wire);
+            wire += 1;
+            if wire == wires {
+                (item, wire) = (item + 1, 0);
+            }
+            place
+        })
+    }
+}
+
+/// Claims of the kind "this sum of commitments is this value".
+enum Known<'a> {
+    Sums(usize, Claim<'a>),
+    Each(Each<'a>),
+}
+
+impl Known<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Known::Sums(count, _) => *count,
+            Known::Each(each) => each.count(),
+        }
+    }
+}
+
+/// Adds to each of a row of sums, the first of which belongs to commitment number `index`, the weights of all claims that
+/// this commitment is part of.
+type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
+
 /// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same order.
+///
+/// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by claim. Where there are so
+/// many commitments that their columns should not be kept, [`Claims::each`] makes the claims follow them in the order in which
+/// they were made. And a commitment that is part of many claims is *weighted*: a proof is a sum over all commitments, each times
+/// the [`Weights`] of the claims that it is part of.
 #[derive(Default)]
 pub struct Claims<'a> {
-    known: Vec<(usize, Claim<'a>)>,
+    known: Vec<Known<'a>>,
     bits: Vec<(usize, Claim<'a>)>,
+    weighted: Vec<(&'a Shares, Weigh<'a>)>,
+}
+
+/// The claims that one call listed.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimGroup(usize);
+
+/// What a proof multiplies each claimed value with, an element of GF(2^128): for claim k of a group `x^(k mod 128)` times a
+/// random element of each 128 claims. They follow from the proof's seed and are no secret.
+pub struct Weights(Vec<Vec<u128>>);
+
+/// x^128 in GF(2^128).
+const POLYNOMIAL: u128 = 0x87;
+
+impl Weights {
+    /// That of claim `k`.
+    pub fn of(&self, group: ClaimGroup, k: usize) -> u128 {
+        let (element, power) = (self.0[group.0][k / BLOCK], k % BLOCK);
+        kernels::gf128_reduce([element << power, element >> 1 >> (BLOCK - 1 - power)])
+    }
+
+    /// Those of the claims from `first` on, one after the other.
+    pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
+        let mut weight = 0;
+        (first..).map(move |k| {
+            weight = if k == first || k % BLOCK == 0 { self.of(group, k) } else { (weight << 1) ^ ((weight >> 127) * POLYNOMIAL) };
+            weight
+        })
+    }
 }
 
 impl<'a> Claims<'a> {
@@ -206,7 +322,19 @@ impl<'a> Claims<'a> {
 
     /// `count` claims of the kind "this sum of commitments is this value".
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
-        self.known.push((count, Box::new(claim)));
+        self.known.push(Known::Sums(count, Box::new(claim)));
+    }
+
+    /// Claims that follow rows of commitments.
+    pub fn each(&mut self, each: Each<'a>) -> ClaimGroup {
+        self.known.push(Known::Each(each));
+        ClaimGroup(self.known.len() - 1)
+    }
+
+    /// Claims that were listed are also about these commitments: `weigh` adds the weights of those that commitment `index` and
+    /// the following ones are part of.
+    pub fn weighted(&mut self, shares: &'a Shares, weigh: impl Fn(&Weights, usize, &mut [u128]) + Sync + 'a) {
+        self.weighted.push((shares, Box::new(weigh)));
     }
 
     /// Claims that these commitments are to these values.

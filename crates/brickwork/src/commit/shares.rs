@@ -5,7 +5,7 @@
 //! expanding seeds twice costs less than writing all columns to memory and reading them again.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
@@ -13,6 +13,8 @@ use rayon::prelude::*;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::Lsb;
+use crate::Error;
+use crate::scratch::{Budget, Held, Scratch};
 
 /// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
 pub const COLUMN_WORDS: usize = 8;
@@ -44,10 +46,88 @@ pub(super) struct Recipe {
     pub start: u64,
     pub count: usize,
     pub lsb: Lsb,
-    /// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. Empty at the sender.
-    pub corrections: Vec<u128>,
+    /// None at the sender.
+    pub corrections: Option<Corrections>,
+}
+
+/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than the two parties it
+/// says nothing, since both shares hide it.
+pub(super) struct Corrections {
+    kept: Kept,
     /// Coordinates that are corrected.
-    pub corrected: usize,
+    corrected: usize,
+    fault: Arc<Fault>,
+}
+
+enum Kept {
+    Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
+    File(Scratch),
+}
+
+/// What went wrong where nobody could be told: shares that could not be read are wrong, and whatever is proven of them after
+/// that fails for another reason than the peer.
+#[derive(Default)]
+pub(super) struct Fault(Mutex<Option<Error>>);
+
+impl Fault {
+    fn note(&self, error: Error) {
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+    }
+
+    /// # Errors
+    /// What went wrong first since this was asked last.
+    pub fn check(&self) -> Result<(), Error> {
+        let first = self.0.lock().map_err(|_| Error::Resource("a thread that read shares failed".into()))?.take();
+        first.map_or(Ok(()), Err)
+    }
+}
+
+impl Corrections {
+    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for them.
+    ///
+    /// # Errors
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file.
+    pub fn receive(
+        corrected: usize,
+        blocks: usize,
+        budget: &Budget,
+        fault: &Arc<Fault>,
+        mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let (total, message) = (corrected * blocks, corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND);
+        let kept = match budget.take(16 * total as u64) {
+            Some(held) => {
+                let mut all = vec![0; total];
+                all.chunks_mut(message).try_for_each(|message| receive(bytemuck::cast_slice_mut(message)))?;
+                Kept::Memory(all, held)
+            }
+            None => {
+                let (file, mut buffer) = (Scratch::new()?, vec![0; 16 * message.min(total)]);
+                for start in (0..16 * total).step_by(16 * message) {
+                    let here = &mut buffer[..(16 * message).min(16 * total - start)];
+                    receive(here)?;
+                    file.write(here, start as u64)?;
+                }
+                Kept::File(file)
+            }
+        };
+        Ok(Corrections { kept, corrected, fault: fault.clone() })
+    }
+
+    /// Those of some blocks, of one chunk and from its first one on; `buffer` is for those in a file.
+    fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
+        let (start, count) = (self.corrected * first, self.corrected * blocks);
+        match &self.kept {
+            Kept::Memory(all, _) => &all[start..start + count],
+            Kept::File(file) => {
+                buffer.resize(count, 0);
+                file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64).unwrap_or_else(|error| self.fault.note(error));
+                buffer
+            }
+        }
+    }
 }
 
 impl Recipe {
@@ -71,9 +151,9 @@ impl Recipe {
             Lsb::Zero => rows[..blocks].fill(0),
             Lsb::One => rows[..blocks].fill(watch[0]),
         }
-        if !self.corrections.is_empty() {
-            let uncorrected = seeds.len() - self.corrected;
-            let corrections = &self.corrections[self.corrected * first..][..self.corrected * blocks];
+        if let Some(corrections) = &self.corrections {
+            let (uncorrected, mut buffer) = (seeds.len() - corrections.corrected, Vec::new());
+            let corrections = corrections.of(first, blocks, &mut buffer);
             let fixed = rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
             for ((row, correction), watch) in fixed.zip(&watch[uncorrected..]) {
                 row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
@@ -102,9 +182,9 @@ impl Recipe {
             Lsb::Zero => rows[0] = 0,
             Lsb::One => rows[0] = watch[0],
         }
-        if !self.corrections.is_empty() {
-            let (chunk, uncorrected) = (block / CHUNK_BLOCKS, seeds.len() - self.corrected);
-            let corrections = &self.corrections[self.corrected * chunk * CHUNK_BLOCKS + block % CHUNK_BLOCKS..];
+        if let Some(corrections) = &self.corrections {
+            let (chunk, uncorrected, mut buffer) = (block / CHUNK_BLOCKS, seeds.len() - corrections.corrected, Vec::new());
+            let corrections = &corrections.of(chunk * CHUNK_BLOCKS, self.blocks(chunk), &mut buffer)[block % CHUNK_BLOCKS..];
             let fixed = rows[uncorrected..].iter_mut().zip(corrections.iter().step_by(self.blocks(chunk)));
             fixed.zip(&watch[uncorrected..]).for_each(|((row, correction), watch)| *row ^= correction & watch);
         }
@@ -233,6 +313,43 @@ impl Shares {
         }
     }
 
+    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last commitment is arbitrary.
+    pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
+        match &self.0 {
+            Form::Recipe(recipe) => recipe.rows(chunk, rows),
+            Form::Columns { words, columns } => {
+                let here = &columns[chunk * CHUNK * words..columns.len().min((chunk + 1) * CHUNK * words)];
+                let blocks = here.len().div_ceil(BLOCK * words);
+                let mut padded = vec![0; BLOCK * words];
+                let mut block_rows = vec![0; rows.len() / blocks];
+                for (b, columns) in here.chunks(BLOCK * words).enumerate() {
+                    padded[..columns.len()].copy_from_slice(columns);
+                    kernels::transpose_back(&padded, *words, &mut block_rows);
+                    rows.iter_mut().skip(b).step_by(blocks).zip(&block_rows).for_each(|(row, block_row)| *row = *block_row);
+                }
+                padded.zeroize();
+                block_rows.zeroize();
+            }
+        }
+    }
+
+    /// Adds up the commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to bit `m` of
+    /// `sums[i]`. `weigh` adds the weights of some commitments, the first of which has this number, to zeros.
+    pub(super) fn weighted(&self, weigh: impl Fn(usize, &mut [u128]) + Sync, sums: &mut [u128]) {
+        let work = |mut sum: Weighted, chunk: usize| {
+            sum.add(self, chunk, &weigh);
+            sum
+        };
+        let total = (0..self.len().div_ceil(CHUNK)).into_par_iter().fold(Weighted::default, work).reduce(Weighted::default, |mut a, b| {
+            a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
+            a
+        });
+        let mut rows = vec![0; sums.len()];
+        kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
+        sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);
+        rows.zeroize();
+    }
+
     /// All words, share after share, where they are not a recipe.
     pub(crate) fn words(&self) -> &[u64] {
         self.columns().1
@@ -288,6 +405,73 @@ impl Shares {
                 7 => parts::<7>(recipe, lists),
                 words => unreachable!("no code has codewords of {words} words"),
             },
+        }
+    }
+}
+
+/// Blocks of 128 bits of a column.
+const COLUMN_BLOCKS: usize = COLUMN_WORDS / 2;
+
+/// Columns one after the other, with zeros behind each.
+fn pad<const WORDS: usize>(packed: &[u64], padded: &mut [Column]) {
+    for (to, from) in padded.iter_mut().zip(packed.as_chunks::<WORDS>().0) {
+        to[..WORDS].copy_from_slice(from);
+    }
+}
+
+/// A sum of columns times weights: for each bit of the weights the sum of the columns in whose weight it is set.
+struct Weighted {
+    total: Vec<u128>,
+    rows: Vec<u128>,
+    packed: Vec<u64>,
+    /// A block of columns, each padded to whole blocks of bits.
+    columns: Vec<u128>,
+    product: Vec<u128>,
+}
+
+impl Default for Weighted {
+    fn default() -> Self {
+        let padded = || vec![0; BLOCK * COLUMN_BLOCKS];
+        Weighted { total: padded(), rows: Vec::new(), packed: Vec::new(), columns: padded(), product: padded() }
+    }
+}
+
+impl Drop for Weighted {
+    fn drop(&mut self) {
+        [&mut self.total, &mut self.rows, &mut self.columns, &mut self.product].into_iter().for_each(|part| part.zeroize());
+        self.packed.zeroize();
+    }
+}
+
+impl Weighted {
+    /// Adds the commitments of a chunk.
+    fn add(&mut self, shares: &Shares, chunk: usize, weigh: &impl Fn(usize, &mut [u128])) {
+        let first = chunk * CHUNK;
+        let here = CHUNK.min(shares.len() - first);
+        let mut weights = vec![0; here.next_multiple_of(BLOCK)];
+        weigh(first, &mut weights[..here]);
+        let (words, columns) = match &shares.0 {
+            Form::Columns { words, columns } => (*words, &columns[first * words..(first + here) * words]),
+            Form::Recipe(recipe) => {
+                let words = recipe.words();
+                self.packed.resize(weights.len() * words, 0);
+                recipe.rows(chunk, &mut self.rows);
+                kernels::transpose(&self.rows, recipe.blocks(chunk), &mut self.packed);
+                (words, &self.packed[..])
+            }
+        };
+        for (weights, packed) in weights.chunks_exact(BLOCK).zip(columns.chunks(BLOCK * words)) {
+            let padded = bytemuck::cast_slice_mut(&mut self.columns);
+            match words {
+                5 => pad::<5>(packed, padded),
+                7 => pad::<7>(packed, padded),
+                _ => padded.iter_mut().zip(packed.chunks_exact(words)).for_each(|(to, from)| to[..words].copy_from_slice(from)),
+            }
+            // Which columns are in which sum. Weights behind the last commitment are 0.
+            let mut masks = [0; BLOCK];
+            kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
+            kernels::parity_rows(&masks, &self.columns, &mut self.product, COLUMN_BLOCKS);
+            self.total.iter_mut().zip(&self.product).for_each(|(total, product)| *total ^= product);
         }
     }
 }

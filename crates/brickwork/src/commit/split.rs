@@ -31,10 +31,11 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::code::{Code, DIMENSION};
-use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Recipe, Source};
-use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Fault, Recipe, Source};
+use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Part, Pending, Proof, Shares, Weights};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
+use crate::scratch::Budget;
 use crate::wire::Channel;
 use crate::{Cheat, Error};
 
@@ -72,6 +73,9 @@ pub struct Receiver {
     next_block: u64,
     next_id: u64,
     challenge: Rng,
+    /// Memory for corrections.
+    budget: Budget,
+    fault: Arc<Fault>,
 }
 
 impl Sender {
@@ -97,7 +101,7 @@ impl Sender {
         let parity = self.code.parity_bits();
         let corrected = parity + if chosen.is_some() { DIMENSION } else { 0 };
         let blocks = count.div_ceil(BLOCK);
-        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: Vec::new(), corrected: 0 };
+        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
         self.next_block += blocks as u64;
 
         let mut values = vec![Label::ZERO; count];
@@ -175,7 +179,7 @@ impl Committer for Sender {
         }
         let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
         let consistency: Vec<Group> = new.iter().map(|c| Group::New(&c.shares, Some(&c.values))).collect();
-        let bits = groups(&claims.bits);
+        let bits: Vec<Group> = claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
         let n = self.code.length();
         let mut answer: Vec<u128> = Vec::new();
         for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
@@ -187,7 +191,7 @@ impl Committer for Sender {
             }
         }
         if !claims.known.is_empty() {
-            answer.extend_from_slice(&combine(seed, 2, n, false, &groups(&claims.known)).shares);
+            answer.extend_from_slice(&combine_known(seed, n, false, claims).shares);
         }
         channel.send(msg::ANSWER, bytemuck::cast_slice(&answer))?;
         channel.flush()
@@ -211,7 +215,14 @@ impl Receiver {
             next_block: 0,
             next_id: 0,
             challenge: Rng::new("brickwork commitment challenge")?,
+            budget: Budget::new(u64::MAX),
+            fault: Arc::default(),
         })
+    }
+
+    /// Keeps at most so many bytes of corrections in memory at a time, and others in temporary files.
+    pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
+        self.budget = Budget::new(bytes);
     }
 
     /// What [`Receiver::new`] was given: the seeds, and the watch bits.
@@ -234,12 +245,10 @@ impl Receiver {
         let corrected = self.code.length() - if chosen { 0 } else { DIMENSION };
         let start = self.next_block;
         self.next_block += count.div_ceil(BLOCK) as u64;
-        let mut corrections = vec![0u128; corrected * count.div_ceil(BLOCK)];
-        for message in corrections.chunks_mut(corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND) {
-            channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(message))?;
-        }
+        let receive = |message: &mut [u8]| channel.receive_into(msg::CORRECTIONS, message);
+        let corrections = Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;
         self.next_id += 1;
-        let recipe = Recipe { source: self.source.clone(), start, count, lsb, corrections, corrected };
+        let recipe = Recipe { source: self.source.clone(), start, count, lsb, corrections: Some(corrections) };
         Ok(Pending { id: self.next_id, shares: Shares::of_recipe(recipe) })
     }
 
@@ -276,7 +285,7 @@ impl Holder for Receiver {
         let known = usize::from(!claims.known.is_empty());
         // Combining does not wait for the answer.
         let consistency: Vec<Group> = new.iter().map(|p| Group::New(&p.shares, None)).collect();
-        let bits = groups(&claims.bits);
+        let bits: Vec<Group> = claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
         channel.flush()?;
         let mut parts = Vec::new();
         for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
@@ -287,7 +296,7 @@ impl Holder for Receiver {
             }
         }
         if known == 1 {
-            parts.push((2, combine(seed, 2, n, true, &groups(&claims.known))));
+            parts.push((2, combine_known(seed, n, true, claims)));
         }
         let mut answer = vec![0u128; hidden * (DIMENSION + n) + known * n];
         channel.receive_into(msg::ANSWER, bytemuck::cast_slice_mut(&mut answer))?;
@@ -307,6 +316,8 @@ impl Holder for Receiver {
                 };
             }
         }
+        // Before anybody is accused.
+        self.fault.check()?;
         if let Some(cheat) = cheat {
             return Err(cheat.into());
         }
@@ -345,17 +356,22 @@ impl Sums {
 /// What is combined: claims, or new commitments with the values that their sender knows.
 enum Group<'a> {
     Claims(usize, &'a Claim<'a>),
+    Each(&'a Each<'a>),
     New(&'a Shares, Option<&'a [Label]>),
 }
 
-fn groups<'a>(claims: &'a [(usize, Claim<'a>)]) -> Vec<Group<'a>> {
-    claims.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect()
-}
+impl<'a> Group<'a> {
+    fn of(known: &'a Known<'a>) -> Self {
+        match known {
+            Known::Sums(count, claim) => Group::Claims(*count, claim),
+            Known::Each(each) => Group::Each(each),
+        }
+    }
 
-impl Group<'_> {
     fn len(&self) -> usize {
         match self {
             Group::Claims(count, _) => *count,
+            Group::Each(each) => each.count(),
             Group::New(shares, _) => shares.len(),
         }
     }
@@ -365,6 +381,8 @@ impl Group<'_> {
 struct Accumulator {
     shares: Vec<[u128; 2]>,
     values: Vec<[u128; 2]>,
+    /// The weight of the commitment that is part of many claims of a group.
+    one: [[u128; 2]; 1],
     columns: Vec<Column>,
     labels: Vec<Label>,
     rows: Vec<u128>,
@@ -373,12 +391,43 @@ struct Accumulator {
 /// Blocks of claims whose random elements are made in one go.
 const COMBINE_BLOCKS: usize = 64;
 
+/// The part of known claims.
+const KNOWN: usize = 2;
+
+/// Combines the known claims, and the commitments that are weighted for them.
+fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
+    let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
+    let mut sums = combine(seed, KNOWN, n, with_values, &groups);
+    if !claims.weighted.is_empty() {
+        let weights = Weights::draw(seed, claims.known.iter().map(Known::count));
+        for (shares, weigh) in &claims.weighted {
+            shares.weighted(|first, sums| weigh(&weights, first, sums), &mut sums.shares);
+        }
+    }
+    sums
+}
+
+impl Weights {
+    /// The random elements of groups of so many known claims.
+    fn draw(seed: u128, counts: impl Iterator<Item = usize>) -> Self {
+        let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
+        let of_group = |count: usize| {
+            let mut elements = vec![0; count.div_ceil(BLOCK)];
+            key.ctr(first, &mut elements);
+            first += elements.len() as u128;
+            elements
+        };
+        Weights(counts.map(of_group).collect())
+    }
+}
+
 /// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p · 2^64 + b).
 fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
         shares: vec![[0; 2]; n],
         values: vec![[0; 2]; if with_values { DIMENSION } else { 0 }],
+        one: [[0; 2]],
         columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
         rows: vec![0; n * CHUNK_BLOCKS],
@@ -401,6 +450,13 @@ fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group
                 a
             });
         total.merge(&sum);
+        if let Group::Each(Each { one: Some((shares, _)), .. }) = group {
+            let mut column = Column::default();
+            shares.add(0, &mut column);
+            total.add_one(&column);
+            total.one = [[0; 2]];
+            column.zeroize();
+        }
         first += blocks as u128;
     }
     Sums {
@@ -415,6 +471,11 @@ impl Accumulator {
         let start = task * COMBINE_BLOCKS * BLOCK;
         match group {
             Group::Claims(count, claim) => self.add_claims(start, *count, claim, elements),
+            Group::Each(each) => {
+                for (c, elements) in elements.chunks(CHUNK_BLOCKS).enumerate() {
+                    self.add_each(each, task * (COMBINE_BLOCKS / CHUNK_BLOCKS) + c, elements);
+                }
+            }
             Group::New(shares, values) => match shares.recipe() {
                 None => {
                     let claim = |i: usize, sum: &mut Column| {
@@ -460,8 +521,44 @@ impl Accumulator {
         }
     }
 
+    /// Adds the claims that follow a chunk of commitments.
+    fn add_each(&mut self, each: &Each, chunk: usize, elements: &[u128]) {
+        let blocks = elements.len();
+        let claims = chunk * CHUNK..each.count().min((chunk + 1) * CHUNK);
+        let mut parts = [0; CHUNK_BLOCKS];
+        for (shares, part) in &each.terms {
+            pack(part, each.places(claims.clone()), &mut parts);
+            self.rows.resize(self.shares.len() * blocks, 0);
+            shares.rows(chunk, &mut self.rows);
+            for row in self.rows.chunks_exact_mut(blocks) {
+                row.iter_mut().zip(&parts).for_each(|(row, part)| *row &= part);
+            }
+            kernels::hash_rows(&mut self.shares, &self.rows, elements);
+        }
+        if let Some((_, part)) = &each.one {
+            pack(part, each.places(claims.clone()), &mut parts);
+            kernels::hash_rows(&mut self.one, &parts[..blocks], elements);
+        }
+        if !self.values.is_empty() {
+            // What grows leaves copies behind.
+            let mut values = Zeroizing::new(Vec::with_capacity(claims.len()));
+            values.extend(each.places(claims).map(|(item, wire)| (each.value)(item, wire)));
+            let rows = Zeroizing::new(values_to_rows(&values, blocks));
+            kernels::hash_rows(&mut self.values, &rows, elements);
+        }
+    }
+
+    /// Adds a column as often as the claims of `one` say.
+    fn add_one(&mut self, column: &Column) {
+        let weight = kernels::gf128_reduce(self.one[0]);
+        for (i, [low, _]) in self.shares.iter_mut().enumerate() {
+            *low ^= weight & u128::from(column[i / 64] >> (i % 64) & 1).wrapping_neg();
+        }
+    }
+
     fn merge(&mut self, other: &Accumulator) {
         let pairs = self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
+        let pairs = pairs.chain(self.one.iter_mut().zip(&other.one));
         for (a, b) in pairs {
             a[0] ^= b[0];
             a[1] ^= b[1];
@@ -474,6 +571,14 @@ impl Drop for Accumulator {
         self.columns.zeroize();
         self.labels.zeroize();
         self.rows.zeroize();
+    }
+}
+
+/// Of claims about these places, which begin a block, those that a commitment is part of: block after block.
+fn pack(part: &Part, places: impl Iterator<Item = (usize, usize)>, parts: &mut [u128; CHUNK_BLOCKS]) {
+    parts.fill(0);
+    for (k, (item, wire)) in places.enumerate() {
+        parts[k / BLOCK] |= u128::from(part(item, wire) & 1) << (k % BLOCK);
     }
 }
 

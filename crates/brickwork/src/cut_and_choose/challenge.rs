@@ -42,9 +42,9 @@ impl Challenge {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// All copies in buckets, slot after slot.
-    pub fn kept(&self) -> &[u32] {
-        &self.kept
+    /// The opened copies, in ascending order, and those in buckets, slot after slot.
+    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
+        (self.opened, self.kept)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
             assert_eq!(challenge.buckets().len(), slots as usize);
             assert!(challenge.buckets().all(|copies| copies.len() == bucket as usize));
             assert!(challenge.opened().is_sorted());
-            let mut all = [challenge.opened(), challenge.kept()].concat();
+            let mut all = [challenge.opened(), &challenge.kept].concat();
             all.sort_unstable();
             assert!(all.iter().copied().eq(0..cut.copies() as u32));
         }

@@ -115,22 +115,22 @@ impl Layout {
     }
 }
 
-/// A set of homes: the shares of their wires, how many of them a bucket has, and those of the offsets of input gadgets.
-type Homes<'a> = (&'a Shares, usize, Option<&'a Shares>);
+/// A set of homes: the shares of their wires, and those of the offsets of input gadgets.
+type Homes<'a> = (&'a Shares, Option<&'a Shares>);
 
 /// The shares that the claims about a program speak of, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
     homes: Vec<Homes<'a>>,
-    /// Shape, inputs and offsets of each batch, and of how many copies of a bucket they are.
-    batches: Vec<(Shape, &'a Shares, &'a Shares, usize)>,
+    /// Shape of each batch, inputs and offsets of its heads.
+    batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
 impl View<'_> {
     /// Adds the commitment at a home to a sum.
     fn add_home(&self, home: Home, sum: &mut Column) {
-        let (wires, size, _) = self.homes[home.set as usize];
-        wires.add(home.bucket as usize * size, sum);
+        let (wires, _) = self.homes[home.set as usize];
+        wires.add(home.bucket as usize, sum);
     }
 
     /// Adds the commitment of a global wire to a sum.
@@ -143,9 +143,9 @@ impl GarblerReady {
     pub fn view(&self) -> View<'_> {
         let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots } = self;
         let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
-        let gadgets = gadgets.map(|g| (&g.wires.shares, g.size, Some(&g.offsets.shares)));
-        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares, c.batch.shape.batch.size));
-        View { layout, homes: gadgets.chain([(&ots.wires.shares, 1, None)]).collect(), batches: batches.collect() }
+        let gadgets = gadgets.map(|g| (&g.wires.shares, Some(&g.offsets.shares)));
+        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares));
+        View { layout, homes: gadgets.chain([(&ots.wires.shares, None)]).collect(), batches: batches.collect() }
     }
 
     /// The wire at the head of a home.
@@ -154,9 +154,8 @@ impl GarblerReady {
         let (set, bucket) = (home.set as usize, home.bucket as usize);
         match batches.get(set).map(|c| &c.authenticators).or_else(|| pools.get(set - batches.len())) {
             Some(gadgets) => {
-                let head = bucket * gadgets.size;
-                let delta = gadgets.offsets.values.get(head).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-                CommittedWire { value: gadgets.wires.values[head], delta }
+                let delta = gadgets.offsets.values.get(bucket).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+                CommittedWire { value: gadgets.wires.values[bucket], delta }
             }
             None => CommittedWire { value: self.ots.wires.values[bucket], delta: delta_ka },
         }
@@ -167,9 +166,9 @@ impl EvaluatorReady {
     pub fn view(&self) -> View<'_> {
         let EvaluatorReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
         let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
-        let gadgets = gadgets.map(|g| (&g.wires, g.stride(), Some(&g.offsets)));
-        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets, c.batch.stride()));
-        View { layout, homes: gadgets.chain([(&ots.wires, 1, None)]).collect(), batches: batches.collect() }
+        let gadgets = gadgets.map(|g| (&g.wires, Some(&g.offsets)));
+        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
+        View { layout, homes: gadgets.chain([(&ots.wires, None)]).collect(), batches: batches.collect() }
     }
 }
 
@@ -244,24 +243,23 @@ impl EvaluatorReady {
 
 /// Claims about the joints of a program.
 fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
-    for (b, &(shape, inputs, offsets, stride)) in view.batches.iter().enumerate() {
+    for (b, &(shape, inputs, offsets)) in view.batches.iter().enumerate() {
         let (slots, solderings) = (&view.layout.slots[b], &joints.inputs[b]);
         claims.known(solderings.len(), move |k, sum| {
             let (bucket, wire) = (k / shape.inputs, k % shape.inputs);
-            let head = bucket * stride;
             view.add(program.slot(slots[bucket] as usize).inputs[wire], sum);
-            inputs.add(head * shape.inputs + wire, sum);
-            offsets.add_if(solderings[k].flip(), head, sum);
+            inputs.add(k, sum);
+            offsets.add_if(solderings[k].flip(), bucket, sum);
             solderings[k].opening()
         });
     }
     claims.known(joints.outputs.len(), move |k, sum| {
         let home = view.layout.private_home(k);
-        let (_, size, offsets) = view.homes[home.set as usize];
+        let (_, offsets) = view.homes[home.set as usize];
         view.add(view.layout.private_outputs[k], sum);
         view.add_home(home, sum);
         let offsets = offsets.expect("private outputs end in input gadgets");
-        offsets.add_if(joints.outputs[k].flip(), home.bucket as usize * size, sum);
+        offsets.add_if(joints.outputs[k].flip(), home.bucket as usize, sum);
         joints.outputs[k].opening()
     });
 }
@@ -322,9 +320,7 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
         let b = &component.batch;
         let soldering = |k: usize| {
             let (bucket, wire) = (k / b.shape.inputs, k % b.shape.inputs);
-            let head = bucket * b.shape.batch.size;
-            let delta = Delta::new(b.offsets.values[head].bits());
-            let to = CommittedWire { value: b.inputs.values[head * b.shape.inputs + wire], delta };
+            let to = CommittedWire { value: b.inputs.values[k], delta: Delta::new(b.offsets.values[bucket].bits()) };
             Soldering::new(home(program.slot(slots[bucket] as usize).inputs[wire]), to)
         };
         (0..slots.len() * b.shape.inputs).into_par_iter().map(soldering).collect()

@@ -165,7 +165,7 @@ fn for_each_bucket(
         let gadget = |i: usize| homes[i / gadgets.size].bucket as usize * gadgets.size + i % gadgets.size;
         let delta = |i: usize| offset(gadgets.link(gadget(i)), delta_ka);
         let count = homes.len() * gadgets.size;
-        let labels = Labels::new(gadgets.hasher.false_labels(count, |i| (gadgets.indices[gadget(i)] as u64, delta(i))));
+        let labels = Labels::new(gadgets.hasher.false_labels(count, |i| (gadgets.indices[gadget(i)].into(), delta(i))));
         let mut both = Zeroizing::new(Vec::with_capacity(count));
         both.extend(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)));
         for false_labels in both.chunks_exact(gadgets.size) {

@@ -298,7 +298,7 @@ fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slot
                 active.push(label);
             }
         }
-        let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy] as u32).collect();
+        let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
         garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut b.tables.walk(places.clone()), results)?;
         for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
             for (wire, label) in results.iter_mut().enumerate() {

@@ -33,6 +33,7 @@ mod supply;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod unproven;
 
 use crate::circuit::Party;
 use crate::label::Label;

@@ -252,7 +252,7 @@ impl GarblerCommitted {
         }
         let committed = committed.slice(0..all);
         let shown = Shown { sums: combinations.shares(&committed.shares), bits: bits.to_vec(), got };
-        let (at, wires) = (at.heads(0..count, 1), wires.slice(0..count));
+        let (at, wires) = (at.first(count), wires.slice(0..count));
         Ok((GarblerOts { at, committed: committed.slice(0..count), wires }, shown))
     }
 }

@@ -21,23 +21,23 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::challenge::{Batch, Challenge, pair};
-use super::preprocess::{EvaluatorBatch, GarblerBatch, GarblerTold, Shape};
+use super::preprocess::{self, EvaluatorBatch, GarblerBatch, Shape};
 use super::sessions::EvaluatorCore;
 use super::stock::{ComponentPieces, Origin, Pieces, Places};
+use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
 use crate::circuit::ComponentDigest;
-use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose;
 use crate::label::{Delta, Label, Labels};
 use crate::random::{Rng, Seed};
 use crate::session::Run;
-use crate::solder::{CommittedWire, Soldering};
+use crate::solder::{self, CommittedWire, Soldering};
 
-/// What the garbler keeps of authenticators of one kind, bucket after bucket.
+/// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
 pub(super) struct GarblerGadgets {
     pub origin: Origin,
-    pub size: usize,
     /// Of the heads.
     pub at: Places,
     /// Gadgets that the session had made before these, of either kind.
@@ -53,9 +53,11 @@ pub(super) struct EvaluatorGadgets {
     pub size: usize,
     pub hasher: Hasher,
     /// Index of each gadget in its batch, by which it hashes.
-    pub indices: Vec<usize>,
+    pub indices: Vec<u32>,
     pub authenticators: Vec<Authenticator>,
+    /// Of the heads.
     pub wires: Shares,
+    /// Of the heads of input gadgets; empty for plain ones.
     pub offsets: Shares,
     /// S_g of each input gadget; empty for plain ones.
     pub links: Vec<Label>,
@@ -64,11 +66,6 @@ pub(super) struct EvaluatorGadgets {
 }
 
 impl EvaluatorGadgets {
-    /// Shares that are kept of each bucket: those of all its gadgets, or the head's alone.
-    pub fn stride(&self) -> usize {
-        self.wires.len().checked_div(self.len()).unwrap_or(0)
-    }
-
     /// `Δ_g ⊕ Δ_ka` of a gadget.
     pub fn link(&self, gadget: usize) -> Label {
         self.links.get(gadget).copied().unwrap_or_default()
@@ -90,7 +87,7 @@ impl EvaluatorGadgets {
         let query = |k: usize| {
             let (bucket, label) = labels[k / self.size];
             let (gadget, label) = self.carry(bucket, k % self.size, label);
-            (self.authenticators[gadget], self.indices[gadget] as u64, label)
+            (self.authenticators[gadget], self.indices[gadget].into(), label)
         };
         let votes = self.hasher.accepts(labels.len() * self.size, query);
         votes.chunks_exact(self.size).map(|votes| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size).collect()
@@ -123,7 +120,7 @@ impl Pieces for GarblerGadgets {
     fn slice(&self, buckets: Range<usize>) -> Self {
         let (all, at) = (self.len(), self.at.slice(buckets.clone()));
         let (wires, offsets) = (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
-        GarblerGadgets { origin: self.origin, size: self.size, at, made: self.made, wires, offsets }
+        GarblerGadgets { origin: self.origin, at, made: self.made, wires, offsets }
     }
 }
 
@@ -227,114 +224,6 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Claims about gadgets in buckets: links, and solderings. Plain ones have neither offsets nor links.
-fn gadget_claims<'a>(
-    claims: &mut Claims<'a>,
-    size: usize,
-    [wires, offsets, ka]: [&'a Shares; 3],
-    links: &'a [Label],
-    solderings: &'a [Soldering],
-) {
-    claims.known(links.len(), move |k, sum| {
-        offsets.add(k, sum);
-        ka.add(0, sum);
-        links[k]
-    });
-    let plain = offsets.is_empty();
-    claims.known(solderings.len(), move |k, sum| {
-        let (head, other) = pair(size, k);
-        wires.add(head, sum);
-        wires.add(other, sum);
-        match plain {
-            true => ka.add_if(solderings[k].flip(), 0, sum),
-            false => offsets.add_if(solderings[k].flip(), other, sum),
-        }
-        solderings[k].opening()
-    });
-}
-
-/// Claims: each copy's output wire is soldered to the head of its authenticators.
-fn output_claims<'a>(
-    claims: &mut Claims<'a>,
-    shape: Shape,
-    size: usize,
-    [outputs, authenticators, ka]: [&'a Shares; 3],
-    solderings: &'a [Soldering],
-) {
-    claims.known(solderings.len(), move |k, sum| {
-        outputs.add(k, sum);
-        authenticators.add(output_bucket(shape, k) * size, sum);
-        ka.add_if(solderings[k].flip(), 0, sum);
-        solderings[k].opening()
-    });
-}
-
-/// The checked gadgets of one kind.
-pub(super) struct Opened {
-    /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can compute.
-    wires: Committed,
-    /// Of each wire whether Δ_ka is part of the opening.
-    colours: Vec<u8>,
-    /// None for plain ones.
-    offsets: Committed,
-}
-
-impl Opened {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
-        claims.known(self.colours.len(), move |k, sum| {
-            self.wires.shares.add(k, sum);
-            ka.add_if(self.colours[k], 0, sum);
-            self.wires.values[k]
-        });
-        claims.opened(&self.offsets);
-    }
-}
-
-/// What the garbler tells of gadgets in buckets.
-pub(super) struct GadgetsTold {
-    links: Vec<Label>,
-    solderings: Vec<Soldering>,
-}
-
-impl GarblerGadgets {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a GadgetsTold, claims: &mut Claims<'a>) {
-        gadget_claims(claims, self.size, [&self.wires.shares, &self.offsets.shares, ka], &told.links, &told.solderings);
-    }
-}
-
-impl EvaluatorGadgets {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
-        gadget_claims(claims, self.size, [&self.wires, &self.offsets, ka], &self.links, &self.solderings);
-    }
-}
-
-/// What the garbler tells of a component.
-pub(super) struct ComponentTold {
-    batch: GarblerTold,
-    authenticators: GadgetsTold,
-    output_solderings: Vec<Soldering>,
-}
-
-impl GarblerComponent {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a ComponentTold, claims: &mut Claims<'a>) {
-        let GarblerComponent { batch, authenticators } = self;
-        batch.claims(ka, &told.batch, claims);
-        authenticators.claims(ka, &told.authenticators, claims);
-        let shares = [&batch.outputs.shares, &authenticators.wires.shares, ka];
-        output_claims(claims, batch.shape, authenticators.size, shares, &told.output_solderings);
-    }
-}
-
-impl EvaluatorComponent {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
-        let EvaluatorComponent { batch, authenticators, output_solderings } = self;
-        batch.claims(ka, claims);
-        authenticators.claims(ka, claims);
-        let shares = [&batch.outputs, &authenticators.wires, ka];
-        output_claims(claims, batch.shape, authenticators.size, shares, output_solderings);
-    }
-}
-
 /// Which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
 pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     let (copy, wire) = (k / shape.outputs, k % shape.outputs);
@@ -412,102 +301,136 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
 
 impl GarblerMade {
     /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
-    /// them; returns the gadgets of each.
-    fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<(GarblerGadgets, GadgetsTold)>, Opened), Error> {
+    /// them; returns the gadgets of each, and which solderings in buckets flip.
+    fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
         let Garbler { run, hooks, delta_ka, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
         let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
-        // By value: of large batches there is no room for all commitments and the parts side by side.
-        let lists = lists(&challenge, size, uses);
-        let split = |all: Committed| if all.values.is_empty() { Vec::new() } else { all.parts(&lists) };
-        let (mut wires, mut offsets) = (split(wires).into_iter(), split(offsets).into_iter());
-        let mut next = || (wires.next().unwrap_or_default(), offsets.next().unwrap_or_default());
-        let (opened_wires, opened_offsets) = next();
-        let colours = if plain { colours(seed, challenge.opened.len()) } else { vec![0; challenge.opened.len()] };
-        let mut open = Opened { wires: opened_wires, colours, offsets: opened_offsets };
-        let of_use = |buckets: &Range<usize>, (wires, offsets)| {
-            let chosen = &challenge.chosen[buckets.start * size..buckets.end * size];
-            GarblerGadgets { origin, size, at: at.heads(chosen.iter().copied(), size), made, wires, offsets }
-        };
-        let gadgets: Vec<GarblerGadgets> = uses.iter().map(|buckets| of_use(buckets, next())).collect();
+        let Challenge { opened, chosen } = &challenge;
+        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
 
-        let mut links: Vec<Label> = gadgets.iter().flat_map(|g| &g.offsets.values).map(|&offset| offset ^ delta_ka).collect();
-        let mut solderings = Vec::with_capacity(batch.pairs());
-        for g in &gadgets {
-            let wire = |i: usize| CommittedWire {
-                value: g.wires.values[i],
-                delta: g.offsets.values.get(i).map_or(delta_ka, |o| Delta::new(o.bits())),
-            };
-            let soldering = |k: usize| {
-                let (head, other) = pair(size, k);
-                Soldering::new(wire(head), wire(other))
-            };
-            solderings.par_extend((0..g.len() * (size - 1)).into_par_iter().map(soldering));
-        }
+        let wire = |k: usize| {
+            let gadget = chosen[k] as usize;
+            CommittedWire {
+                value: wires.values[gadget],
+                delta: offsets.values.get(gadget).map_or(delta_ka, |offset| Delta::new(offset.bits())),
+            }
+        };
+        let soldering = |k: usize| {
+            let (head, other) = pair(size, k);
+            Soldering::new(wire(head), wire(other))
+        };
+        let mut solderings: Vec<Soldering> = (0..batch.pairs()).into_par_iter().map(soldering).collect();
+        let linked = if plain { &[] } else { &chosen[..] };
+        let mut links: Vec<Label> = linked.iter().map(|&gadget| offsets.values[gadget as usize] ^ delta_ka).collect();
         hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut solderings);
         hooks.alter(Point::InputLinks, &mut links);
-        let opening = match plain {
-            true => {
-                open.wires.values.iter_mut().zip(&open.colours).for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
-                hooks.altered(Point::OpenedPlain, &open.wires.values)
-            }
-            false => hooks.altered(Point::OpenedInput, &open.offsets.values),
+        let half = |(&gadget, &colour): (&u32, &u8)| wires.values[gadget as usize] ^ delta_ka.times(colour);
+        let mut opening: Vec<Label> = match plain {
+            true => opened.iter().zip(&colours).map(half).collect(),
+            false => opened.iter().map(|&gadget| offsets.values[gadget as usize]).collect(),
         };
+        hooks.alter(if plain { Point::OpenedPlain } else { Point::OpenedInput }, &mut opening);
         run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opening))?;
         run.channel.send(msg::LINKS, bytemuck::cast_slice(&links))?;
         run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
-        let told = uses.iter().map(|buckets| GadgetsTold {
-            links: links.get(buckets.start * size..buckets.end * size).unwrap_or_default().to_vec(),
-            solderings: solderings[buckets.start * (size - 1)..buckets.end * (size - 1)].to_vec(),
-        });
-        Ok((gadgets.into_iter().zip(told).collect(), open))
+        let flips = solder::flips(&solderings);
+        drop((solderings, links, opening));
+
+        let lists = head_lists(&challenge, size, uses);
+        let heads = |all: &Committed| if plain && all.values.is_empty() { Vec::new() } else { all.parts(&borrowed(&lists)) };
+        let (mut head_wires, mut head_offsets) = (heads(&wires).into_iter(), heads(&offsets).into_iter());
+        let of_use = |buckets: &Range<usize>| {
+            let at = at.heads(&chosen[buckets.start * size..buckets.end * size], size);
+            let wires = head_wires.next().unwrap_or_default();
+            GarblerGadgets { origin, at, made, wires, offsets: head_offsets.next().unwrap_or_default() }
+        };
+        let gadgets = uses.iter().map(of_use).collect();
+        let (uses, fates, wires, offsets) = (uses.to_vec(), challenge.fates(size), wires.into_shares(), offsets.into_shares());
+        let unproven = unproven::Gadgets { size, uses, fates, colours, wires, offsets };
+        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, flips, chosen: challenge.chosen }))
     }
 }
 
-/// The gadgets to open, and those for each use.
-fn lists<'a>(challenge: &'a Challenge, size: usize, uses: &[Range<usize>]) -> Vec<&'a [usize]> {
-    let used = uses.iter().map(|buckets| &challenge.chosen[buckets.start * size..buckets.end * size]);
-    std::iter::once(&challenge.opened[..]).chain(used).collect()
+/// The gadgets of one kind after their challenge.
+pub(super) struct GarblerOpenedGadgets {
+    pub gadgets: unproven::Gadgets,
+    /// Of the solderings in buckets.
+    pub flips: Vec<u8>,
+    /// Which gadget each chosen one is.
+    pub chosen: Vec<u32>,
 }
 
-/// What the garbler has after the opening: components with their authenticators, the pool for its wires, what it told of both,
-/// and what it opened.
+/// The heads of the buckets of each use.
+fn head_lists(challenge: &Challenge, size: usize, uses: &[Range<usize>]) -> Vec<Vec<usize>> {
+    uses.iter().map(|buckets| challenge.heads(buckets.clone(), size).collect()).collect()
+}
+
+/// What belongs to each use, one after the other, where `count` says how much. What belongs to a single one is not copied.
+fn split<T>(mut all: Vec<T>, uses: &[Range<usize>], count: impl Fn(&Range<usize>) -> usize) -> Vec<Vec<T>> {
+    let mut parts: Vec<Vec<T>> = Vec::new();
+    for buckets in uses.iter().rev() {
+        let start = all.len() - count(buckets);
+        parts.push(if start == 0 { std::mem::take(&mut all) } else { all.split_off(start) });
+    }
+    parts.reverse();
+    parts
+}
+
+fn borrowed(lists: &[Vec<usize>]) -> Vec<&[usize]> {
+    lists.iter().map(Vec::as_slice).collect()
+}
+
+/// What the garbler has after the opening: components with their authenticators, the pool for its wires, and what is to be
+/// proven of all.
 pub(super) struct GarblerOpened {
-    pub components: Vec<(GarblerComponent, ComponentTold)>,
-    pub pools: Vec<(GarblerGadgets, GadgetsTold)>,
-    pub opened: [Opened; 2],
+    pub components: Vec<GarblerComponent>,
+    pub pools: Vec<GarblerGadgets>,
+    pub copies: Vec<GarblerOpenedCopies>,
+    pub gadgets: [GarblerOpenedGadgets; 2],
+}
+
+/// The copies of a batch after their challenge.
+pub(super) struct GarblerOpenedCopies {
+    pub copies: unproven::Copies,
+    /// Of the solderings in buckets.
+    pub flips: Vec<u8>,
+    /// Of those of outputs.
+    pub output_flips: Vec<u8>,
+    /// Which copy each chosen one is.
+    pub chosen: Vec<u32>,
 }
 
 /// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
 pub(super) fn garbler_opens(
     party: &mut Garbler,
     made: [GarblerMade; 2],
-    batches: Vec<(GarblerBatch, GarblerTold)>,
+    batches: Vec<preprocess::GarblerOpened>,
     seeds: &[Seed],
 ) -> Result<GarblerOpened, Error> {
     let [plain, input] = made;
     let wires = input.origin.cut.slots as usize;
-    let (plain, opened_plain) = plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|(b, _)| b.shape)))?;
+    let (plain, opened_plain) = plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
     let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let delta_ka = party.delta_ka;
-    let mut components = Vec::new();
-    for (id, ((batch, told), (authenticators, authenticators_told))) in batches.into_iter().zip(plain).enumerate() {
+    let (mut components, mut copies) = (Vec::new(), Vec::new());
+    for (id, (opened, authenticators)) in batches.into_iter().zip(plain).enumerate() {
+        let shape = opened.batch.shape;
         let soldering = |k: usize| {
-            let delta = Delta::new(batch.offsets.values[k / batch.shape.outputs].bits());
-            let head = output_bucket(batch.shape, k) * authenticators.size;
-            Soldering::new(
-                CommittedWire { value: batch.outputs.values[k], delta },
-                CommittedWire { value: authenticators.wires.values[head], delta: delta_ka },
-            )
+            let head = CommittedWire { value: authenticators.wires.values[output_bucket(shape, k)], delta: delta_ka };
+            Soldering::new(opened.output(k), head)
         };
-        let mut output_solderings: Vec<Soldering> = (0..batch.outputs.values.len()).into_par_iter().map(soldering).collect();
+        let count = shape.batch.chosen() * shape.outputs;
+        let mut output_solderings: Vec<Soldering> = (0..count).into_par_iter().map(soldering).collect();
         party.hooks.alter(Point::OutputSolderings(id), &mut output_solderings);
         party.run.channel.send(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice(&output_solderings))?;
-        let told = ComponentTold { batch: told, authenticators: authenticators_told, output_solderings };
-        components.push((GarblerComponent { batch, authenticators }, told));
+        let output_flips = solder::flips(&output_solderings);
+        let preprocess::GarblerOpened { batch, copies: unproven, flips, chosen, .. } = opened;
+        copies.push(GarblerOpenedCopies { copies: unproven, flips, output_flips, chosen });
+        components.push(GarblerComponent { batch, authenticators });
     }
-    Ok(GarblerOpened { components, pools, opened: [opened_plain, opened_input] })
+    Ok(GarblerOpened { components, pools, copies, gadgets: [opened_plain, opened_input] })
 }
 
 /// All gadgets of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
@@ -553,7 +476,7 @@ impl EvaluatorReceived<Pending> {
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of them; returns the
     /// gadgets of each.
-    fn open(self, run: &mut Run, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<EvaluatorGadgets>, Opened), Error> {
+    fn open(self, run: &mut Run, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<EvaluatorGadgets>, EvaluatorOpenedGadgets), Error> {
         let batch = Batch::from(self.origin.cut);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let opened = &challenge.opened;
@@ -566,60 +489,62 @@ impl EvaluatorReceived<Shares> {
             return Err(Cheat::LinkColour.into());
         }
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
-        let (values, offset_values) = match plain {
+        let values = match plain {
             true => {
                 self.check_halves(opened, &colours, &told)?;
-                (told, Vec::new())
+                unproven::OpenedGadgets { wires: told, offsets: Vec::new() }
             }
-            false => (self.check_offsets(opened, &told)?, told),
+            false => unproven::OpenedGadgets { wires: self.check_offsets(opened, &told)?, offsets: told },
         };
         let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
-        // By value: of large batches there is no room for all commitments and the parts side by side.
-        let lists = lists(&challenge, size, uses);
-        let split = |all: Shares| if all.is_empty() { Vec::new() } else { all.parts(&lists) };
-        let (mut wires, mut offsets) = (split(wires).into_iter(), split(offsets).into_iter());
-        let mut next = || (wires.next().unwrap_or_default(), offsets.next().unwrap_or_default());
-        let (opened_wires, opened_offsets) = next();
-        let open = Opened {
-            wires: Committed { values, shares: opened_wires },
-            colours,
-            offsets: Committed { values: offset_values, shares: opened_offsets },
+        let lists = head_lists(&challenge, size, uses);
+        let heads = |all: &Shares| if all.is_empty() { Vec::new() } else { all.parts(&borrowed(&lists)) };
+        let (mut head_wires, mut head_offsets) = (heads(&wires).into_iter(), heads(&offsets).into_iter());
+        let fates = challenge.fates(size);
+        let items = |buckets: &Range<usize>| buckets.len() * size;
+        let indices = split(challenge.chosen, uses, items);
+        let links = split(links, uses, |buckets| if plain { 0 } else { items(buckets) });
+        let solderings = split(solderings, uses, |buckets| buckets.len() * (size - 1));
+        let of_use = |((indices, links), solderings): ((Vec<u32>, Vec<Label>), Vec<Soldering>)| EvaluatorGadgets {
+            origin,
+            size,
+            hasher: hasher.clone(),
+            authenticators: indices.iter().map(|&i| authenticators[i as usize]).collect(),
+            indices,
+            wires: head_wires.next().unwrap_or_default(),
+            offsets: head_offsets.next().unwrap_or_default(),
+            links,
+            solderings,
         };
-        let of_use = |(buckets, chosen): (&Range<usize>, &&[usize])| {
-            let (wires, offsets) = next();
-            EvaluatorGadgets {
-                origin,
-                size,
-                hasher: hasher.clone(),
-                indices: chosen.to_vec(),
-                authenticators: chosen.iter().map(|&i| authenticators[i]).collect(),
-                wires,
-                offsets,
-                links: links.get(buckets.start * size..buckets.end * size).unwrap_or_default().to_vec(),
-                solderings: solderings[buckets.start * (size - 1)..buckets.end * (size - 1)].to_vec(),
-            }
-        };
-        Ok((uses.iter().zip(&lists[1..]).map(of_use).collect(), open))
+        let gadgets = indices.into_iter().zip(links).zip(solderings).map(of_use).collect();
+        let unproven = unproven::Gadgets { size, uses: uses.to_vec(), fates, colours, wires, offsets };
+        Ok((gadgets, EvaluatorOpenedGadgets { gadgets: unproven, values }))
     }
 
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
-    fn check_halves(&self, opened: &[usize], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
-        let half = |k: usize| (self.authenticators[opened[k]], opened[k] as u64, told[k].with_colour(colours[k]));
+    fn check_halves(&self, opened: &[u32], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
+        let half = |k: usize| (self.authenticators[opened[k] as usize], opened[k].into(), told[k].with_colour(colours[k]));
         if self.hasher.accepts(opened.len(), half).contains(&false) { Err(Cheat::KeyAuthenticator) } else { Ok(()) }
     }
 
     /// VerInKeyAuth: everything follows from the offset. Returns the committed wires.
-    fn check_offsets(&self, opened: &[usize], told: &[Label]) -> Result<Vec<Label>, Cheat> {
+    fn check_offsets(&self, opened: &[u32], told: &[Label]) -> Result<Vec<Label>, Cheat> {
         let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
         let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
-        let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k] as u64, deltas[k]));
+        let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k].into(), deltas[k]));
         let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
-        let honest = self.hasher.authenticators(opened.len(), |k| (opened[k] as u64, wire(k).base(), deltas[k]));
-        if opened.iter().zip(&honest).any(|(&i, honest)| self.authenticators[i] != *honest) {
+        let honest = self.hasher.authenticators(opened.len(), |k| (opened[k].into(), wire(k).base(), deltas[k]));
+        if opened.iter().zip(&honest).any(|(&i, honest)| self.authenticators[i as usize] != *honest) {
             return Err(Cheat::InputAuthenticator);
         }
         Ok((0..opened.len()).map(|k| wire(k).value).collect())
     }
+}
+
+/// The gadgets of one kind after their challenge.
+pub(super) struct EvaluatorOpenedGadgets {
+    pub gadgets: unproven::Gadgets,
+    pub values: unproven::OpenedGadgets,
 }
 
 /// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's wires, and what
@@ -627,7 +552,7 @@ impl EvaluatorReceived<Shares> {
 pub(super) struct EvaluatorOpened {
     pub components: Vec<EvaluatorComponent>,
     pub pools: Vec<EvaluatorGadgets>,
-    pub opened: [Opened; 2],
+    pub opened: [EvaluatorOpenedGadgets; 2],
 }
 
 /// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.

@@ -25,15 +25,16 @@ use super::challenge::{Batch, Challenge};
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Places, Request};
 use super::tables::{self, Room, Tables};
+use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::circuit::{Circuit, ComponentDigest};
-use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
 use crate::session::Run;
-use crate::solder::{CommittedWire, Soldering};
+use crate::solder::{self, CommittedWire, Soldering};
 use crate::stock::{Bulk, Writers};
 
 /// Copies that one task garbles side by side.
@@ -73,18 +74,16 @@ impl Shape {
     }
 }
 
-/// What the garbler keeps of a component's chosen copies, bucket after bucket.
+/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
 pub(super) struct GarblerBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
     /// Of the heads.
     pub at: Places,
-    /// `[copy][input wire]`.
+    /// `[bucket][input wire]` of the heads.
     pub inputs: Committed,
-    /// `[copy][output wire]`.
-    pub outputs: Committed,
-    /// `[copy]`.
+    /// `[bucket]` of the heads.
     pub offsets: Committed,
 }
 
@@ -96,9 +95,10 @@ pub(super) struct EvaluatorBatch {
     pub plan: Arc<Plan>,
     pub keys: GarblingKeys,
     /// Which copy of the batch each chosen one is.
-    pub copies: Vec<usize>,
+    pub copies: Vec<u32>,
+    /// `[bucket][input wire]` of the heads.
     pub inputs: Shares,
-    pub outputs: Shares,
+    /// `[bucket]` of the heads.
     pub offsets: Shares,
     /// S_c of each copy.
     pub links: Vec<Label>,
@@ -117,18 +117,12 @@ impl GarblerBatch {
             shape: self.shape.part(buckets.len()),
             at: self.at.slice(buckets.clone()),
             inputs: self.inputs.of_items(all, buckets.clone()),
-            outputs: self.outputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets),
         }
     }
 }
 
 impl EvaluatorBatch {
-    /// Copies of each bucket whose shares are kept: all of them, or the head alone.
-    pub fn stride(&self) -> usize {
-        self.offsets.len().checked_div(self.shape.batch.buckets).unwrap_or(0)
-    }
-
     /// Some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
@@ -143,7 +137,6 @@ impl EvaluatorBatch {
             keys: self.keys,
             copies: self.copies[copies.clone()].to_vec(),
             inputs: self.inputs.of_items(all, buckets.clone()),
-            outputs: self.outputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets.clone()),
             links: self.links[copies.clone()].to_vec(),
             solderings: self.solderings[buckets.start * pairs * inputs..buckets.end * pairs * inputs].to_vec(),
@@ -152,66 +145,12 @@ impl EvaluatorBatch {
     }
 }
 
-/// Claims about the chosen copies of a batch: links, and solderings in buckets.
-fn chosen_claims<'a>(
-    claims: &mut Claims<'a>,
-    shape: Shape,
-    [inputs, offsets, ka]: [&'a Shares; 3],
-    links: &'a [Label],
-    solderings: &'a [Soldering],
-) {
-    claims.known(links.len(), move |k, sum| {
-        offsets.add(k, sum);
-        ka.add(0, sum);
-        links[k]
-    });
-    claims.known(shape.bucket_solderings(), move |k, sum| {
-        let (head, copy, wire) = shape.bucket_soldering(k);
-        let soldering = solderings[k];
-        inputs.add(head * shape.inputs + wire, sum);
-        inputs.add(copy * shape.inputs + wire, sum);
-        offsets.add_if(soldering.flip(), copy, sum);
-        soldering.opening()
-    });
-}
-
-/// The opened copies of a batch, every wire of them.
-pub(super) struct Opened {
-    offsets: Committed,
-    inputs: Committed,
-    outputs: Committed,
-}
-
-impl Opened {
-    pub fn claims<'a>(&'a self, claims: &mut Claims<'a>) {
-        [&self.offsets, &self.inputs, &self.outputs].into_iter().for_each(|opened| claims.opened(opened));
-    }
-}
-
-/// What the garbler tells of a batch's chosen copies.
-pub(super) struct GarblerTold {
-    links: Vec<Label>,
-    solderings: Vec<Soldering>,
-}
-
-impl GarblerBatch {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, told: &'a GarblerTold, claims: &mut Claims<'a>) {
-        chosen_claims(claims, self.shape, [&self.inputs.shares, &self.offsets.shares, ka], &told.links, &told.solderings);
-    }
-}
-
-impl EvaluatorBatch {
-    pub fn claims<'a>(&'a self, ka: &'a Shares, claims: &mut Claims<'a>) {
-        chosen_claims(claims, self.shape, [&self.inputs, &self.offsets, ka], &self.links, &self.solderings);
-    }
-}
-
 /// Garbles the copies `indices` of a batch, in parallel. `input` gives a copy's committed wire values, by position in
 /// `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what each task's sink made.
 fn garble_copies<'a, S: TableSink + Send>(
     plan: &Plan,
     keys: &GarblingKeys,
-    indices: &[usize],
+    indices: &[u32],
     deltas: &[Delta],
     shape: Shape,
     input: impl Fn(usize) -> &'a [Label] + Sync,
@@ -231,9 +170,9 @@ fn garble_copies<'a, S: TableSink + Send>(
             for (k, &delta) in deltas.iter().enumerate() {
                 labels.extend(input(first + k).iter().map(|&value| CommittedWire { value, delta }.false_label()));
             }
-            let copies: Vec<u32> = indices[first..first + here].iter().map(|&i| i as u32).collect();
-            let mut sink = sink(here, &copies);
-            garble(plan, keys, &copies, deltas, &labels, outputs, &mut sink)?;
+            let copies = &indices[first..first + here];
+            let mut sink = sink(here, copies);
+            garble(plan, keys, copies, deltas, &labels, outputs, &mut sink)?;
             for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
                 wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
             }
@@ -271,7 +210,16 @@ impl TableSink for InOrder {
 /// All copies of a component, committed to.
 pub(super) struct GarblerMade {
     id: usize,
-    batch: GarblerBatch,
+    origin: Origin,
+    component: ComponentDigest,
+    shape: Shape,
+    at: Places,
+    /// `[copy][input wire]`.
+    inputs: Committed,
+    /// `[copy]`.
+    offsets: Committed,
+    /// `[copy][output wire]`.
+    outputs: Committed,
     plan: Plan,
     keys: GarblingKeys,
     deltas: Zeroizing<Vec<Delta>>,
@@ -279,7 +227,30 @@ pub(super) struct GarblerMade {
 
 impl GarblerMade {
     pub fn new_commitments(&self) -> [&Committed; 3] {
-        [&self.batch.inputs, &self.batch.offsets, &self.batch.outputs]
+        [&self.inputs, &self.offsets, &self.outputs]
+    }
+}
+
+/// A component's copies after their challenge, whose outputs are not joined to authenticators yet.
+pub(super) struct GarblerOpened {
+    pub batch: GarblerBatch,
+    pub copies: unproven::Copies,
+    /// Of the solderings in buckets.
+    pub flips: Vec<u8>,
+    /// Which copy each chosen one is.
+    pub chosen: Vec<u32>,
+    /// Of the chosen copies.
+    deltas: Zeroizing<Vec<Delta>>,
+    /// `[copy][output wire]` of all copies.
+    outputs: Labels,
+}
+
+impl GarblerOpened {
+    /// Output `k` of the chosen copies, counted `[copy][wire]`.
+    pub fn output(&self, k: usize) -> CommittedWire {
+        let outputs = self.copies.shape.outputs;
+        let (copy, wire) = (k / outputs, k % outputs);
+        CommittedWire { value: self.outputs[self.chosen[copy] as usize * outputs + wire], delta: self.deltas[copy] }
     }
 }
 
@@ -299,7 +270,7 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let deltas = offsets_of(&offsets.values).expect("the scheme sets the lowest bit");
         let plan = Plan::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
-        let indices: Vec<usize> = (0..copies).collect();
+        let indices: Vec<u32> = (0..copies as u32).collect();
         let input = |k: usize| &inputs.values[k * shape.inputs..(k + 1) * shape.inputs];
         let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &offsets.values)).unwrap_or(deltas);
         let (mut outputs, hashes) = garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| {
@@ -312,56 +283,52 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         run.channel.send(msg::TABLE_HASHES, &[&keys.start().to_le_bytes()[..], &hashes].concat())?;
         *serial += 1;
         let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
-        let batch = GarblerBatch { origin, component: component.digest(), shape, at, inputs, outputs, offsets };
-        made.push(GarblerMade { id, batch, plan, keys, deltas });
+        let component = component.digest();
+        made.push(GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas });
     }
     Ok(made)
 }
 
 impl GarblerMade {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
-    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<(GarblerBatch, GarblerTold, Opened), Error> {
+    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
         let Garbler { run, hooks, delta_ka, .. } = party;
-        let GarblerMade { id, batch, plan, keys, deltas } = self;
-        let (shape, Challenge { opened, chosen }) = (batch.shape, Challenge::expand(seed, &batch.shape.batch));
-        // By value: of large batches there is no room for all commitments and the parts side by side.
-        let split = |all: Committed, wires: usize| two(all.parts(&[&rows(&opened, wires), &rows(&chosen, wires)]));
-        let [opened_offsets, offsets] = split(batch.offsets, 1);
-        let [opened_inputs, inputs] = split(batch.inputs, shape.inputs);
-        let [opened_outputs, outputs] = split(batch.outputs, shape.outputs);
-        let open = Opened { offsets: opened_offsets, inputs: opened_inputs, outputs: opened_outputs };
-        let at = batch.at.heads(chosen.iter().copied(), shape.batch.size);
-        let batch = GarblerBatch { origin: batch.origin, component: batch.component, shape, at, inputs, outputs, offsets };
-        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy]).collect());
-        let wire = |copy: usize, w: usize| CommittedWire { value: batch.inputs.values[copy * shape.inputs + w], delta: deltas[copy] };
+        let GarblerMade { id, origin, component, shape, at, inputs, offsets, mut outputs, plan, keys, deltas } = self;
+        let challenge = Challenge::expand(seed, &shape.batch);
+        let Challenge { opened, chosen } = &challenge;
+        let values = |copy: u32| &inputs.values[copy as usize * shape.inputs..][..shape.inputs];
+        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
+        let wire = |copy: usize, w: usize| CommittedWire { value: values(chosen[copy])[w], delta: deltas[copy] };
         let soldering = |k: usize| {
             let (head, copy, w) = shape.bucket_soldering(k);
             Soldering::new(wire(head, w), wire(copy, w))
         };
-        let mut told = GarblerTold {
-            links: deltas.iter().map(|delta| delta.label() ^ *delta_ka).collect(),
-            solderings: (0..shape.bucket_solderings()).into_par_iter().map(soldering).collect(),
-        };
-        let mut opened_values = [&open.offsets.values[..], &open.inputs.values].concat();
+        let mut links: Vec<Label> = deltas.iter().map(|delta| delta.label() ^ *delta_ka).collect();
+        let mut solderings: Vec<Soldering> = (0..shape.bucket_solderings()).into_par_iter().map(soldering).collect();
+        let mut opened_values = Vec::with_capacity(opened.len() * (1 + shape.inputs));
+        opened_values.extend(opened.iter().map(|&copy| offsets.values[copy as usize]));
+        opened.iter().for_each(|&copy| opened_values.extend_from_slice(values(copy)));
         hooks.alter(Point::Opened(id), &mut opened_values);
-        hooks.alter(Point::Links(id), &mut told.links);
-        hooks.alter(Point::BucketSolderings(id), &mut told.solderings);
+        hooks.alter(Point::Links(id), &mut links);
+        hooks.alter(Point::BucketSolderings(id), &mut solderings);
         run.channel.send(msg::OPENED, bytemuck::cast_slice(&opened_values))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&told.links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&told.solderings))?;
+        run.channel.send(msg::LINKS, bytemuck::cast_slice(&links))?;
+        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
+        let flips = solder::flips(&solderings);
+        drop((opened_values, links, solderings));
 
-        let order = tables::ranked(&chosen);
+        let order = tables::ranked(chosen);
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
-            let input = |k: usize| &batch.inputs.values[places[k] * shape.inputs..][..shape.inputs];
+            let input = |k: usize| values(chosen[places[k]]);
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
                 hooks.tables(id, copies, InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] })
             };
-            let copies: Vec<usize> = places.iter().map(|&place| chosen[place]).collect();
+            let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
             garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink).map(|(_, tables)| tables)
         };
@@ -381,19 +348,26 @@ impl GarblerMade {
             (ready, done) = (made?, next);
             run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
         }
-        Ok((batch, told, open))
+        let heads = challenge.heads(0..shape.batch.buckets, shape.batch.size);
+        let batch = GarblerBatch {
+            origin,
+            component,
+            shape,
+            at: at.heads(chosen, shape.batch.size),
+            inputs: inputs.select(wires_of(heads.clone(), shape.inputs)),
+            offsets: offsets.select(heads),
+        };
+        let outputs_values = Labels::new(std::mem::take(&mut outputs.values));
+        let fates = challenge.fates(shape.batch.size);
+        let copies =
+            unproven::Copies { shape, fates, inputs: inputs.into_shares(), offsets: offsets.into_shares(), outputs: outputs.into_shares() };
+        Ok(GarblerOpened { batch, copies, flips, chosen: challenge.chosen, deltas, outputs: outputs_values })
     }
 }
 
-/// What came of two lists.
-fn two<T>(parts: Vec<T>) -> [T; 2] {
-    let parts: Result<[T; 2], _> = parts.try_into();
-    parts.ok().expect("as many parts as lists")
-}
-
 /// The places of all wires of these copies.
-fn rows(copies: &[usize], wires: usize) -> Vec<usize> {
-    copies.iter().flat_map(|&copy| copy * wires..(copy + 1) * wires).collect()
+fn wires_of(copies: impl Iterator<Item = usize>, wires: usize) -> impl Iterator<Item = usize> {
+    copies.flat_map(move |copy| copy * wires..(copy + 1) * wires)
 }
 
 /// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
@@ -460,20 +434,17 @@ impl EvaluatorReceived<Pending> {
 
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
-    pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, Opened), Error> {
+    pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, unproven::Copies, unproven::Opened), Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
         let shape = hashed.shape;
-        let Challenge { opened, chosen } = Challenge::expand(seed, &shape.batch);
-        // By value: of large batches there is no room for all commitments, the parts and the tables.
-        let split = |all: Shares, wires: usize| two(all.parts(&[&rows(&opened, wires), &rows(&chosen, wires)]));
-        let [opened_offsets, offsets] = split(offsets, 1);
-        let [opened_inputs, inputs] = split(inputs, shape.inputs);
-        let [opened_outputs, outputs] = split(outputs, shape.outputs);
+        let challenge = Challenge::expand(seed, &shape.batch);
+        let Challenge { opened, chosen } = &challenge;
 
         let mut told_offsets = run.labels(msg::OPENED, opened.len() * (1 + shape.inputs))?;
         let told_inputs = told_offsets.split_off(opened.len());
+        told_offsets.shrink_to_fit();
         let links = run.labels(msg::LINKS, chosen.len())?;
         let mut solderings = vec![Soldering::default(); shape.bucket_solderings()];
         run.channel.receive_into(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
@@ -482,29 +453,38 @@ impl EvaluatorReceived<Shares> {
         }
         let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
         let (tables, garbled) =
-            rayon::join(|| hashed.receive_chosen(run, &chosen, room), || hashed.garble_opened(&opened, &deltas, &told_inputs));
-        let (garbled, tables) = (garbled?, tables?);
-        let open = Opened {
-            offsets: Committed { values: told_offsets, shares: opened_offsets },
-            inputs: Committed { values: told_inputs, shares: opened_inputs },
-            outputs: Committed { values: garbled.to_vec(), shares: opened_outputs },
-        };
+            rayon::join(|| hashed.receive_chosen(run, chosen, room), || hashed.garble_opened(opened, &deltas, &told_inputs));
+        let (mut garbled, tables) = (garbled?, tables?);
+        let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: std::mem::take(&mut garbled) };
+        let fates = challenge.fates(shape.batch.size);
+        let heads = challenge.heads(0..shape.batch.buckets, shape.batch.size);
         let Hashed { origin, component, plan, keys, .. } = hashed;
-        let plan = Arc::new(plan);
-        let batch =
-            EvaluatorBatch { origin, component, shape, plan, keys, copies: chosen, inputs, outputs, offsets, links, solderings, tables };
-        Ok((batch, open))
+        let batch = EvaluatorBatch {
+            origin,
+            component,
+            shape,
+            plan: Arc::new(plan),
+            keys,
+            inputs: inputs.select(wires_of(heads.clone(), shape.inputs)),
+            offsets: offsets.select(heads),
+            links,
+            solderings,
+            tables,
+            copies: challenge.chosen,
+        };
+        Ok((batch, unproven::Copies { shape, fates, inputs, offsets, outputs }, open))
     }
 }
 
 impl Hashed {
-    fn hash_of(&self, copy: usize) -> &[u8] {
+    fn hash_of(&self, copy: u32) -> &[u8] {
+        let copy = copy as usize;
         &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
     }
 
     /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the committed values that their
     /// output wires should have.
-    fn garble_opened(&self, opened: &[usize], deltas: &[Delta], inputs: &[Label]) -> Result<Labels, Error> {
+    fn garble_opened(&self, opened: &[u32], deltas: &[Delta], inputs: &[Label]) -> Result<Labels, Error> {
         let shape = self.shape;
         let input = |k: usize| &inputs[k * shape.inputs..(k + 1) * shape.inputs];
         let (outputs, sinks) =
@@ -523,7 +503,7 @@ impl Hashed {
     }
 
     /// The tables of the chosen copies, which must be the hashed ones.
-    fn receive_chosen(&self, run: &mut Run, chosen: &[usize], room: Room) -> Result<Tables, Error> {
+    fn receive_chosen(&self, run: &mut Run, chosen: &[u32], room: Room) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
             // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.

@@ -237,6 +237,7 @@ pub(super) fn evaluator<'o, P>(
         return Err(Cheat::LinkColour.into());
     }
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
+    holder.keep_in_memory(table_memory);
     let core = EvaluatorCore {
         run,
         pool,

@@ -103,12 +103,16 @@ impl Places {
     }
 
     /// The heads of buckets, where `chosen` are the items, bucket after bucket.
+    pub fn heads(&self, chosen: &[u32], size: usize) -> Self {
+        Places { rows: self.rows, items: chosen.iter().copied().step_by(size.max(1)).collect() }
+    }
+
+    /// The first `count` items.
     ///
     /// # Panics
-    /// If a batch has 2^32 items.
-    pub fn heads(&self, chosen: impl IntoIterator<Item = usize>, size: usize) -> Self {
-        let heads = chosen.into_iter().step_by(size.max(1));
-        Places { rows: self.rows, items: heads.map(|item| u32::try_from(item).expect("a batch has at most 2^32 items")).collect() }
+    /// If they are more than 2^32.
+    pub fn first(&self, count: usize) -> Self {
+        Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
     }
 
     pub fn slice(&self, places: Range<usize>) -> Self {

@@ -12,14 +12,18 @@
 //!
 //! The first proof comes before the challenges: items whose words are no commitments could be read in two ways after them.
 
+use std::ops::Range;
+
 use super::ots::{self, EvaluatorDrawn, EvaluatorOts, GarblerDrawn, GarblerOts};
-use super::prepare::{self, ComponentTold, EvaluatorComponent, EvaluatorGadgets, GadgetsTold, GarblerComponent, GarblerGadgets};
+use super::prepare::{self, EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::preprocess;
 use super::sessions::EvaluatorCore;
 use super::setup::{self, PendingOffsets};
 use super::stock::Request;
+use super::unproven::{self, Copies, CopiesTold, OutputsOf, UseTold};
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Pending, Proof, Shares};
+use crate::solder::Solderings;
 
 /// Pieces that were made together: components, the pool for the garbler's wires, OTs.
 pub(super) struct Supply<B, G, O> {
@@ -90,17 +94,12 @@ impl GarblerCommitted {
             (Supply { components: Vec::new(), pools: Vec::new(), ots }, GarblerTold { shown, ..Default::default() });
         let Some(gadgets) = gadgets else { return Ok((supply, told)) };
         party.run.phase("preprocess");
-        let mut batches = Vec::new();
-        for (made, seed) in components.into_iter().zip(of_components) {
-            let (batch, batch_told, opened) = made.open(party, seed)?;
-            batches.push((batch, batch_told));
-            told.opened_copies.push(opened);
-        }
+        let opened = components.into_iter().zip(of_components).map(|(made, seed)| made.open(party, seed));
+        let batches = opened.collect::<Result<Vec<_>, Error>>()?;
         party.run.phase("prepare");
         let opened = prepare::garbler_opens(party, gadgets, batches, of_gadgets)?;
-        (supply.components, told.components) = opened.components.into_iter().unzip();
-        (supply.pools, told.pools) = opened.pools.into_iter().unzip();
-        told.opened_gadgets.extend(opened.opened);
+        (supply.components, supply.pools) = (opened.components, opened.pools);
+        (told.copies, told.gadgets) = (opened.copies, opened.gadgets.into());
         Ok((supply, told))
     }
 }
@@ -108,15 +107,13 @@ impl GarblerCommitted {
 /// What the garbler has told and not proven yet.
 #[derive(Default)]
 pub(super) struct GarblerTold {
-    components: Vec<ComponentTold>,
-    pools: Vec<GadgetsTold>,
-    opened_copies: Vec<preprocess::Opened>,
-    opened_gadgets: Vec<prepare::Opened>,
+    copies: Vec<prepare::GarblerOpenedCopies>,
+    gadgets: Vec<prepare::GarblerOpenedGadgets>,
     shown: Option<ots::Shown>,
 }
 
 impl GarblerTold {
-    /// All claims; about what was opened, and about the pieces that were made with it, which stand first here.
+    /// All claims: about what was opened, and about the pieces that were made with it, which stand first here.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -124,11 +121,33 @@ impl GarblerTold {
         pools: &'a [GarblerGadgets],
         claims: &mut Claims<'a>,
     ) {
-        self.opened_copies.iter().for_each(|opened| opened.claims(claims));
-        self.opened_gadgets.iter().for_each(|opened| opened.claims(ka, claims));
         self.shown.iter().for_each(|shown| shown.claims(ot, claims));
-        self.components.iter().zip(components).for_each(|(told, component)| component.claims(ka, told, claims));
-        self.pools.iter().zip(pools).for_each(|(told, pool)| pool.claims(ka, told, claims));
+        let of_copies = |(made, component): (&'a prepare::GarblerOpenedCopies, &'a GarblerComponent)| {
+            let told = CopiesTold {
+                opened: None,
+                links: None,
+                solderings: Solderings::Flips(&made.flips),
+                outputs: Solderings::Flips(&made.output_flips),
+                chosen: &made.chosen,
+                head_inputs: &component.batch.inputs.shares,
+            };
+            OutputsOf { shape: made.copies.shape, chosen: &made.chosen, claims: made.copies.claim(ka, told, claims) }
+        };
+        let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
+        let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
+        let mut heads = authenticators.chain(pools).map(|gadgets| &gadgets.wires.shares);
+        let mut outputs = outputs.into_iter();
+        for made in &self.gadgets {
+            let pairs = made.gadgets.size.saturating_sub(1);
+            let told = |buckets: &'a Range<usize>| UseTold {
+                links: None,
+                solderings: Solderings::Flips(&made.flips[buckets.start * pairs..buckets.end * pairs]),
+                chosen: &made.chosen[buckets.start * made.gadgets.size..buckets.end * made.gadgets.size],
+                heads: heads.next().expect("gadgets of each use"),
+                outputs: outputs.next(),
+            };
+            made.gadgets.claim(ka, None, made.gadgets.uses.iter().map(told).collect(), claims);
+        }
     }
 }
 
@@ -220,15 +239,14 @@ impl EvaluatorCommitted<Shares> {
         core.run.phase("preprocess");
         let mut batches = Vec::new();
         for (received, seed) in components.into_iter().zip(of_components) {
-            let (batch, opened) = received.open(core, seed)?;
+            let (batch, copies, opened) = received.open(core, seed)?;
             batches.push(batch);
-            all.copies.push(opened);
+            all.copies.push((copies, opened));
         }
         core.run.phase("prepare");
         let opened = prepare::evaluator_opens(core, gadgets, batches, of_gadgets)?;
         (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
-        all.made = [supply.components.len(), supply.pools.len()];
         Ok((Claimed::new(supply), all))
     }
 }
@@ -237,11 +255,9 @@ impl EvaluatorCommitted<Shares> {
 #[derive(Default)]
 #[must_use = "what was opened must be proven"]
 pub(super) struct EvaluatorOpened {
-    copies: Vec<preprocess::Opened>,
-    gadgets: Vec<prepare::Opened>,
+    copies: Vec<(Copies, unproven::Opened)>,
+    gadgets: Vec<prepare::EvaluatorOpenedGadgets>,
     shown: Option<ots::Shown>,
-    /// Components and pools that were made with it.
-    made: [usize; 2],
 }
 
 impl EvaluatorOpened {
@@ -253,11 +269,35 @@ impl EvaluatorOpened {
         pools: &'a [EvaluatorGadgets],
         claims: &mut Claims<'a>,
     ) {
-        self.copies.iter().for_each(|opened| opened.claims(claims));
-        self.gadgets.iter().for_each(|opened| opened.claims(ka, claims));
         self.shown.iter().for_each(|shown| shown.claims(ot, claims));
-        let [made, made_pools] = self.made;
-        components[..made].iter().for_each(|component| component.claims(ka, claims));
-        pools[..made_pools].iter().for_each(|pool| pool.claims(ka, claims));
+        let of_copies = |((copies, opened), component): (&'a (Copies, unproven::Opened), &'a EvaluatorComponent)| {
+            let EvaluatorComponent { batch, output_solderings, .. } = component;
+            let told = CopiesTold {
+                opened: Some(opened),
+                links: Some(&batch.links),
+                solderings: Solderings::Told(&batch.solderings),
+                outputs: Solderings::Told(output_solderings),
+                chosen: &batch.copies,
+                head_inputs: &batch.inputs,
+            };
+            OutputsOf { shape: copies.shape, chosen: &batch.copies, claims: copies.claim(ka, told, claims) }
+        };
+        let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
+        let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
+        let mut gadgets = authenticators.chain(pools);
+        let mut outputs = outputs.into_iter();
+        for made in &self.gadgets {
+            let told = |_: &Range<usize>| {
+                let gadgets = gadgets.next().expect("gadgets of each use");
+                UseTold {
+                    links: Some(&gadgets.links),
+                    solderings: Solderings::Told(&gadgets.solderings),
+                    chosen: &gadgets.indices,
+                    heads: &gadgets.wires,
+                    outputs: outputs.next(),
+                }
+            };
+            made.gadgets.claim(ka, Some(&made.values), made.gadgets.uses.iter().map(told).collect(), claims);
+        }
     }
 }

@@ -4,21 +4,21 @@
 //!
 //! A file holds nothing that the garbler does not know, and a reader of it without a label of every input wire learns nothing.
 
-use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::{Cheat, Error};
 use crate::garbling::TableSource;
-use crate::stock::{Writer, read_at, write_at};
+use crate::scratch::Scratch;
+use crate::stock::Writer;
 
 /// Messages in hand while tables go to a file.
 const MESSAGES_IN_HAND: usize = 4;
 
 /// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so that they are
 /// garbled and evaluated side by side.
-pub(super) fn ranked(copies: &[usize]) -> Vec<usize> {
+pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
     order
@@ -35,7 +35,7 @@ pub(super) struct Tables {
 
 enum Kept {
     Memory(Vec<u8>),
-    File(File),
+    File(Scratch),
     /// They are units of its bulk, in their order.
     Segment(Box<Writer>),
 }
@@ -83,9 +83,9 @@ impl Tables {
                 Kept::Memory(bytes)
             }
             Room::Here(_) => {
-                let file = tempfile::tempfile().map_err(|e| no_room(&e))?;
+                let file = Scratch::new()?;
                 let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
-                    true => write_at(&file, tables, (k * message) as u64).map_err(|e| no_room(&e)),
+                    true => file.write(tables, (k * message) as u64),
                     false => Ok(()),
                 };
                 piece_by_piece(total, message, receive, write)?;
@@ -214,18 +214,6 @@ fn lost() -> Error {
     Error::Resource("a thread that kept tables failed".into())
 }
 
-fn no_room(error: &std::io::Error) -> Error {
-    let place = std::env::temp_dir();
-    Error::Resource(format!(
-        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, or raise --max-ram",
-        place.display()
-    ))
-}
-
-fn unreadable(error: &std::io::Error) -> Error {
-    Error::Resource(format!("the temporary file with the tables cannot be read ({error}); check the disk that it is on"))
-}
-
 /// The tables of a few copies, for one walk.
 pub(super) struct Source<'a> {
     tables: &'a Tables,
@@ -256,7 +244,7 @@ impl TableSource for Source<'_> {
         self.buffer.resize(copies.len() * bytes.len(), 0);
         for (k, &copy) in copies.iter().enumerate() {
             let start = (self.start(copy) + bytes.start) as u64;
-            read_at(file, &mut self.buffer[k * bytes.len()..(k + 1) * bytes.len()], start).map_err(|e| unreadable(&e))?;
+            file.read(&mut self.buffer[k * bytes.len()..(k + 1) * bytes.len()], start)?;
         }
         Ok(())
     }
@@ -277,7 +265,7 @@ impl TableSource for Source<'_> {
 mod tests {
     use super::*;
 
-    const COPIES: [usize; 5] = [40, 7, 23, 8, 0];
+    const COPIES: [u32; 5] = [40, 7, 23, 8, 0];
     const BYTES: usize = 96;
 
     fn table(place: usize) -> Vec<u8> {

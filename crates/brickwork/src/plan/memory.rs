@@ -1,5 +1,5 @@
-//! Peak memory, from what a party holds at its fullest moments: when everything is committed to and the tables are sent, and
-//! when the gadgets are opened, where all of them and their parts stand side by side.
+//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the gadgets are, when the program
+//! is joined, and when it is evaluated.
 
 use crate::circuit::{Component, Party, Program};
 use crate::commit::code::Code;
@@ -18,8 +18,8 @@ const AUTHENTICATOR: u64 = 32;
 /// Copies whose tables the garbler has in hand: those that are sent and those that are made.
 const COPIES_IN_HAND: u64 = 2 * 16 * 2;
 
-/// Where a gadget is, and that it is there.
-const PLACE: u64 = 12;
+/// An item of a batch: what became of it, and the other way round.
+const PLACE: u64 = 8;
 
 /// Bytes of the tables of all chosen copies.
 fn tables(program: &Program, parameters: &Parameters) -> u64 {
@@ -33,38 +33,97 @@ pub(super) fn file(program: &Program, parameters: &Parameters) -> u64 {
     if tables > TABLE_MEMORY { tables } else { 0 }
 }
 
+/// What both parties hold of a program's batches, in commitments, solderings and items.
+#[derive(Default)]
+struct Sizes {
+    /// Commitments to copies, and those of them to output wires.
+    copies: u64,
+    outputs: u64,
+    /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
+    head_copies: u64,
+    head_gadgets: u64,
+    /// Solderings in buckets, of the outputs of chosen copies, and of the program.
+    buckets: u64,
+    joined: u64,
+    joints: u64,
+    /// Links of chosen copies.
+    links: u64,
+    /// Wires of opened copies.
+    opened: u64,
+    /// Tables in the garbler's hands.
+    in_hand: u64,
+    /// Bytes of the hashes of tables.
+    hashes: u64,
+    /// Bytes of corrections.
+    corrections: u64,
+}
+
+impl Sizes {
+    fn of(program: &Program, parameters: &Parameters) -> Self {
+        let code = Code::for_security(parameters.security);
+        let (random, chosen) = code.map_or((0, 0), |code| (code.parity_bits() as u64, code.length() as u64));
+        let mut sizes = Sizes::default();
+        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+            let circuit = &component.circuit;
+            let (inputs, outputs, slots) = (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
+            sizes.copies += cut.copies() * (inputs + outputs + 1);
+            sizes.outputs += cut.copies() * outputs;
+            sizes.head_copies += slots * (inputs + 1);
+            sizes.buckets += (cut.kept() - slots) * inputs;
+            sizes.joined += cut.kept() * outputs;
+            sizes.joints += slots * inputs;
+            sizes.links += cut.kept();
+            sizes.opened += u64::from(cut.opened) * (inputs + outputs + 1);
+            sizes.in_hand = sizes.in_hand.max(cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
+            sizes.hashes += 32 * cut.copies();
+            sizes.corrections += cut.copies() * ((inputs + 1) * random + outputs * chosen) / 8;
+        }
+        let (plain, input) = (parameters.plain, parameters.input);
+        sizes.head_gadgets = u64::from(plain.slots) + 2 * u64::from(input.slots);
+        let ots = program.input_width(Party::Evaluator) as u64;
+        sizes.corrections += (plain.copies() * random + (input.copies() + ots) * (random + chosen)) / 8;
+        sizes
+    }
+}
+
 /// Of the garbler and of the evaluator.
 pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
-    let code = Code::for_security(parameters.security);
-    let share = code.map_or(0, |code| 8 * code.words() as u64);
-    // What a commitment's recipe takes where the receiver keeps corrections, in bits.
-    let (random, chosen) = code.map_or((0, 0), |code| (code.parity_bits() as u64, code.length() as u64));
-    let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    let (mut all, mut joints, mut in_hand, mut hashes, mut opened, mut corrections) = (0, 0, 0, 0, 0, 0);
-    for (component, cut) in used() {
-        let circuit = &component.circuit;
-        let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
-        all += cut.copies() * (inputs + outputs + 1);
-        corrections += cut.copies() * ((inputs + 1) * random + outputs * chosen) / 8;
-        joints += LABEL * (cut.kept() * (inputs + outputs + 1) + u64::from(cut.slots) * inputs);
-        in_hand = in_hand.max(cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
-        hashes += 32 * cut.copies();
-        opened += LABEL * u64::from(cut.opened) * (2 * inputs + outputs + 2);
-    }
+    let share = Code::for_security(parameters.security).map_or(0, |code| 8 * code.words() as u64);
+    let sizes = Sizes::of(program, parameters);
     let (plain, input) = (parameters.plain, parameters.input);
-    let gadgets = plain.copies() + 2 * input.copies();
-    corrections += (plain.copies() * random + input.copies() * (random + chosen)) / 8;
-    let authenticators = (plain.copies() + input.copies()) * AUTHENTICATOR;
-    // All of a kind, and those of each use.
-    let gadget_joints = 2 * LABEL * (plain.kept() + 2 * input.kept()) + PLACE * (plain.copies() + input.copies());
+    let pairs = |cut: Cut| cut.kept() - u64::from(cut.slots);
+    let places = PLACE * (plain.copies() + input.copies());
+    let ots = program.input_width(Party::Evaluator) as u64;
+    let used = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
     let program_bytes = program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
-        + 4 * (program.wires() as u64 + used().map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>())
+        + 12 * program.wires() as u64
+        + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
         + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
-    let garbler = (all + gadgets) * (share + LABEL) + joints + gadget_joints.max(in_hand);
-    let committed = corrections + hashes + authenticators;
+
+    let committed = LABEL * (sizes.copies + plain.copies() + 2 * input.copies());
+    let garbler_ots = 2 * ots * (share + 2 * LABEL);
+    let opens_copies = committed + (LABEL * (sizes.buckets + sizes.links + sizes.opened)).max(2 * sizes.in_hand);
+    let heads = (share + LABEL) * (sizes.head_copies + sizes.head_gadgets);
+    let opens_gadgets =
+        LABEL * (sizes.outputs + plain.copies() + 2 * input.copies() + pairs(plain).max(pairs(input) + input.kept())) + places;
+    let joins = LABEL * sizes.joints + places;
+    let garbler = garbler_ots + opens_copies.max(heads + opens_gadgets.max(joins)) + sizes.buckets;
+
+    let corrections = sizes.corrections.min(TABLE_MEMORY);
+    let gadgets = AUTHENTICATOR * (plain.copies() + input.copies());
+    let heads = share * (sizes.head_copies + sizes.head_gadgets);
     let all_tables = tables(program, parameters);
-    let tables = if all_tables > TABLE_MEMORY { in_hand } else { all_tables };
-    let authenticators = authenticators + AUTHENTICATOR * plain.copies().max(input.copies());
-    let later = (all + gadgets) * share + authenticators + tables + opened + joints + gadget_joints;
-    [garbler, committed.max(later + LABEL * program.wires() as u64)].map(|bytes| PROCESS + program_bytes + bytes)
+    let tables = if all_tables > TABLE_MEMORY { sizes.in_hand } else { all_tables };
+    let evaluator_ots = ots * (2 * share + LABEL + 1);
+    let opened = LABEL * (sizes.opened + u64::from(plain.opened) + 2 * u64::from(input.opened));
+    let copies_told = LABEL * (sizes.buckets + sizes.links);
+    let gadgets_told = LABEL * (pairs(plain) + pairs(input) + input.kept());
+    let chosen_gadgets = AUTHENTICATOR * (plain.kept() + input.kept());
+    let gathering = gadgets + AUTHENTICATOR * plain.kept();
+    let opens = gathering.max(chosen_gadgets + AUTHENTICATOR * input.copies()) + gadgets_told + places + corrections + opened;
+    let joins = chosen_gadgets + gadgets_told + places + corrections + opened + LABEL * (sizes.joined + sizes.joints);
+    let evaluates = chosen_gadgets + gadgets_told + LABEL * (2 * sizes.joined + sizes.joints + program.wires() as u64);
+    let receives = corrections + gadgets + sizes.hashes;
+    let evaluator = evaluator_ots + receives.max(tables + heads + copies_told + opens.max(joins).max(evaluates));
+    [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
 }

@@ -316,3 +316,119 @@ fn no_commitment_is_taken_twice() {
     let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
     made.parts(&[&[4, 5], &[4]]);
 }
+
+/// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they were made. The first of
+/// `heads` are part of many claims.
+fn two_ways<'a>(
+    [wires, offsets, heads, ka]: [&'a Shares; 4],
+    values: &'a [Label],
+    part: fn(usize) -> u8,
+    flip: fn(usize) -> u8,
+) -> [Claims<'a>; 2] {
+    let [mut sums, mut each] = [Claims::new(), Claims::new()];
+    let count = values.len();
+    // So that the others are not the first group.
+    for claims in [&mut sums, &mut each] {
+        claims.known(3, |_, sum| {
+            ka.add(0, sum);
+            Label::from_bits(5)
+        });
+    }
+    sums.known(count, move |k, sum| {
+        wires.add_if(part(k), k, sum);
+        offsets.add_if(flip(k), k, sum);
+        ka.add_if(flip(k), 0, sum);
+        heads.add(k % heads.len(), sum);
+        values[k]
+    });
+    let group = each.each(
+        Each::new(count / 3, 3, move |item, wire| values[3 * item + wire])
+            .with(wires, move |item, wire| part(3 * item + wire))
+            .with(offsets, move |item, wire| flip(3 * item + wire))
+            .with_one(ka, move |item, wire| flip(3 * item + wire)),
+    );
+    each.weighted(heads, move |weights, first, sums| {
+        for (sum, head) in sums.iter_mut().zip(first..) {
+            // Some one by one, some in a row.
+            for k in (head..count).step_by(heads.len()) {
+                *sum ^= if k % 3 == 0 { weights.of(group, k) } else { weights.from(group, k - k % 3).nth(k % 3).unwrap() };
+            }
+        }
+    });
+    [sums, each]
+}
+
+#[test]
+fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
+    for (s, count) in [(40, 3), (40, 129), (64, 300), (40, CHUNK + 7), (80, 2 * CHUNK + 776)] {
+        let (mut sender, mut receiver) = deal(s);
+        let (mut left, mut right) = memory_pair();
+        let n = Code::for_security(s).unwrap().length();
+        let heads: Vec<usize> = (0..count).step_by(7).collect();
+        let part: fn(usize) -> u8 = |k| u8::from(k % 7 != 0);
+        let flip: fn(usize) -> u8 = |k| (k * k % 5 % 2) as u8;
+        std::thread::scope(|scope| {
+            let committer = scope.spawn(|| {
+                let mut random = |count: usize| sender.commit_random(&mut left, count, Lsb::Random).unwrap();
+                let (wires, offsets, ka) = (random(count), random(count), random(1));
+                let head_wires = wires.select(heads.iter().copied());
+                let of = |made: &Committed, k: usize, part: u8| made.values[k].times(part);
+                let value = |k: usize| {
+                    of(&wires, k, part(k)) ^ of(&offsets, k, flip(k)) ^ of(&ka, 0, flip(k)) ^ of(&head_wires, k % heads.len(), 1)
+                };
+                let values: Vec<Label> = (0..count).map(value).collect();
+                left.send(Tag(200), bytemuck::cast_slice(&values)).unwrap();
+                let shares = [&wires.shares, &offsets.shares, &head_wires.shares, &ka.shares];
+                let combined = two_ways(shares, &values, part, flip).map(|claims| combine_known(77, n, false, &claims).shares.clone());
+                assert!(combined[0] == combined[1], "{count} at {s}");
+                let claims = two_ways(shares, &values, part, flip);
+                left.send(Tag(201), &[]).unwrap();
+                for claims in &claims {
+                    // The three first claims are wrong: both ways say so.
+                    sender.prove(&mut left, &[], claims).unwrap();
+                }
+            });
+            let mut random = |count: usize| receiver.receive_random(&mut right, count, Lsb::Random).unwrap();
+            let (wires, offsets, ka) = (random(count), random(count), random(1));
+            let head_wires = wires.shares().select(heads.iter().copied());
+            let mut values = vec![Label::ZERO; count];
+            right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut values)).unwrap();
+            let shares = [wires.shares(), offsets.shares(), &head_wires, ka.shares()];
+            let claims = two_ways(shares, &values, part, flip);
+            let [sums, each] = [&claims[0], &claims[1]].map(|claims| combine_known(77, n, true, claims));
+            assert!(sums.shares == each.shares && sums.values == each.values, "{count} at {s}");
+            right.receive(Tag(201), 0).unwrap();
+            for claims in &claims {
+                assert!(matches!(receiver.verify(&mut right, &[], claims), Err(Error::Peer(Cheat::Opening))));
+            }
+            committer.join().unwrap();
+        });
+    }
+}
+
+/// Every claim and every commitment of a row counts.
+#[test]
+fn row_11_claims_that_follow_their_commitments() {
+    const COUNT: usize = 2 * CHUNK + 5;
+    for lie in [None, Some(0), Some(1), Some(127), Some(CHUNK), Some(COUNT - 1)] {
+        let (mut sender, mut receiver) = deal(40);
+        let (mut left, mut right) = memory_pair();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
+                left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
+                let mut claims = Claims::new();
+                claims.each(Each::new(COUNT, 1, |_, _| Label::ZERO).with(&made.shares, |_, _| 1));
+                sender.prove(&mut left, &[], &claims).unwrap();
+            });
+            let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
+            let mut values = vec![Label::ZERO; COUNT];
+            right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut values)).unwrap();
+            lie.iter().for_each(|&k| values[k] ^= Label::from_bits(1 << 99));
+            let mut claims = Claims::new();
+            claims.each(Each::new(COUNT, 1, |k, _| values[k]).with(got.shares(), |_, _| 1));
+            let verdict = receiver.verify(&mut right, &[], &claims);
+            assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?}");
+        });
+    }
+}

@@ -372,7 +372,11 @@ pub const SEED: u8 = 0x5e;
 /// The items that a challenge opens, and those in buckets, bucket after bucket.
 pub fn challenge(cut: Cut, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
     let Challenge { opened, chosen } = Challenge::expand(seed, &Batch::from(cut));
-    (opened, chosen)
+    (places(&opened), places(&chosen))
+}
+
+fn places(items: &[u32]) -> Vec<usize> {
+    items.iter().map(|&item| item as usize).collect()
 }
 
 fn known_challenge(cut: Cut) -> Challenge {
@@ -381,12 +385,12 @@ fn known_challenge(cut: Cut) -> Challenge {
 
 /// The copies that the known challenge opens.
 pub fn opened(cut: Cut) -> Vec<usize> {
-    known_challenge(cut).opened
+    places(&known_challenge(cut).opened)
 }
 
 /// The copies in buckets, bucket after bucket.
 pub fn chosen(cut: Cut) -> Vec<usize> {
-    known_challenge(cut).chosen
+    places(&known_challenge(cut).chosen)
 }
 
 /// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.

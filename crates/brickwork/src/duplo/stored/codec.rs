@@ -28,12 +28,6 @@ impl Out {
         }
     }
 
-    /// Numbers that fit 32 bits: indices in a batch.
-    pub fn indices(&mut self, values: &[usize]) {
-        let small: Vec<u32> = values.iter().map(|&v| u32::try_from(v).expect("a batch has at most 2^32 items")).collect();
-        self.pods(&small);
-    }
-
     pub fn shares(&mut self, shares: &Shares) {
         self.pods(shares.words());
     }
@@ -68,10 +62,6 @@ impl<'a> In<'a> {
         let mut values = vec![T::zeroed(); count];
         bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
         Ok(values)
-    }
-
-    pub fn indices(&mut self, count: usize) -> Result<Vec<usize>, Error> {
-        Ok(self.pods::<u32>(count)?.into_iter().map(|index| index as usize).collect())
     }
 
     pub fn shares(&mut self, count: usize) -> Result<Shares, Error> {

@@ -151,16 +151,6 @@ pub(super) trait Stored: Pieces {
     fn put_units(&mut self, _: Vec<u8>) {}
 }
 
-/// The heads of buckets, where there are `size` items in each.
-fn heads(buckets: Range<usize>, size: usize) -> impl Iterator<Item = usize> + Clone {
-    buckets.map(move |bucket| bucket * size)
-}
-
-/// The wires of the heads.
-fn head_wires(buckets: Range<usize>, size: usize, wires: usize) -> impl Iterator<Item = usize> + Clone {
-    heads(buckets, size).flat_map(move |head| head * wires..(head + 1) * wires)
-}
-
 impl Stored for GarblerGadgets {
     fn header(&self) -> Header {
         Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
@@ -172,7 +162,7 @@ impl Stored for GarblerGadgets {
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
-        Ok(GarblerGadgets { origin, size: 1, at, made: header.made, wires: Committed::default(), offsets: Committed::default() })
+        Ok(GarblerGadgets { origin, at, made: header.made, wires: Committed::default(), offsets: Committed::default() })
     }
 
     fn append(&mut self, others: Self) {
@@ -216,8 +206,8 @@ impl Stored for GarblerComponent {
         let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
         let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
-        let [inputs, outputs, offsets] = std::array::from_fn(|_| Committed::default());
-        Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, outputs, offsets }, authenticators })
+        let [inputs, offsets] = std::array::from_fn(|_| Committed::default());
+        Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets }, authenticators })
     }
 
     fn append(&mut self, others: Self) {
@@ -272,14 +262,14 @@ impl Stored for EvaluatorGadgets {
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) {
-        let (size, stride) = (self.size, self.stride());
+        let size = self.size;
         let gadgets = items.start * size..items.end * size;
-        out.shares(&self.wires.select(heads(items.clone(), stride)));
+        out.shares(&self.wires.slice(items.clone()));
         if !self.offsets.is_empty() {
-            out.shares(&self.offsets.select(heads(items.clone(), stride)));
+            out.shares(&self.offsets.slice(items.clone()));
             out.pods(&self.links[gadgets.clone()]);
         }
-        out.indices(&self.indices[gadgets.clone()]);
+        out.pods(&self.indices[gadgets.clone()]);
         out.pods(&self.authenticators[gadgets]);
         out.pods(&self.solderings[items.start * (size - 1)..items.end * (size - 1)]);
     }
@@ -294,7 +284,7 @@ impl Stored for EvaluatorGadgets {
             origin,
             size,
             hasher: Hasher::new(context.session, kind).after(header.made),
-            indices: bytes.indices(count * size)?,
+            indices: bytes.pods(count * size)?,
             authenticators: bytes.pods(count * size)?,
             wires,
             offsets,
@@ -323,9 +313,9 @@ impl Stored for EvaluatorComponent {
         let Shape { batch, inputs, outputs, .. } = b.shape;
         let copies = items.start * batch.size..items.end * batch.size;
         let pairs = (batch.size - 1) * inputs;
-        out.shares(&b.inputs.select(head_wires(items.clone(), b.stride(), inputs)));
-        out.shares(&b.offsets.select(heads(items.clone(), b.stride())));
-        out.indices(&b.copies[copies.clone()]);
+        out.shares(&b.inputs.slice(items.start * inputs..items.end * inputs));
+        out.shares(&b.offsets.slice(items.clone()));
+        out.pods(&b.copies[copies.clone()]);
         out.pods(&b.tables.ranks()[copies.clone()]);
         out.pods(&b.links[copies.clone()]);
         out.pods(&b.solderings[items.start * pairs..items.end * pairs]);
@@ -346,9 +336,8 @@ impl Stored for EvaluatorComponent {
             plan: plan.ok_or_else(no_component)?.clone(),
             keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
             inputs: bytes.shares(count * shape.inputs)?,
-            outputs: Shares::default(),
             offsets: bytes.shares(count)?,
-            copies: bytes.indices(copies)?,
+            copies: bytes.pods(copies)?,
             tables: Tables::elsewhere(bytes.pods(copies)?),
             links: bytes.pods(copies)?,
             solderings: bytes.pods(pairs)?,
