@@ -1,10 +1,11 @@
 //! The project's chores: `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`, `cargo xtask dependencies`,
-//! `cargo xtask examples`, `cargo xtask test`.
+//! `cargo xtask examples`, `cargo xtask mutants`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
 mod dependencies;
 mod examples;
+mod mutants;
 mod test;
 
 use std::path::Path;
@@ -23,10 +24,13 @@ fn main() -> ExitCode {
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
+        ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["test"] => test::run(root()),
-        _ => Err("usage: cargo xtask attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | dependencies | \
-                  examples | test"
-            .into()),
+        _ => Err(format!(
+            "usage: cargo xtask attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | dependencies | \
+             examples | {} | test",
+            mutants::USAGE
+        )),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

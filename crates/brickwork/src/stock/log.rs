@@ -283,3 +283,20 @@ pub enum Verdict {
     /// One of them is a copy, an old state, or somebody else's.
     Apart,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_21_a_worn_out_epoch_takes_nothing_more() {
+        let mut state = State::new(&[3; 32]);
+        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        state.shared = MAX_ENTRIES - 1;
+        state.apply(&step).unwrap();
+        assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
+        // What this party alone writes does not count.
+        state.apply(&Entry::Confirmed).unwrap();
+        state.apply(&Entry::Burned("test".into())).unwrap();
+    }
+}

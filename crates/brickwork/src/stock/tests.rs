@@ -163,6 +163,46 @@ fn row_24_one_process_at_a_time() {
     Store::open(directory.path(), &KEY).unwrap();
 }
 
+/// Row 21: what is not finished is not used, and steps come in their order.
+#[test]
+fn row_21_unfinished_batches_are_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
+        refused(store.append(&ID, &Entry::Fill(bad)), "out of its order");
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 2))).unwrap();
+    put(&mut store, ONE, "one").unwrap();
+    refused(store.append(&ID, &take(ONE, 1)), "never finished");
+    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    refused(store.append(&ID, &take(ONE, 1)), "never finished");
+    let _ = store.append(&ID, &Entry::Made).unwrap();
+    refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of its order");
+    assert_eq!(draw(&mut store, 1).unwrap(), [0]);
+}
+
+/// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
+#[test]
+fn row_16_an_epoch_begins_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    refused(store.log(&ID), "no such epoch");
+    refused(store.state(&ID), "no such epoch");
+    refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "no such epoch");
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    refused(store.begin(&ID, &epoch(), b"others"), "exists");
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    store.forget(&ID).unwrap();
+    refused(store.state(&ID), "no such epoch");
+    let mut store = {
+        drop(store);
+        filled(&directory.path().join("other"))
+    };
+    refused(store.forget(&ID), "may still be used");
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+}
+
 #[test]
 fn keys_are_64_digits() {
     assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());

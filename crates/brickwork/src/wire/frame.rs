@@ -46,11 +46,13 @@ pub(super) struct Framed {
     out: Vec<u8>,
     pub sent: u64,
     pub received: u64,
+    /// How long signs of life alone are taken.
+    pub patience: Duration,
 }
 
 impl Framed {
     pub fn new(stream: Box<dyn Stream>) -> Self {
-        Framed { stream, out: Vec::new(), sent: 0, received: 0 }
+        Framed { stream, out: Vec::new(), sent: 0, received: 0, patience: PATIENCE }
     }
 
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
@@ -120,7 +122,7 @@ impl Framed {
             if header != SIGN_OF_LIFE {
                 break;
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > self.patience {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer is there but sends nothing").into());
             }
         }

@@ -61,6 +61,17 @@ fn signs_of_life_stay_below_the_messages() {
 }
 
 #[test]
+fn signs_of_life_alone_are_not_taken_for_ever() {
+    let (left, mut right) = memory::pipes();
+    let mut channel = Channel::new(vec![left]);
+    channel.main.patience = std::time::Duration::ZERO;
+    right.write_all(&[0xff, 0, 0, 0, 0].repeat(1000)).unwrap();
+    right.write_all(&[7, 1, 0, 0, 0, 42]).unwrap();
+    let error = channel.receive(TAG, 1).unwrap_err();
+    assert!(matches!(error, Error::Io(e) if e.kind() == std::io::ErrorKind::TimedOut));
+}
+
+#[test]
 fn bulk_goes_over_all_lanes() {
     for lanes in [1, 2, 5] {
         for length in [0, 1, 2 * MIN_LANE_BYTES, 5 * MIN_LANE_BYTES + 3, 3 * MAX_FRAME_BYTES + 1] {

@@ -74,3 +74,21 @@ impl<'a> In<'a> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Self::broken()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_to_its_end_and_no_further() {
+        let bytes = [0; 16];
+        let read = |bytes, count| {
+            let mut record = In::new(bytes, 5);
+            record.pods::<u64>(count).and_then(|_| record.end())
+        };
+        assert!(read(&bytes, 2).is_ok());
+        for (bytes, count) in [(&bytes[..], 1), (&bytes[..], 3), (&bytes[..15], 2), (&bytes[..], usize::MAX)] {
+            assert!(matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("shorter or longer")));
+        }
+    }
+}

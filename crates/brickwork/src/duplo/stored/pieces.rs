@@ -396,3 +396,17 @@ impl Stored for EvaluatorOts {
         *self = EvaluatorOts::join(vec![mine, others]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_25_a_header_of_another_version_is_refused() {
+        let header = Header::new(vec![]);
+        assert!(Header::decode(&header.encode(), 1).is_ok());
+        let other = Header { version: VERSION + 1, ..header };
+        assert!(matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version")));
+        assert!(matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed")));
+    }
+}

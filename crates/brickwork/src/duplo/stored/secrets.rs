@@ -159,3 +159,68 @@ impl<'o> Evaluator<'o> {
         Ok(Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::again;
+    use super::*;
+    use crate::circuit::Party;
+
+    fn refused(party: Party, secrets: &impl Serialize) {
+        let result = again::secrets(party, &postcard::to_stdvec(secrets).unwrap());
+        assert!(matches!(result, Err(Error::Stock(why)) if why.contains("malformed or of another version")));
+    }
+
+    #[test]
+    fn row_25_secrets_of_another_version_or_length_are_refused() {
+        let code = code(40).unwrap();
+        let (seed, columns) = ([1; SEED_BYTES], vec![0; code.words()]);
+        let garbler = || OfGarbler {
+            version: VERSION,
+            session: [3; 32],
+            commitments: vec![[seed; 2]; code.length()],
+            ots: vec![seed; 128],
+            delta_ot: 5,
+            ka: (7, columns.clone()),
+            ot: (5, columns.clone()),
+        };
+        let evaluator = || OfEvaluator {
+            version: VERSION,
+            session: [3; 32],
+            commitments: vec![seed; code.length()],
+            watch_bits: vec![0; code.length()],
+            ots: vec![[seed; 2]; 128],
+            ka: columns.clone(),
+            ot: columns.clone(),
+            link_ot: 2,
+        };
+        assert!(again::secrets(Party::Garbler, &postcard::to_stdvec(&garbler()).unwrap()).is_ok());
+        assert!(again::secrets(Party::Evaluator, &postcard::to_stdvec(&evaluator()).unwrap()).is_ok());
+        let garblers: [fn(&mut OfGarbler); 6] = [
+            |s| s.version += 1,
+            |s| s.commitments.truncate(3),
+            |s| s.ots.push([1; SEED_BYTES]),
+            |s| s.ka.1.truncate(3),
+            |s| s.ot.1.push(0),
+            |s| s.ka.0 = 6,
+        ];
+        for change in garblers {
+            let mut secrets = garbler();
+            change(&mut secrets);
+            refused(Party::Garbler, &secrets);
+        }
+        let evaluators: [fn(&mut OfEvaluator); 6] = [
+            |s| s.version += 1,
+            |s| s.commitments.truncate(3),
+            |s| s.watch_bits.push(0),
+            |s| s.ots.truncate(127),
+            |s| s.ka.push(0),
+            |s| s.ot.truncate(3),
+        ];
+        for change in evaluators {
+            let mut secrets = evaluator();
+            change(&mut secrets);
+            refused(Party::Evaluator, &secrets);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::harness::*;
-use crate::circuit::{Party, Program, Recipient};
+use crate::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use crate::duplo::{Limits, Parameters, Proposal};
 use crate::ot::BASE_OT;
 use crate::session::msg::{DECOMPOSITION, HELLO, PROPOSAL};
@@ -44,6 +44,36 @@ fn row_19_another_program() {
     let (to_both, to_garbler) = (ands(1, Recipient::Both), ands(1, Recipient::Garbler));
     let case = Case::new(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
+}
+
+/// A proposal of another length, or that says something about a batch which the program does not use, is none for this program.
+#[test]
+fn row_19_a_proposal_for_another_program() {
+    // Without inputs of the garbler and outputs for it alone there are no input authenticators.
+    let mut program = ProgramBuilder::new("own", vec![], vec![Port::new("y", Type::Uint(2))]).unwrap();
+    let and = program.component(component("and", 2, |b, w| vec![b.and(w[0], w[1])])).unwrap();
+    let result = program.slot(and, &[0, 1]).unwrap();
+    program.output(Port::new("z", Type::Uint(1)), Recipient::Evaluator, vec![result]).unwrap();
+    let program = program.finish().unwrap();
+    let proposal = Parameters::choose(&program, 40).unwrap().proposal();
+    let refusal = |proposal: &[u8]| match Parameters::proposed(&program, 40, proposal) {
+        Err(Error::Mismatch(reason)) => reason,
+        other => panic!("{:?}", other.map(drop)),
+    };
+    assert!(Parameters::proposed(&program, 40, &proposal).is_ok());
+    let unused = |bucket: u8, opened: u8| [&proposal[..proposal.len() - 8], &[bucket, 0, 0, 0, opened, 0, 0, 0]].concat();
+    assert_eq!(unused(1, 0), proposal);
+    for proposal in [unused(0, 0), unused(1, 1)] {
+        assert!(refusal(&proposal).contains("a component that is not used"));
+    }
+    for other in [
+        &proposal[..proposal.len() - 8],
+        &proposal[..proposal.len() - 1],
+        &[&proposal[..], &[0]].concat(),
+        &[&proposal[..], &[0; 8]].concat(),
+    ] {
+        assert!(refusal(other).contains("not for this program"));
+    }
 }
 
 /// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal, and base OTs.

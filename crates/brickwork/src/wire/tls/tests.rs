@@ -253,6 +253,46 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     })
 }
 
+/// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of it.
+fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
+    let parties = two();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut kept = Vec::new();
+            for number in 0..usize::from(lanes) {
+                let Ok((connection, _)) = socket.accept() else { break };
+                let Ok(mut guest) = greet(connection, config.clone(), Duration::from_secs(20)) else { break };
+                let garbler = Hello { party: Party::Garbler, ..guest.hello };
+                if answer(number, garbler).send(&mut guest.lane).is_err() {
+                    break;
+                }
+                kept.push(guest);
+            }
+        });
+        let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
+        // Whoever is still listened for has come.
+        (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
+        result
+    })
+}
+
+#[test]
+fn lanes_that_the_listener_confuses_are_refused() {
+    assert_eq!(with_odd_listener(2, |_, hello| hello).unwrap().lanes(), 2);
+    for lanes in [0, 3, u8::MAX] {
+        let refused = with_odd_listener(2, |number, hello| if number == 0 { Hello { lanes, ..hello } } else { hello });
+        assert_eq!(kind(refused), ErrorKind::InvalidData, "{lanes} lanes");
+    }
+    let another: [fn(Hello) -> Hello; 2] = [|hello| Hello { lane: 2, ..hello }, |hello| Hello { session: [1; 32], ..hello }];
+    for change in another {
+        let refused = with_odd_listener(2, |number, hello| if number == 1 { change(hello) } else { hello });
+        assert_eq!(kind(refused), ErrorKind::InvalidData);
+    }
+}
+
 #[test]
 fn a_silent_peer_hits_the_deadline() {
     let parties = two();

@@ -1,0 +1,164 @@
+//! A copy of the workspace with all mutants in it, and its test programs.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::find::Mutant;
+use super::weave::{Woven, weave};
+
+/// The tests that must notice: those of the library, and of its store from outside.
+const TESTS: [&str; 5] = ["--package", "brickwork", "--lib", "--test", "stock"];
+
+/// Rounds of compiling and taking out what does not compile.
+const ROUNDS: usize = 40;
+
+/// Programs of tests with all mutants that compile.
+pub struct Built {
+    pub programs: Vec<PathBuf>,
+    /// Where the programs are run.
+    pub directory: PathBuf,
+    /// By number what the compiler says about a mutant that is none.
+    pub unviable: HashMap<usize, String>,
+}
+
+/// Weaves the mutants into a copy of the workspace and compiles it, without those that do not compile.
+pub fn build(root: &Path, work: &Path, mutants: &[Mutant]) -> Result<Built, String> {
+    let tree = work.join("tree");
+    let known = Unviable::read(root, work);
+    let mut unviable: HashMap<usize, String> =
+        mutants.iter().enumerate().filter_map(|(number, mutant)| Some((number, known.why(mutant)?.clone()))).collect();
+    for round in 1..=ROUNDS {
+        let woven = copy(root, &tree, mutants, &unviable)?;
+        let (finished, messages) = compile(&tree, &work.join("build"))?;
+        if finished {
+            let directory = tree.join("crates/brickwork");
+            known.write(unviable.iter().map(|(number, why)| (&mutants[*number], why.as_str())))?;
+            return Ok(Built { programs: programs(&messages), directory, unviable });
+        }
+        let before = unviable.len();
+        let mut unexplained = String::new();
+        for error in messages.iter().filter(|m| m["message"]["level"] == "error") {
+            let message = &error["message"];
+            let culprits = culprits(message, &woven);
+            if culprits.is_empty() {
+                unexplained += message["rendered"].as_str().unwrap_or_default();
+                continue;
+            }
+            let code = message["code"]["code"].as_str().unwrap_or("error");
+            let text = format!("{code}: {}", message["message"].as_str().unwrap_or_default());
+            unviable.extend(culprits.into_iter().map(|mutant| (mutant, text.clone())));
+        }
+        eprintln!("xtask: round {round}: {} mutants do not compile", unviable.len());
+        if unviable.len() == before {
+            return Err(format!("the copy in {} does not compile; cargo test there tells more:\n{unexplained}", tree.display()));
+        }
+    }
+    Err(format!("after {ROUNDS} rounds the copy in {} does not compile", tree.display()))
+}
+
+/// What did not compile last time, as long as its file stays as it is.
+struct Unviable<'a> {
+    root: &'a Path,
+    path: PathBuf,
+    /// By name and text of the file.
+    why: HashMap<(String, String), String>,
+}
+
+impl<'a> Unviable<'a> {
+    fn read(root: &'a Path, work: &Path) -> Self {
+        let path = work.join("unviable.txt");
+        let known = std::fs::read_to_string(&path).unwrap_or_default();
+        let why = known.lines().filter_map(|line| {
+            let mut fields = line.splitn(3, '\t').map(String::from);
+            Some(((fields.next()?, fields.next()?), fields.next()?))
+        });
+        Unviable { root, path, why: why.collect() }
+    }
+
+    /// A mutant's name, and a number that changes with its file.
+    fn key(&self, mutant: &Mutant) -> (String, String) {
+        let mut hasher = DefaultHasher::new();
+        std::fs::read(self.root.join(&mutant.file)).unwrap_or_default().hash(&mut hasher);
+        (mutant.name.clone(), hasher.finish().to_string())
+    }
+
+    fn why(&self, mutant: &Mutant) -> Option<&String> {
+        self.why.get(&self.key(mutant))
+    }
+
+    fn write<'m>(&self, unviable: impl Iterator<Item = (&'m Mutant, &'m str)>) -> Result<(), String> {
+        let line = |(mutant, why): (&Mutant, &str)| {
+            let (name, hash) = self.key(mutant);
+            format!("{name}\t{hash}\t{}\n", why.replace(['\n', '\t'], " "))
+        };
+        std::fs::write(&self.path, unviable.map(line).collect::<String>()).map_err(|e| format!("{}: {e}", self.path.display()))
+    }
+}
+
+/// Writes the copy, file by file where it changes; the woven files by path.
+fn copy(root: &Path, tree: &Path, mutants: &[Mutant], unviable: &HashMap<usize, String>) -> Result<HashMap<String, Woven>, String> {
+    let listed = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output();
+    let listed = listed.map_err(|e| format!("git does not start: {e}"))?.stdout;
+    let mut woven = HashMap::new();
+    for file in String::from_utf8_lossy(&listed).split_terminator('\0') {
+        let Ok(mut bytes) = std::fs::read(root.join(file)) else { continue };
+        let here: Vec<_> = (mutants.iter().enumerate())
+            .filter(|(number, mutant)| mutant.file == file && !unviable.contains_key(number))
+            .filter_map(|(number, mutant)| Some((number, mutant.change.as_ref()?)))
+            .collect();
+        if !here.is_empty() {
+            let result = weave(&String::from_utf8_lossy(&bytes), here);
+            bytes = result.text.clone().into_bytes();
+            woven.insert(file.to_owned(), result);
+        }
+        if file == "crates/brickwork/src/lib.rs" {
+            bytes.extend_from_slice(b"\n#[doc(hidden)]\npub mod mutants;\n");
+        }
+        write(&tree.join(file), &bytes)?;
+    }
+    let count = format!("\nconst COUNT: usize = {};\n", mutants.len());
+    write(&tree.join("crates/brickwork/src/mutants.rs"), [include_str!("switch.rs.in"), &count].concat().as_bytes())?;
+    Ok(woven)
+}
+
+/// Writes a file if it changes, so that cargo sees what changed.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).map_err(failed)?;
+    std::fs::write(path, bytes).map_err(failed)
+}
+
+/// Compiles the tests; whether that worked, and cargo's messages.
+fn compile(tree: &Path, target: &Path) -> Result<(bool, Vec<Value>), String> {
+    let mut command = Command::new("cargo");
+    command.args(["test", "--release", "--no-run", "--message-format=json"]).args(TESTS);
+    let output = command.env("CARGO_TARGET_DIR", target).current_dir(tree).stderr(std::process::Stdio::null()).output();
+    let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
+    let messages = String::from_utf8_lossy(&output.stdout).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok((output.status.success(), messages))
+}
+
+/// The mutants that an error is about: those at its main places, or else those anywhere in it.
+fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
+    let at = |span: &Value| {
+        let woven = woven.get(span["file_name"].as_str()?)?;
+        // Columns and bytes of the compiler count from the file's start.
+        woven.mutant_at(span["byte_start"].as_u64()? as usize)
+    };
+    let spans: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
+    let main: Vec<usize> = spans.iter().filter(|s| s["is_primary"] == true).filter_map(|s| at(s)).collect();
+    if main.is_empty() { spans.into_iter().filter_map(at).collect() } else { main }
+}
+
+/// The test programs that cargo built.
+fn programs(messages: &[Value]) -> Vec<PathBuf> {
+    let tests = messages.iter().filter(|m| m["reason"] == "compiler-artifact" && m["profile"]["test"] == true);
+    tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect()
+}

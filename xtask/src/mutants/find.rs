@@ -1,0 +1,321 @@
+//! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check switched off.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use super::weave::Change;
+
+/// One mutant.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// `FILE:LINE:COLUMN: what is changed in FUNCTION`.
+    pub name: String,
+    /// Relative to the workspace's root.
+    pub file: String,
+    /// How it is woven in; none where that is impossible.
+    pub change: Option<Change>,
+}
+
+/// The mutants of all selected files, in the order of `cargo mutants`.
+pub fn mutants(root: &Path) -> Result<Vec<Mutant>, String> {
+    let listed = |what: &str| -> Result<Vec<Value>, String> {
+        let output = Command::new("cargo").args(["mutants", what, "--json", "--package", "brickwork"]).current_dir(root).output();
+        let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
+        match output.status.success() {
+            true => serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo mutants {what}: {e}")),
+            false if !String::from_utf8_lossy(&output.stderr).contains("no such command") => {
+                Err(format!("cargo mutants {what}: {}", String::from_utf8_lossy(&output.stderr)))
+            }
+            false => Err("cargo-mutants is needed: cargo install --locked cargo-mutants".into()),
+        }
+    };
+    let (files, theirs) = (listed("--list-files")?, listed("--list")?);
+    let mut mutants = Vec::new();
+    for file in files.iter().filter_map(|f| f["path"].as_str()) {
+        let text = std::fs::read_to_string(root.join(file)).map_err(|e| format!("{file}: {e}"))?;
+        let source = Source::read(file, &text)?;
+        mutants.extend(theirs.iter().filter(|m| m["file"] == file).map(|m| source.theirs(m)));
+        mutants.extend(source.checks_off());
+    }
+    Ok(mutants)
+}
+
+/// A file, its lines and its operators.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+    lines: Vec<usize>,
+    syntax: syn::File,
+    /// Where an operator starts: its own range and that of its expression; none where a `let` stands beside it.
+    operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
+    /// Where an arm of a `match` starts that has a `_`: where its `=>` does.
+    arms: HashMap<usize, usize>,
+}
+
+impl<'a> Source<'a> {
+    fn read(file: &'a str, text: &'a str) -> Result<Self, String> {
+        let syntax = syn::parse_file(text).map_err(|e| format!("{file}: {e}"))?;
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let mut places = Places::default();
+        places.visit_file(&syntax);
+        Ok(Source { file, text, lines, syntax, operators: places.operators, arms: places.arms })
+    }
+
+    /// The byte at a line and column, which count characters from 1.
+    fn byte(&self, place: &Value) -> Option<usize> {
+        let (line, column) = (place["line"].as_u64()? as usize, place["column"].as_u64()? as usize);
+        let start = *self.lines.get(line.checked_sub(1)?)?;
+        self.text[start..].char_indices().nth(column.checked_sub(1)?).map(|(at, _)| start + at)
+    }
+
+    /// A mutant as `cargo mutants` lists it.
+    fn theirs(&self, listed: &Value) -> Mutant {
+        let name = listed["name"].as_str().unwrap_or_default().to_owned();
+        Mutant { name, file: self.file.into(), change: self.change(listed) }
+    }
+
+    fn change(&self, listed: &Value) -> Option<Change> {
+        let replacement = listed["replacement"].as_str()?.to_owned();
+        let (start, end) = (self.byte(&listed["span"]["start"])?, self.byte(&listed["span"]["end"])?);
+        match listed["genre"].as_str()? {
+            // Two values of different types have no common `impl Trait`.
+            "FnValue" if listed["function"]["return_type"].as_str()?.contains("impl ") => None,
+            "FnValue" => Some(Change::Return(start, replacement)),
+            "BinaryOperator" | "UnaryOperator" => {
+                let (operator, expression) = self.operators.get(&start)?;
+                let at = expression.clone()?;
+                let text = [&self.text[at.start..operator.start], &replacement, &self.text[operator.end..at.end]].concat();
+                Some(Change::Expression(at, text))
+            }
+            "MatchArm" => Some(Change::Arm(*self.arms.get(&start)?)),
+            "MatchArmGuard" => Some(Change::Expression(start..end, replacement)),
+            _ => None,
+        }
+    }
+
+    /// Each check of the file switched off.
+    fn checks_off(&self) -> Vec<Mutant> {
+        let mut checks = Checks { source: self, function: Vec::new(), found: Vec::new() };
+        checks.visit_file(&self.syntax);
+        checks.found
+    }
+}
+
+#[derive(Default)]
+struct Places {
+    operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
+    arms: HashMap<usize, usize>,
+}
+
+/// Whether a condition has a `let` that binds for what follows.
+fn has_let(condition: &syn::Expr) -> bool {
+    match condition {
+        syn::Expr::Let(_) => true,
+        syn::Expr::Binary(both) => has_let(&both.left) || has_let(&both.right),
+        _ => false,
+    }
+}
+
+impl<'ast> Visit<'ast> for Places {
+    fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+        let operator = binary.op.span().byte_range();
+        let whole = (!has_let(&binary.left) && !has_let(&binary.right)).then(|| binary.span().byte_range());
+        self.operators.insert(operator.start, (operator, whole));
+        visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {
+        let operator = unary.op.span().byte_range();
+        self.operators.insert(operator.start, (operator, Some(unary.span().byte_range())));
+        visit::visit_expr_unary(self, unary);
+    }
+
+    fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
+        // An arm under a condition needs one that takes the rest.
+        if branches.arms.iter().any(|arm| matches!(arm.pat, syn::Pat::Wild(_)) && arm.guard.is_none()) {
+            let arms = branches.arms.iter().map(|arm| (arm.span().byte_range().start, arm.fat_arrow_token.span().byte_range().start));
+            self.arms.extend(arms);
+        }
+        visit::visit_expr_match(self, branches);
+    }
+}
+
+/// Looks for checks: statements that end in `?`, conditions of which a branch is an error, filters.
+struct Checks<'a, 's> {
+    source: &'a Source<'s>,
+    function: Vec<String>,
+    found: Vec<Mutant>,
+}
+
+impl Checks<'_, '_> {
+    fn found(&mut self, what: &str, node: &impl Spanned, change: Change) {
+        let (start, text) = (node.span().start(), &self.source.text[node.span().byte_range()]);
+        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = match text.char_indices().nth(60) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        let (file, function) = (self.source.file, self.function.join("::"));
+        let name = format!("{file}:{}:{}: {what} {text} in {function}", start.line, start.column + 1);
+        self.found.push(Mutant { name, file: file.into(), change: Some(change) });
+    }
+
+    fn function(&mut self, name: String, attributes: &[syn::Attribute], visit: impl FnOnce(&mut Self)) {
+        if !for_tests(attributes) {
+            self.function.push(name);
+            visit(self);
+            self.function.pop();
+        }
+    }
+}
+
+/// Whether these are the attributes of something that only tests see.
+fn for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::Path(path) => path.is_ident("test"),
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string().split_whitespace().any(|t| t.starts_with("test")),
+        syn::Meta::NameValue(_) => false,
+    })
+}
+
+/// Whether an expression is an error: `Err(…)`, `return Err(…)`, `Some(Err(…))`, or a block that ends in one.
+fn is_error(expression: &syn::Expr) -> bool {
+    match expression {
+        syn::Expr::Return(value) => value.expr.as_ref().is_some_and(|e| is_error(e)),
+        syn::Expr::Call(call) => match &*call.func {
+            syn::Expr::Path(path) if path.path.is_ident("Err") => true,
+            syn::Expr::Path(path) if path.path.is_ident("Some") => call.args.first().is_some_and(is_error),
+            _ => false,
+        },
+        syn::Expr::Block(block) => ends_in_error(&block.block),
+        _ => false,
+    }
+}
+
+fn ends_in_error(block: &syn::Block) -> bool {
+    matches!(block.stmts.last(), Some(syn::Stmt::Expr(last, _)) if is_error(last))
+}
+
+/// Whether this sends something: without it the peer waits in vain, and checks nothing.
+fn sends(call: &syn::Expr) -> bool {
+    let syn::Expr::MethodCall(call) = call else { return false };
+    ["send", "flush", "write_all"].iter().any(|name| call.method == name)
+}
+
+impl<'ast> Visit<'ast> for Checks<'_, '_> {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if !for_tests(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let name = match &*item.self_ty {
+            syn::Type::Path(path) => path.path.segments.last().map_or(String::new(), |s| s.ident.to_string()),
+            _ => String::new(),
+        };
+        self.function(name, &item.attrs, |this| visit::visit_item_impl(this, item));
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.function(item.sig.ident.to_string(), &item.attrs, |this| visit::visit_item_fn(this, item));
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.function(item.sig.ident.to_string(), &item.attrs, |this| visit::visit_impl_item_fn(this, item));
+    }
+
+    fn visit_stmt(&mut self, statement: &'ast syn::Stmt) {
+        if let syn::Stmt::Expr(syn::Expr::Try(tried), Some(_)) = statement
+            && !sends(&tried.expr)
+        {
+            self.found("delete", statement, Change::Statement(statement.span().byte_range()));
+        }
+        visit::visit_stmt(self, statement);
+    }
+
+    fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
+        let (condition, at) = (&*branch.cond, branch.cond.span().byte_range());
+        if ends_in_error(&branch.then_branch) {
+            let change = if has_let(condition) { Change::Never(at) } else { Change::Expression(at, "false".into()) };
+            self.found("never", condition, change);
+        } else if branch.else_branch.as_ref().is_some_and(|(_, other)| is_error(other)) && !has_let(condition) {
+            self.found("always", condition, Change::Expression(at, "true".into()));
+        }
+        visit::visit_expr_if(self, branch);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if call.method == "filter" {
+            let (whole, receiver) = (call.span().byte_range(), call.receiver.span().byte_range());
+            self.found("delete filter of", call, Change::Expression(whole, self.source.text[receiver].to_owned()));
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::weave::weave;
+    use super::*;
+
+    const TEXT: &str = "\
+impl Peer {
+    fn agree(&self, x: u32) -> Result<(), Error> {
+        self.known(x)?;
+        self.channel.send(x)?;
+        if x == 1 { return Err(Error::One); }
+        let kept = Some(x).filter(|x| *x < 5);
+        match kept { Some(2) => Ok(()), _ => Err(Error::Two) }
+    }
+}
+#[cfg(test)]
+mod tests {
+    fn in_tests() { check()?; }
+}
+";
+
+    #[test]
+    fn each_check_is_switched_off_but_none_in_tests() {
+        let source = Source::read("a.rs", TEXT).unwrap();
+        let checks = source.checks_off();
+        let names: Vec<&str> = checks.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "a.rs:3:9: delete self.known(x)?; in Peer::agree",
+                "a.rs:5:12: never x == 1 in Peer::agree",
+                "a.rs:6:20: delete filter of Some(x).filter(|x| *x < 5) in Peer::agree",
+            ]
+        );
+        let woven = weave(TEXT, checks.iter().map(|c| c.change.as_ref().unwrap()).enumerate()).text;
+        assert!(woven.contains("let kept = (if crate::mutants::on(2) { Some(x) } else { Some(x).filter(|x| *x < 5) });"), "{woven}");
+    }
+
+    #[test]
+    fn mutants_are_found_where_cargo_mutants_lists_them() {
+        let source = Source::read("a.rs", TEXT).unwrap();
+        let listed = |genre: &str, line: usize, columns: Range<usize>, replacement: &str| {
+            let place = |column: usize| serde_json::json!({ "line": line, "column": column });
+            let span = serde_json::json!({ "start": place(columns.start), "end": place(columns.end) });
+            source.theirs(&serde_json::json!({
+                "name": "a.rs:…", "genre": genre, "span": span, "replacement": replacement,
+                "function": { "return_type": "-> Result<(), Error>" }
+            }))
+        };
+        let woven = |mutant: Mutant| weave(TEXT, [(7, mutant.change.as_ref().unwrap())]).text;
+        let equal = woven(listed("BinaryOperator", 5, 14..16, "!="));
+        assert!(equal.contains("if (if crate::mutants::on(7) { x != 1 } else { x == 1 }) {"), "{equal}");
+        let value = woven(listed("FnValue", 3, 9..20, "Ok(())"));
+        assert!(value.contains("{\n        if crate::mutants::on(7) { return Ok(()); } self.known(x)?;"), "{value}");
+        let arm = woven(listed("MatchArm", 7, 22..39, ""));
+        assert!(arm.contains("Some(2) if !crate::mutants::on(7) => Ok(())"), "{arm}");
+        assert!(listed("BinaryOperator", 5, 13..14, "!=").change.is_none(), "no operator");
+    }
+}

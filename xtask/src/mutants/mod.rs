@@ -1,0 +1,165 @@
+//! Mutation testing of all code that checks what the peer, the disk or a file says: does a test fail if a check is weakened?
+//!
+//! `cargo mutants` says which mutants there are, `.cargo/mutants.toml` which files have checks; to them come all checks
+//! switched off, one at a time. `cargo mutants` would build each of them by itself; here one build has them all, each behind a
+//! switch, and a mutant is tried on those tests only that meet it.
+
+mod build;
+mod find;
+mod trial;
+mod weave;
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+
+use find::Mutant;
+use trial::{Bench, Outcome, Trials};
+
+/// The page with the mutants that no test catches, and why each of them does no harm.
+const PAGE: &str = "docs/mutants.md";
+
+/// How to call it.
+pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [SHARD…]";
+
+/// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none. With `--missed`
+/// only those that were missed last time, with `--rest` those that were not tried; with `--seconds=N` on tests of so many
+/// seconds; with `--list` none, the results so far are shown.
+pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
+    let mut seconds = f64::INFINITY;
+    for option in &options {
+        match option.strip_prefix("--seconds=").map(str::parse) {
+            Some(Ok(number)) => seconds = number,
+            None if ["--list", "--missed", "--rest"].contains(option) => {}
+            _ => return Err(format!("{option} is no option: cargo xtask {USAGE}")),
+        }
+    }
+    let work = root.join("target/mutation");
+    std::fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    let mutants = find::mutants(root)?;
+    let mut results = Results::read(&work)?;
+    if !options.contains(&"--list") {
+        let missed = results.missed();
+        let wanted = |m: &Mutant| match (options.contains(&"--missed"), options.contains(&"--rest")) {
+            (false, false) => true,
+            (again, rest) => again && missed.contains(&m.name) || rest && !results.outcomes.contains_key(&m.name),
+        };
+        let mut order: Vec<usize> = Vec::new();
+        for shard in if shards.is_empty() { vec![""] } else { shards } {
+            let here = (0..mutants.len()).filter(|&m| mutants[m].name.contains(shard) && wanted(&mutants[m]));
+            order.extend(here.filter(|m| !order.contains(m)).collect::<Vec<_>>());
+        }
+        try_all(root, &work, &mutants, &order, seconds, &mut results)?;
+    }
+    report(root, &mutants, &results)
+}
+
+/// Builds all mutants and tries some of them.
+fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], seconds: f64, results: &mut Results) -> Result<(), String> {
+    eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
+    let built = build::build(root, work, mutants)?;
+    let benches: Vec<Bench> = (0..std::thread::available_parallelism().map_or(1, usize::from)).map(|n| Bench::new(work, n)).collect();
+    let trials = Trials::prepare(&built, work, &benches)?;
+    let (tests, all) = trials.tests();
+    eprintln!("xtask: {} mutants compile; {tests} tests, {all:.0} s one after another", mutants.len() - built.unviable.len());
+    trials.unusable.iter().for_each(|test| eprintln!("xtask: without a mutant {test} fails or takes too long: it is left out"));
+    let results = Mutex::new(results);
+    trial::each(&benches, order.len(), |bench, i| {
+        let Mutant { name, file, change } = &mutants[order[i]];
+        let (outcome, about) = match (change, built.unviable.get(&order[i])) {
+            (None, _) => ("not woven", String::new()),
+            // What a constant is made of cannot be switched at run time.
+            (_, Some(why)) if why.starts_with("E0015") => ("not woven", why.clone()),
+            (_, Some(why)) => ("unviable", why.clone()),
+            _ => match trials.try_one(bench, file, order[i], seconds)? {
+                Outcome::Caught(test) => ("caught", test),
+                Outcome::Hung(test) => ("hung", test),
+                Outcome::Missed(tests) => ("missed", format!("{tests} tests meet it")),
+            },
+        };
+        if outcome != "unviable" {
+            eprintln!("{}/{} {outcome}: {name} ({about})", i + 1, order.len());
+        }
+        results.lock().expect("no worker panics").add(name, outcome, &about)
+    })?;
+    Ok(())
+}
+
+/// What became of mutants, by name: outcome and what is known about it. Kept in a file between runs.
+struct Results {
+    file: std::fs::File,
+    outcomes: BTreeMap<String, (String, String)>,
+}
+
+impl Results {
+    fn read(work: &Path) -> Result<Self, String> {
+        let path = work.join("results.txt");
+        let outcomes = std::fs::read_to_string(&path).unwrap_or_default();
+        let outcomes = outcomes.lines().filter_map(|line| {
+            let mut fields = line.split('\t').map(String::from);
+            Some((fields.next()?, (fields.next()?, fields.next()?)))
+        });
+        let file = std::fs::File::options().create(true).append(true).open(&path);
+        Ok(Results { file: file.map_err(|e| format!("{}: {e}", path.display()))?, outcomes: outcomes.collect() })
+    }
+
+    fn missed(&self) -> HashSet<String> {
+        self.outcomes.iter().filter(|(_, (outcome, _))| outcome == "missed").map(|(name, _)| name.clone()).collect()
+    }
+
+    fn add(&mut self, name: &str, outcome: &str, about: &str) -> Result<(), String> {
+        let about = about.replace(['\n', '\t'], " ");
+        writeln!(self.file, "{name}\t{outcome}\t{about}").map_err(|e| format!("the file of results: {e}"))?;
+        self.outcomes.insert(name.into(), (outcome.into(), about));
+        Ok(())
+    }
+}
+
+/// A mutant's name without its line and column, which other changes shift.
+fn lasting(name: &str) -> String {
+    let (place, what) = name.split_once(": ").unwrap_or((name, ""));
+    format!("{}: {what}", place.split(':').next().unwrap_or(place))
+}
+
+/// Shows a table by file and the mutants that are missed; fails if the page does not say why one of them does no harm.
+fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), String> {
+    const OUTCOMES: [&str; 5] = ["caught", "hung", "missed", "unviable", "not woven"];
+    let mut files: BTreeMap<&str, [usize; 7]> = BTreeMap::new();
+    let (mut all, mut missed) = ([0; 7], Vec::new());
+    for mutant in mutants {
+        let outcome = results.outcomes.get(&mutant.name).map(|(outcome, _)| outcome.as_str());
+        let column = OUTCOMES.iter().position(|o| Some(*o) == outcome).map_or(6, |o| o + 1);
+        for row in [files.entry(&mutant.file).or_default(), &mut all] {
+            row[0] += 1;
+            row[column] += 1;
+        }
+        if outcome == Some("missed") {
+            missed.push(mutant);
+        }
+    }
+    println!(
+        "| file | mutants | caught | hung | missed | unviable | not woven | not tried |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    );
+    for (file, row) in files.into_iter().chain([("all", all)]) {
+        let numbers: Vec<String> = row.iter().map(usize::to_string).collect();
+        println!("| `{}` | {} |", file.trim_start_matches("crates/brickwork/src/"), numbers.join(" | "));
+    }
+    let page = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
+    let unexplained: Vec<&&Mutant> = missed.iter().filter(|m| !page.contains(&format!("`{}`", lasting(&m.name)))).collect();
+    println!("\n{} missed, {} of them not in {PAGE}:", missed.len(), unexplained.len());
+    unexplained.iter().for_each(|m| println!("{}", m.name));
+    if unexplained.is_empty() { Ok(()) } else { Err(format!("{} mutants are missed and not explained", unexplained.len())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_last_when_lines_shift() {
+        let name = "crates/brickwork/src/bits.rs:22:5: replace == with != in unpack";
+        assert_eq!(lasting(name), "crates/brickwork/src/bits.rs: replace == with != in unpack");
+    }
+}

@@ -1,0 +1,282 @@
+//! Trying mutants: which tests meet one, and whether one of them fails.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::build::Built;
+
+/// Between two looks at a running test.
+const TICK: Duration = Duration::from_millis(10);
+/// A longer pause than this between two looks: the machine was held up, and the tests with it.
+const HELD_UP: Duration = Duration::from_secs(5);
+/// What a test program may take of memory and of a file, in KiB: a mutant knows no measure.
+const LIMIT_KIB: u64 = 8 << 20;
+/// Ticks that a test gets at least, and how many times its usual ones.
+const PATIENCE: (u64, u64) = (2000, 10);
+/// Ticks that the first tests of a mutant take together; each further round takes twice as many.
+const FIRST_ROUND: u64 = 30;
+
+/// One test: its program, its name, its usual ticks.
+#[derive(Clone, Debug)]
+pub struct Test {
+    program: PathBuf,
+    pub name: String,
+    ticks: u64,
+}
+
+/// How a run of tests ended.
+enum End {
+    Passed,
+    Failed,
+    Hung,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A test failed, or one of these.
+    Caught(String),
+    /// One of these tests did not end.
+    Hung(String),
+    /// This many tests met it, and all passed.
+    Missed(usize),
+}
+
+/// The tests, and what is known about them.
+pub struct Trials {
+    directory: PathBuf,
+    tests: Vec<Test>,
+    /// Names of tests that fail without a mutant, or take too long: those of statistics.
+    pub unusable: Vec<String>,
+    /// By mutant the tests that meet it.
+    met: HashMap<usize, Vec<usize>>,
+    /// How often a test caught a mutant of a file.
+    catches: Mutex<HashMap<(String, usize), u64>>,
+}
+
+/// Where one worker runs its tests.
+pub struct Bench {
+    output: PathBuf,
+    /// Temporary files of the tests, also of those that had to be ended; in memory where there is such a folder.
+    temporary: PathBuf,
+    met: PathBuf,
+}
+
+impl Bench {
+    /// That of worker `number`.
+    pub fn new(work: &Path, number: usize) -> Self {
+        let own = |name: &str| work.join(format!("{name}-{number}"));
+        let memory = Path::new("/dev/shm");
+        let temporary =
+            if memory.is_dir() { memory.join(format!("brickwork-mutants-{}-{number}", std::process::id())) } else { own("tmp") };
+        Bench { output: own("output"), temporary, met: own("met") }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.temporary);
+    }
+}
+
+impl Trials {
+    fn new(built: &Built) -> Self {
+        Trials {
+            directory: built.directory.clone(),
+            tests: Vec::new(),
+            unusable: Vec::new(),
+            met: HashMap::new(),
+            catches: Mutex::default(),
+        }
+    }
+
+    /// Runs every test by itself without a mutant, to see which ones it meets; what was seen of the same programs is kept.
+    pub fn prepare(built: &Built, work: &Path, benches: &[Bench]) -> Result<Self, String> {
+        let kept = work.join("met.txt");
+        if let Some(trials) = Self::read(built, &std::fs::read_to_string(&kept).unwrap_or_default()) {
+            return Ok(trials);
+        }
+        let mut trials = Trials::new(built);
+        let mut all = Vec::new();
+        for program in &built.programs {
+            let list = Command::new(program).args(["--list", "--format", "terse"]).current_dir(&built.directory).output();
+            let list = list.map_err(|e| format!("{}: {e}", program.display()))?.stdout;
+            let list = String::from_utf8_lossy(&list);
+            let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+            all.extend(names.map(|name| Test { program: program.clone(), name: name.into(), ticks: 0 }));
+        }
+        let runs = each(benches, all.len(), |bench, t| {
+            let _ = std::fs::remove_file(&bench.met);
+            let (end, ticks) = trials.run(bench, &[&all[t]], &[("MUTANTS_MET", bench.met.display().to_string())])?;
+            let met = std::fs::read_to_string(&bench.met).unwrap_or_default();
+            Ok((matches!(end, End::Passed), ticks, met.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()))
+        })?;
+        let mut text = stamp(built)?;
+        for (test, (passed, ticks, met)) in all.into_iter().zip(runs) {
+            let list: Vec<String> = met.iter().map(usize::to_string).collect();
+            text += &format!("\n{}\t{}\t{passed}\t{ticks}\t{}", test.program.display(), test.name, list.join(" "));
+            trials.add(Test { ticks, ..test }, passed, met);
+        }
+        std::fs::write(&kept, text).map_err(|e| format!("{}: {e}", kept.display()))?;
+        Ok(trials)
+    }
+
+    fn add(&mut self, test: Test, passed: bool, met: Vec<usize>) {
+        if !passed {
+            return self.unusable.push(test.name);
+        }
+        met.into_iter().for_each(|mutant| self.met.entry(mutant).or_default().push(self.tests.len()));
+        self.tests.push(test);
+    }
+
+    /// What was kept, if it is about these very programs.
+    fn read(built: &Built, kept: &str) -> Option<Self> {
+        let mut lines = kept.lines();
+        if lines.next()? != stamp(built).ok()? {
+            return None;
+        }
+        let mut trials = Trials::new(built);
+        for line in lines {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [program, name, passed, ticks, met] = fields[..] else { return None };
+            let met = met.split_whitespace().map(|mutant| mutant.parse().ok()).collect::<Option<_>>()?;
+            trials.add(Test { program: program.into(), name: name.into(), ticks: ticks.parse().ok()? }, passed == "true", met);
+        }
+        Some(trials)
+    }
+
+    /// Tests, and seconds that they take together.
+    pub fn tests(&self) -> (usize, f64) {
+        (self.tests.len(), self.tests.iter().map(|t| t.ticks).sum::<u64>() as f64 * TICK.as_secs_f64())
+    }
+
+    /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of the file, then
+    /// from the fastest to the slowest, as many as take so many seconds.
+    pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, seconds: f64) -> Result<Outcome, String> {
+        let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
+        let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
+        order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].ticks)), self.tests[t].ticks));
+        let mut left = seconds / TICK.as_secs_f64();
+        order.retain(|&t| {
+            left -= self.tests[t].ticks as f64;
+            left >= 0.0
+        });
+        let (mut from, mut round) = (0, FIRST_ROUND);
+        while from < order.len() {
+            let mut ticks = 0;
+            let within = |t: &&usize| {
+                ticks += self.tests[**t].ticks;
+                ticks <= round
+            };
+            let count = order[from..].iter().take_while(within).count().max(1);
+            let here = &order[from..from + count];
+            let tests: Vec<&Test> = here.iter().map(|&t| &self.tests[t]).collect();
+            let end = self.run_undisturbed(bench, &tests, mutant)?;
+            match end {
+                End::Passed => (from, round) = (from + count, 2 * round),
+                End::Hung => return Ok(Outcome::Hung(tests[0].name.clone())),
+                End::Failed => {
+                    let output = std::fs::read(&bench.output).unwrap_or_default();
+                    let output = String::from_utf8_lossy(&output);
+                    let failed = output.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+                    let test = here.iter().copied().find(|&t| Some(self.tests[t].name.as_str()) == failed).unwrap_or(here[0]);
+                    *self.catches().entry((file.to_owned(), test)).or_default() += 1;
+                    return Ok(Outcome::Caught(self.tests[test].name.clone()));
+                }
+            }
+        }
+        Ok(Outcome::Missed(order.len()))
+    }
+
+    fn catches(&self) -> std::sync::MutexGuard<'_, HashMap<(String, usize), u64>> {
+        self.catches.lock().expect("no worker panics")
+    }
+
+    /// Runs tests with a mutant, again where the machine was held up meanwhile.
+    fn run_undisturbed(&self, bench: &Bench, tests: &[&Test], mutant: usize) -> Result<End, String> {
+        loop {
+            let start = Instant::now();
+            let (end, ticks) = self.run(bench, tests, &[("MUTANT", mutant.to_string())])?;
+            if matches!(end, End::Passed) || start.elapsed() < TICK * ticks as u32 * 2 + HELD_UP {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Runs tests of one program after those of another; how that ended, and ticks.
+    fn run(&self, bench: &Bench, tests: &[&Test], environment: &[(&str, String)]) -> Result<(End, u64), String> {
+        let output = File::create(&bench.output).map_err(|e| format!("{}: {e}", bench.output.display()))?;
+        let _ = std::fs::remove_dir_all(&bench.temporary);
+        std::fs::create_dir_all(&bench.temporary).map_err(|e| format!("{}: {e}", bench.temporary.display()))?;
+        let mut ticks = 0;
+        for tests in tests.chunk_by(|a, b| a.program == b.program) {
+            let limits = format!("ulimit -v {LIMIT_KIB} -f {} 2>/dev/null; exec \"$@\"", 2 * LIMIT_KIB);
+            let mut command = Command::new("sh");
+            command.args(["-c", &limits, "sh"]).arg(&tests[0].program).arg("--exact").args(tests.iter().map(|t| &t.name));
+            command
+                .envs(environment.iter().cloned())
+                .env("TMPDIR", &bench.temporary)
+                .env("RUST_BACKTRACE", "0")
+                .current_dir(&self.directory);
+            let files = || output.try_clone().map(Stdio::from).map_err(|e| format!("{}: {e}", bench.output.display()));
+            command.stdin(Stdio::null()).stdout(files()?).stderr(files()?);
+            let mut child = command.spawn().map_err(|e| format!("{}: {e}", tests[0].program.display()))?;
+            let usual = tests.iter().map(|t| t.ticks).sum::<u64>();
+            let patience = ticks + PATIENCE.0.max(usual.saturating_mul(PATIENCE.1));
+            let status = loop {
+                if let Some(status) = child.try_wait().map_err(|e| format!("waiting for a test: {e}"))? {
+                    break Some(status);
+                }
+                if ticks > patience {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break None;
+                }
+                std::thread::sleep(TICK);
+                ticks += 1;
+            };
+            match status {
+                None => return Ok((End::Hung, ticks)),
+                Some(status) if !status.success() => return Ok((End::Failed, ticks)),
+                Some(_) => {}
+            }
+        }
+        Ok((End::Passed, ticks.max(1)))
+    }
+}
+
+/// Changes when one of the programs does.
+fn stamp(built: &Built) -> Result<String, String> {
+    let of = |program: &PathBuf| {
+        let about = program.metadata().map_err(|e| format!("{}: {e}", program.display()))?;
+        Ok(format!("{} {} {:?}", program.display(), about.len(), about.modified()))
+    };
+    built.programs.iter().map(of).collect::<Result<Vec<_>, String>>().map(|parts| parts.join(" "))
+}
+
+/// Does `count` jobs on all benches, each job on the first one that is free; the results in order, or an error.
+pub fn each<T: Send>(benches: &[Bench], count: usize, job: impl Fn(&Bench, usize) -> Result<T, String> + Sync) -> Result<Vec<T>, String> {
+    let next = AtomicUsize::new(0);
+    let (next, job) = (&next, &job);
+    let work = |bench| {
+        let mut done = Vec::new();
+        loop {
+            match next.fetch_add(1, Ordering::Relaxed) {
+                n if n >= count => return Ok(done),
+                n => done.push((n, job(bench, n).inspect_err(|_| next.store(count, Ordering::Relaxed))?)),
+            }
+        }
+    };
+    let results = std::thread::scope(|scope| {
+        let workers: Vec<_> = benches.iter().map(|bench| scope.spawn(move || work(bench))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect::<Result<Vec<_>, String>>()
+    })?;
+    let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
+    results.sort_by_key(|(n, _)| *n);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}

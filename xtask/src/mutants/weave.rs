@@ -1,0 +1,133 @@
+//! Many mutants in one source text, each behind a switch, so that one build serves to try them all.
+//!
+//! A mutant replaces an expression, makes a function return at once, takes a statement away or keeps an arm of a `match` from
+//! matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a == b })`. What stands in the first
+//! branch is the original text, without the switches of other mutants: only one is on at a time.
+
+use std::ops::Range;
+
+/// A change to a source text, in bytes of it.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The expression there becomes this text.
+    Expression(Range<usize>, String),
+    /// The statement there is not executed.
+    Statement(Range<usize>),
+    /// The function whose body's first statement starts there returns this.
+    Return(usize, String),
+    /// The condition there, with its `let`s, does not hold.
+    Never(Range<usize>),
+    /// The arm whose `=>` stands there does not match.
+    Arm(usize),
+}
+
+/// What is inserted before and behind a range.
+struct Insertion {
+    at: Range<usize>,
+    before: String,
+    after: &'static str,
+    mutant: usize,
+}
+
+impl Change {
+    fn insertion(&self, mutant: usize) -> Insertion {
+        let on = format!("crate::mutants::on({mutant})");
+        let (at, before, after) = match self {
+            Change::Expression(at, text) => (at.clone(), format!("(if {on} {{ {text} }} else {{ "), " })"),
+            Change::Statement(at) => (at.clone(), format!("if {on} {{}} else {{ "), " }"),
+            Change::Return(at, value) => (*at..*at, format!("if {on} {{ return {value}; }} "), ""),
+            Change::Never(at) => (at.clone(), format!("!{on} && "), ""),
+            Change::Arm(at) => (*at..*at, format!("if !{on} "), ""),
+        };
+        Insertion { at, before, after, mutant }
+    }
+}
+
+/// A text with its mutants, and where in it each of them stands.
+#[derive(Default)]
+pub struct Woven {
+    pub text: String,
+    places: Vec<(Range<usize>, usize)>,
+}
+
+impl Woven {
+    /// The mutant that wrote the text at this byte.
+    pub fn mutant_at(&self, byte: usize) -> Option<usize> {
+        self.places.iter().find(|(place, _)| place.contains(&byte)).map(|(_, mutant)| *mutant)
+    }
+}
+
+/// Weaves these mutants, given by number, into a text.
+pub fn weave<'a>(text: &str, mutants: impl IntoIterator<Item = (usize, &'a Change)>) -> Woven {
+    let insertions: Vec<Insertion> = mutants.into_iter().map(|(number, change)| change.insertion(number)).collect();
+    let length = |i: usize| insertions[i].at.len();
+    // At one place the inner ranges close first, then come those of no length, then the outer ranges open first.
+    let mut events: Vec<(usize, u8, usize, usize)> = Vec::new();
+    for (i, insertion) in insertions.iter().enumerate() {
+        match insertion.at.len() {
+            0 => events.push((insertion.at.start, 1, i, i)),
+            n => events.extend([(insertion.at.start, 2, usize::MAX - n, i), (insertion.at.end, 0, n, i)]),
+        }
+    }
+    events.sort_by(|a, b| {
+        let order = if a.1 == 0 { b.3.cmp(&a.3) } else { a.3.cmp(&b.3) };
+        (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then(order)
+    });
+    let (mut woven, mut from) = (Woven::default(), 0);
+    for (at, kind, _, i) in events {
+        woven.text.push_str(&text[from..at]);
+        from = at;
+        if kind == 0 && length(i) > 0 {
+            woven.text.push_str(insertions[i].after);
+        } else {
+            let start = woven.text.len();
+            woven.text.push_str(&insertions[i].before);
+            woven.places.push((start..woven.text.len(), insertions[i].mutant));
+        }
+    }
+    woven.text.push_str(&text[from..]);
+    woven
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutants_nest_and_share_places() {
+        let text = "fn f() { a == b && c }";
+        let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
+        let changes = [
+            Change::Return(9, "1".into()),
+            Change::Expression(at("a == b"), "a != b".into()),
+            Change::Expression(at("a == b && c"), "a == b || c".into()),
+            Change::Expression(at("a == b && c"), "false".into()),
+        ];
+        let woven = weave(text, changes.iter().enumerate());
+        let on = |n: usize| format!("if crate::mutants::on({n})");
+        let expected = format!(
+            "fn f() {{ {} {{ return 1; }} ({} {{ a == b || c }} else {{ ({} {{ false }} else {{ ({} {{ a != b }} else {{ a == b }}) && c }}) }}) }}",
+            on(0),
+            on(2),
+            on(3),
+            on(1)
+        );
+        assert_eq!(woven.text, expected);
+        assert_eq!(woven.mutant_at(woven.text.find("a == b ||").unwrap()), Some(2));
+        assert_eq!(woven.mutant_at(woven.text.find("false").unwrap()), Some(3));
+        assert_eq!(woven.mutant_at(0), None);
+        syn::parse_file(&woven.text).expect("is Rust");
+    }
+
+    #[test]
+    fn statements_arms_and_conditions_are_switched_off() {
+        let text = "fn f() { g()?; if let Some(x) = y { h() } match z { 1 => 2, _ => 3 } }";
+        let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
+        let changes = [Change::Statement(at("g()?;")), Change::Never(at("let Some(x) = y")), Change::Arm(text.find("=> 2").unwrap())];
+        let woven = weave(text, changes.iter().enumerate()).text;
+        assert!(woven.contains("if crate::mutants::on(0) {} else { g()?; }"), "{woven}");
+        assert!(woven.contains("if !crate::mutants::on(1) && let Some(x) = y {"), "{woven}");
+        assert!(woven.contains("1 if !crate::mutants::on(2) => 2"), "{woven}");
+        syn::parse_file(&woven).expect("is Rust");
+    }
+}
