@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use brickwork::{Cheat, Error};
 
 /// With this set the connection is cut at every byte.
 const EVERY_BYTE: &str = "BRICKWORK_EVERY_BYTE";
+
+const RUNS_AT_A_TIME: usize = 4;
 
 /// A stream that ends after so many bytes, and gives at most so many at a time.
 struct Bad {
@@ -88,6 +91,21 @@ fn run(left: [usize; 2], at_a_time: usize) -> Run {
     Run { results, read: read.map(|r| *r.lock().unwrap()), ends: ends.map(|e| e.lock().unwrap().clone()) }
 }
 
+/// Cuts what one party reads.
+fn cut_at(victim: usize, cut: usize, total: usize) {
+    let mut left = [usize::MAX; 2];
+    left[victim] = cut;
+    let outcome = run(left, usize::MAX);
+    assert!(matches!(outcome.results[victim], Err(Error::Io(_))), "party {victim}, cut at {cut} of {total}");
+    assert_eq!(outcome.read[victim], cut);
+    // The other one finds the connection closed, or was done before.
+    match &outcome.results[1 - victim] {
+        Err(Error::Io(_)) => {}
+        Ok(report) => assert_eq!(report.outputs, [true]),
+        Err(other) => panic!("party {victim}, cut at {cut} of {total}: the other one ends with {other}"),
+    }
+}
+
 #[test]
 fn row_20_the_connection_is_cut() {
     let whole = run([usize::MAX; 2], usize::MAX);
@@ -99,19 +117,18 @@ fn row_20_the_connection_is_cut() {
             Some(_) => (0..total).collect(),
             None => std::iter::once(0).chain(ends.iter().flat_map(|&end| [end - 1, end, end + 1])).filter(|&cut| cut < total).collect(),
         };
-        for cut in cuts {
-            let mut left = [usize::MAX; 2];
-            left[victim] = cut;
-            let outcome = run(left, usize::MAX);
-            assert!(matches!(outcome.results[victim], Err(Error::Io(_))), "party {victim}, cut at {cut} of {total}");
-            assert_eq!(outcome.read[victim], cut);
-            // The other one finds the connection closed, or was done before.
-            match &outcome.results[1 - victim] {
-                Err(Error::Io(_)) => {}
-                Ok(report) => assert_eq!(report.outputs, [true]),
-                Err(other) => panic!("party {victim}, cut at {cut} of {total}: the other one ends with {other}"),
+        // Runs mostly wait for each other, so there are more of them at a time than cores.
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..RUNS_AT_A_TIME {
+                scope.spawn(|| {
+                    while let Some(&cut) = cuts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        cut_at(victim, cut, total);
+                    }
+                });
             }
-        }
+        });
+        println!("counted: {} cuts of what the {} reads, {total} bytes", cuts.len(), ["garbler", "evaluator"][victim]);
         let mut left = [usize::MAX; 2];
         left[victim] = total;
         assert!(run(left, usize::MAX).results.iter().all(Result::is_ok), "nothing is read after the end");
