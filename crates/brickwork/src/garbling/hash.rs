@@ -21,17 +21,21 @@ pub fn table_hash(tables: &[u8]) -> Value {
     for some in tables.chunks(16 * SUBTREE_BYTES) {
         let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
         let subtrees: Vec<Subtree> = pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
-        values(&subtrees).for_each(|value| tree.push(value, SUBTREE_BYTES));
+        values(&subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
         push_piece(&mut [&mut tree], &[last]);
     }
     tree.finish()
 }
 
-/// The values of subtrees of the same size.
-fn values(subtrees: &[Subtree]) -> impl Iterator<Item = Value> + use<> {
+/// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the registers empty.
+fn values(subtrees: &[Subtree]) -> Vec<Value> {
+    if let [Subtree { bytes, first_chunk }] = *subtrees {
+        let start = first_chunk * CHUNK_BYTES as u64;
+        return vec![blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()];
+    }
     let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
     subtree_values(subtrees, &mut values);
-    values.into_iter()
+    values
 }
 
 /// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the largest first, then what
