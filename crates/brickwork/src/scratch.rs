@@ -36,6 +36,14 @@ impl Scratch {
     }
 }
 
+#[cfg(test)]
+impl Scratch {
+    /// As if the disk had lost what was written.
+    pub fn lose(&self) {
+        self.0.set_len(0).unwrap();
+    }
+}
+
 fn no_room(error: &std::io::Error) -> Error {
     let place = std::env::temp_dir();
     Error::Resource(format!(

@@ -26,6 +26,33 @@ fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[b
     })
 }
 
+/// How much may stay in memory decides where tables and corrections lie, and nothing else.
+#[test]
+fn a_small_memory_changes_no_output_and_no_byte() {
+    let program = Arc::new(library::aes::aes_128().unwrap().repeat(2).unwrap());
+    let mut rng = Rng::new("test").unwrap();
+    let mut bits = |n: usize| (0..n).map(|_| rng.below(2) == 1).collect::<Vec<bool>>();
+    let (x, y) = (bits(program.input_width(Party::Garbler)), bits(program.input_width(Party::Evaluator)));
+    let expected = program.simulate(&x, &y);
+    let with = |table_memory: u64| {
+        let (left, right) = memory_pair();
+        let job = Job { table_memory, ..job(&program, 40, 2) };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Unobserved).unwrap());
+            let evaluator = duplo::evaluator(right, &job, &y, &mut Unobserved).unwrap();
+            let garbler = garbler.join().unwrap();
+            assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &expected));
+            assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
+            let bytes = |report: &Report| report.phases.iter().map(|p| (p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>();
+            [bytes(&garbler), bytes(&evaluator)]
+        })
+    };
+    let in_memory = with(u64::MAX);
+    // Everything in files; then some of the corrections, and no tables.
+    assert_eq!(with(0), in_memory);
+    assert_eq!(with(1 << 20), in_memory);
+}
+
 fn check(program: &Arc<Program>, security: u32, threads: usize, rng: &mut Rng) {
     let mut bits = |n: usize| (0..n).map(|_| rng.below(2) == 1).collect::<Vec<bool>>();
     let (x, y) = (bits(program.input_width(Party::Garbler)), bits(program.input_width(Party::Evaluator)));

@@ -479,6 +479,17 @@ impl Weighted {
 /// Nowhere.
 const NOT_WANTED: u32 = u32::MAX;
 
+#[cfg(test)]
+impl Shares {
+    /// Loses the corrections that lie in a file; there must be some.
+    pub(super) fn lose_file(&self) {
+        match self.recipe().and_then(|recipe| recipe.corrections.as_ref()) {
+            Some(Corrections { kept: Kept::File(file), .. }) => file.lose(),
+            _ => panic!("no file"),
+        }
+    }
+}
+
 /// [`Shares::parts`] of a recipe: while some chunks are made, the columns of those before go to their places.
 fn parts<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();

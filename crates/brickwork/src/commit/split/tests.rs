@@ -410,8 +410,10 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
 #[test]
 fn row_11_claims_that_follow_their_commitments() {
     const COUNT: usize = 2 * CHUNK + 5;
-    for lie in [None, Some(0), Some(1), Some(127), Some(CHUNK), Some(COUNT - 1)] {
+    let lies = [None, Some(0), Some(1), Some(127), Some(CHUNK), Some(COUNT - 1)];
+    for (lie, in_memory) in lies.into_iter().flat_map(|lie| [(lie, 0), (lie, u64::MAX)]) {
         let (mut sender, mut receiver) = deal(40);
+        receiver.keep_in_memory(in_memory);
         let (mut left, mut right) = memory_pair();
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -431,4 +433,21 @@ fn row_11_claims_that_follow_their_commitments() {
             assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?}");
         });
     }
+}
+
+/// Corrections that cannot be read are nobody's cheating, and nothing is accepted.
+#[test]
+fn a_lost_file_ends_the_proof_and_accuses_nobody() {
+    let (mut sender, mut receiver) = deal(40);
+    receiver.keep_in_memory(0);
+    let (mut left, mut right) = memory_pair();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
+            sender.prove(&mut left, &[&made], &Claims::new()).unwrap();
+        });
+        let got = receiver.receive_random(&mut right, CHUNK + 1, Lsb::Random).unwrap();
+        got.shares().lose_file();
+        assert!(matches!(receiver.verify(&mut right, &[&got], &Claims::new()), Err(Error::Resource(_))));
+    });
 }
