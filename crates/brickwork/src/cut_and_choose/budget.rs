@@ -26,6 +26,11 @@ impl Kind {
             Kind::InputAuthenticator => Rule::INPUT_AUTHENTICATOR,
         }
     }
+
+    /// Whether a batch may have this cut: one that somebody would choose, and whose copies can be numbered.
+    pub fn may_have(self, cut: &Cut) -> bool {
+        cut.slots <= MOST_SLOTS && is_sensible(self.rule(), cut) && cut.copies() <= u64::from(u32::MAX)
+    }
 }
 
 /// A batch to come: all that shares one cut-and-choose.
@@ -105,12 +110,7 @@ impl Budget {
     /// # Errors
     /// [`Error::Mismatch`] if they are no cuts of these batches or everything together exceeds `2^-s`.
     pub fn check(&self, batches: &[BatchSpec], cuts: &[Cut]) -> Result<Plan, Error> {
-        let fits = |(batch, cut): (&BatchSpec, &Cut)| {
-            cut.slots == batch.slots
-                && batch.slots <= MOST_SLOTS
-                && is_sensible(batch.kind.rule(), cut)
-                && cut.copies() <= u64::from(u32::MAX)
-        };
+        let fits = |(batch, cut): (&BatchSpec, &Cut)| cut.slots == batch.slots && batch.kind.may_have(cut);
         if cuts.len() != batches.len() || !batches.iter().zip(cuts).all(fits) {
             return Err(Error::Mismatch("the proposed cut-and-choose parameters are not for this program".into()));
         }

@@ -54,6 +54,9 @@ impl Header {
         if header.version != VERSION {
             return Err(Error::Stock(format!("a batch has version {}, this is version {VERSION}", header.version)));
         }
+        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.cut)) {
+            return Err(Error::Stock("the header of a batch has cut-and-choose parameters that nobody would choose".into()));
+        }
         header.origins.iter_mut().for_each(|origin| origin.attempts = attempts);
         Ok(header)
     }

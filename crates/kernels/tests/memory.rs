@@ -1,0 +1,205 @@
+//! Row 18: whatever a peer or a stranger sends, no more memory is taken than the protocol needs.
+//!
+//! The allocator of this test counts. A party is attacked, and the most that was allocated at a time is compared with what the
+//! same party takes for a peer that says nothing at all: the difference is bounded by the longest message that could have come.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use brickwork::circuit::{Party, library};
+use brickwork::duplo;
+use brickwork::duplo::adversary::parsers;
+use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork::stock::{Entry, Standing, State};
+use brickwork::wire::tls::{Identity, Listener, Options, connect};
+use brickwork::wire::{Channel, Stream};
+use brickwork::{Cheat, Error};
+
+/// The system's allocator, which knows how much is allocated, and how much was at most.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+/// One test at a time, as all allocations are counted.
+static ALONE: Mutex<()> = Mutex::new(());
+
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is the default one.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// The most bytes that are allocated at a time while this runs, above what was allocated before.
+fn most<T>(run: impl FnOnce() -> T) -> (usize, T) {
+    let before = NOW.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let result = run();
+    (MOST.load(Ordering::Relaxed).saturating_sub(before), result)
+}
+
+/// A peer that repeats itself for so many bytes, and listens to nothing.
+struct Flood {
+    says: Vec<u8>,
+    at: usize,
+    left: usize,
+}
+
+impl Read for Flood {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = buffer.len().min(self.left);
+        for byte in &mut buffer[..n] {
+            *byte = self.says[self.at % self.says.len()];
+            self.at += 1;
+        }
+        self.left -= n;
+        Ok(n)
+    }
+}
+
+impl Write for Flood {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Flood {}
+
+/// The tag of the first message.
+const HELLO: u8 = 1;
+
+/// More than any message of the protocol before the parties agree.
+const FLOOD: usize = 64 << 20;
+
+/// What a party allocates at most, and how it ends.
+fn attacked(party: Party, job: &Job, says: &[u8], left: usize) -> (usize, Error) {
+    most(|| {
+        let channel = Channel::new(vec![Box::new(Flood { says: says.to_vec(), at: 0, left })]);
+        let input = vec![false; 32];
+        let result = match party {
+            Party::Garbler => duplo::garbler(channel, job, &input, &mut Unobserved),
+            Party::Evaluator => duplo::evaluator(channel, job, &input, &mut Unobserved),
+        };
+        result.expect_err("no session")
+    })
+}
+
+fn frame(tag: u8, length: u32, body: &[u8]) -> Vec<u8> {
+    [&[tag][..], &length.to_le_bytes(), body].concat()
+}
+
+/// What the machinery around a message may differ by: buffers of output, errors, threads that end a little later.
+const SLACK: usize = 64 << 10;
+
+#[test]
+fn row_18_a_flood_of_any_message_takes_no_memory() {
+    let _alone = ALONE.lock().unwrap();
+    let program = std::sync::Arc::new(library::millionaires().unwrap());
+    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    for party in [Party::Garbler, Party::Evaluator] {
+        // The first run fills what is made once.
+        attacked(party, &job, &[0], 0);
+        let (quiet, silence) = attacked(party, &job, &[0], 0);
+        assert!(matches!(silence, Error::Io(_)));
+        let lengths = |tag| if tag == HELLO { &[0, 1, 143, 144, 1 << 20, (1 << 20) + 1, u32::MAX][..] } else { &[1 << 20] };
+        for tag in (0..80).chain([0xfe, 0xff]) {
+            for &length in lengths(tag) {
+                let (bytes, error) = attacked(party, &job, &frame(tag, length, &[tag; 64]), FLOOD);
+                assert!(bytes <= quiet + SLACK, "{party:?}: message {tag} of {length} bytes takes {bytes} bytes, silence {quiet}");
+                // A greeting of the right length is one that does not fit; signs of life are waited through.
+                let expected = match (tag, length) {
+                    (HELLO, 144) => matches!(error, Error::Mismatch(_)),
+                    _ => matches!(error, Error::Peer(Cheat::UnexpectedMessage)),
+                };
+                assert!(expected, "{party:?}: message {tag} of {length} bytes ends in {error}");
+            }
+        }
+        let (bytes, error) = attacked(party, &job, &frame(0xff, 0, &[]), FLOOD);
+        assert!(matches!(error, Error::Io(_)) && bytes <= quiet + SLACK, "{party:?}: signs of life take {bytes} bytes, silence {quiet}");
+    }
+}
+
+/// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of it name a batch,
+/// which takes 16 here; a vector that grows needs three times as much for a moment.
+#[test]
+fn row_18_the_longest_log_that_a_peer_can_tell_of() {
+    const LONGEST: usize = 1 << 20;
+    let _alone = ALONE.lock().unwrap();
+    let state = State::new(&[5; 32]);
+    let entry = Entry::Use { program: [2; 32], taken: vec![(1, 1); LONGEST / 2 - 200] };
+    let standing = Standing { head: [3; 32], last: Some((*state.head(), entry)) };
+    let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
+    assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
+    // The same, but it claims that there are 2^64 - 1 batches in it.
+    let mut huge = told[..140].to_vec();
+    huge.extend([0xff; 9]);
+    huge.push(1);
+    for (told, limit) in [(told, 48 * LONGEST / 2), (huge, 4 << 20), (vec![0xff; LONGEST], 4 << 20)] {
+        let (bytes, _) = most(|| parsers::standings(&state, &told));
+        assert!(bytes <= limit, "{} bytes take {bytes}", told.len());
+        println!("{} bytes of a log: {} KiB at most", told.len(), bytes >> 10);
+    }
+}
+
+/// Connections that may be in their handshake at a time (`MAX_PENDING`), and what each takes: ciphertext of 256 KiB, a TLS
+/// connection and its thread's own.
+const PENDING: usize = 64;
+const EACH: usize = 320 << 10;
+
+/// Strangers that connect and say nothing, or rubbish: the oldest goes when another comes, and the peer gets through.
+#[test]
+fn row_18_a_crowd_of_half_open_connections() {
+    let _alone = ALONE.lock().unwrap();
+    let [mine, theirs] = [0, 1].map(|_| Identity::generate().unwrap().0);
+    let options = |party| Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(30) };
+    let listener = Listener::bind("127.0.0.1:0", &mine, theirs.public_key(), &options(Party::Garbler)).unwrap();
+    let address = listener.local_addr().unwrap();
+    for strangers in [2 * PENDING, 6 * PENDING] {
+        let (bytes, crowd) = most(|| {
+            std::thread::scope(|scope| {
+                let accepted = scope.spawn(|| listener.accept());
+                let mut crowd: Vec<TcpStream> = Vec::with_capacity(strangers);
+                for i in 0..strangers {
+                    let mut stranger = TcpStream::connect(address).unwrap();
+                    // The beginning of a long TLS record, rubbish, or nothing.
+                    let says: &[u8] = [&[0x16, 3, 1, 0x3f, 0xff][..], &[0xff; 600], &[]][i % 3];
+                    // Who is refused at once may find the line closed.
+                    let _ = stranger.write_all(says);
+                    crowd.push(stranger);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let peer = connect(&address.to_string(), &theirs, mine.public_key(), &options(Party::Evaluator));
+                drop((peer.expect("the peer gets through the crowd"), accepted.join().unwrap().expect("the peer")));
+                crowd
+            })
+        });
+        assert!(bytes <= (PENDING + 4) * EACH, "{strangers} strangers take {bytes} bytes");
+        println!("{strangers} strangers: {} KiB at most", bytes >> 10);
+        drop(crowd);
+        // Threads of handshakes end before the next crowd is counted.
+        let start = Instant::now();
+        while NOW.load(Ordering::Relaxed) > (8 << 20) && start.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
