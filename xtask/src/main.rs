@@ -1,10 +1,12 @@
-//! The project's chores: `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`, `cargo xtask dependencies`,
-//! `cargo xtask examples`, `cargo xtask mutants`, `cargo xtask test`.
+//! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`,
+//! `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask memory-checks`, `cargo xtask mutants`,
+//! `cargo xtask recovery-time`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
 mod dependencies;
 mod examples;
+mod foreign;
 mod mutants;
 mod test;
 
@@ -18,17 +20,22 @@ fn main() -> ExitCode {
             test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat())
         }
         ["constant-time", ref seconds @ ..] => {
-            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--"], seconds].concat())
+            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"], seconds].concat())
+        }
+        ["recovery-time", ref runs @ ..] => {
+            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "recovery-time", "--"], runs].concat())
         }
         ["crashes"] => crashes::run(root(), "300"),
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
+        ["aarch64"] => foreign::aarch64(root()),
+        ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["test"] => test::run(root()),
         _ => Err(format!(
-            "usage: cargo xtask attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | dependencies | \
-             examples | {} | test",
+            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | \
+             dependencies | examples | memory-checks | {} | recovery-time [RUNS] | test",
             mutants::USAGE
         )),
     };

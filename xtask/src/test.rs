@@ -22,8 +22,18 @@ pub fn run(root: &Path) -> Result<(), String> {
 
 /// Runs cargo; its failure is an error.
 pub fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(arguments).env("RUSTDOCFLAGS", "-D warnings").current_dir(root).status();
+    cargo_with(root, arguments, &[])
+}
+
+/// [`cargo`] in this environment.
+pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    // Where a toolchain is asked for, it is not this one's cargo that runs.
+    let cargo = match environment.iter().any(|(name, _)| *name == "RUSTUP_TOOLCHAIN") {
+        true => "cargo".into(),
+        false => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+    };
+    let command = &mut Command::new(cargo);
+    let status = command.args(arguments).env("RUSTDOCFLAGS", "-D warnings").envs(environment.iter().copied()).current_dir(root).status();
     match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {
         true => Ok(()),
         false => Err(format!("failed: cargo {}", arguments.join(" "))),

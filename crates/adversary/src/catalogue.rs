@@ -1,5 +1,10 @@
 //! The attacks, row by row.
 
+mod disk;
+mod line;
+
+use std::time::Duration;
+
 use brickwork::Cheat;
 use brickwork::circuit::{Party, Recipient};
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
@@ -12,6 +17,7 @@ use brickwork::random::Rng;
 use brickwork::session::msg::HELLO;
 
 use crate::sampler::{bad_for, choose, exact};
+use crate::stores::Played;
 
 /// One thing that a cheater tries.
 pub struct Attack {
@@ -21,14 +27,14 @@ pub struct Attack {
     pub variant: &'static str,
     /// What the cheater does, and what it would gain.
     pub story: &'static str,
-    /// Who cheats.
-    pub cheater: Party,
+    /// Who cheats; nobody where a disk, a line or a machine fails.
+    pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,
     /// Runs that tell the rates from their neighbours; few where the ending is certain.
     pub trials: usize,
-    /// A run with the lies in it.
-    pub case: Box<dyn Fn(&mut Rng) -> Case + Send + Sync>,
+    /// Plays it once: how it ended for the party that does not cheat, or which rule did not hold.
+    pub play: Box<dyn Fn(&mut Rng) -> Played + Send + Sync>,
 }
 
 impl Attack {
@@ -43,6 +49,9 @@ const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
 
 /// Runs of an attack whose ending is certain.
 const CERTAIN: usize = 20;
+
+/// Runs of an attack whose ending is certain and that takes a tenth of a second.
+const FEW: usize = 10;
 
 /// Row and variant.
 type Name = (u8, &'static str);
@@ -66,7 +75,20 @@ impl Catalogue {
         trials: usize,
         case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
     ) {
-        self.0.push(Attack { row, variant, story, cheater, endings, trials, case: Box::new(case) });
+        let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
+        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+    }
+
+    /// An attack with a play of its own, which always ends like this.
+    fn played(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Option<Party>,
+        ending: Ending,
+        play: impl Fn(&mut Rng) -> Played + Send + Sync + 'static,
+    ) {
+        self.0.push(Attack { row, variant, story, cheater, endings: vec![(ending, 1.0)], trials: FEW, play: Box::new(play) });
     }
 
     /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed outputs.
@@ -95,8 +117,7 @@ fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) 
     attack(case).cheap(rng)
 }
 
-/// All attacks that are played between two state machines. (Rows about the disk are played in the tests of the store, those
-/// about the transport in its own.)
+/// All attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue(Vec::new());
     ots(&mut all);
@@ -106,6 +127,9 @@ pub fn catalogue() -> Vec<Attack> {
     inputs(&mut all);
     outputs(&mut all);
     agreement(&mut all);
+    order(&mut all);
+    disk::attacks(&mut all);
+    line::attacks(&mut all);
     all.0.sort_by_key(|attack| attack.row);
     all.0
 }
@@ -319,8 +343,78 @@ fn agreement(all: &mut Catalogue) {
     all.add((19, "lower_security"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[8] = 20)
     });
+    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    all.add((19, "older_version"), story, Party::Garbler, refused(), CERTAIN, |_| {
+        Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1)
+    });
+    let story = "The evaluator is told of another program than the garbler's.";
+    all.add((19, "another_program"), story, Party::Garbler, refused(), CERTAIN, |_| {
+        Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[16] ^= 1)
+    });
+    let story = "The garbler sends the evaluator's own greeting back.";
+    all.add((18, "reflected_greeting"), story, Party::Garbler, refused(), CERTAIN, |_| {
+        Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[12] ^= 1)
+    });
     let story = "The garbler wants fewer copies opened than the evaluator.";
     all.add((19, "fewer_copies"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().wants(Party::Garbler, |_, p| p.components[0].opened -= 1)
     });
+}
+
+/// What must not overtake what, and what must not be seen.
+fn order(all: &mut Catalogue) {
+    for (variant, proof, cheat) in
+        [("first_proof_stalls_and_fails", 0, Cheat::Commitment), ("last_proof_stalls_and_fails", 1, Cheat::Opening)]
+    {
+        let story =
+            "The garbler answers a proof late and wrongly, while the labels that follow it are there: no output leaves before the proof.";
+        let caught = vec![(Ending::Caught(cheat), 1.0)];
+        all.add((17, variant), story, Party::Garbler, caught, CERTAIN, move |_| {
+            Case::toy().sends(Party::Garbler, ANSWER, proof, |answer| {
+                std::thread::sleep(Duration::from_millis(20));
+                answer.iter_mut().for_each(|byte| *byte ^= 2);
+            })
+        });
+    }
+    let recovered = || vec![(Ending::Recovered, 1.0)];
+    let story = "Two labels in each bucket of the garbler's, to see whether many recoveries look like none.";
+    all.add((28, "every_bucket_disagrees"), story, Party::Garbler, recovered(), CERTAIN, |_| {
+        let (first, second) = (chosen(CUT)[0], chosen(CUT)[3]);
+        Case::toy().lie(Point::CommittedOutputs(0), flips(vec![2 * first, 2 * second], 0))
+    });
+    let story = "Two labels in one bucket and none that fits in a later copy, to see whether the run breaks off there.";
+    all.add((28, "a_later_abort"), story, Party::Garbler, recovered(), CERTAIN, |_| {
+        let later = chosen(CUT)[3..5].iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
+        let two_labels = flip(2 * chosen(CUT)[1], 0);
+        Case::toy().lie(Point::CommittedOutputs(0), two_labels).lie(Point::CommittedOutputs(1), flips(later, 30))
+    });
+    all.caught(
+        (29, "one_hash_for_all"),
+        Cheat::KeyAuthenticator,
+        "The garbler uses the hashes of one authenticator for all of them, so that one collision would serve everywhere.",
+        |c| {
+            c.lie(Point::PlainAuthenticators, |hashes| {
+                let (first, others) = hashes.split_at_mut(32);
+                others.chunks_mut(32).for_each(|other| other.copy_from_slice(first));
+            })
+        },
+    );
+    all.caught(
+        (29, "hashes_in_the_other_order"),
+        Cheat::InputAuthenticator,
+        "The garbler puts the hash of each label at the other colour.",
+        |c| c.lie(Point::InputAuthenticators, |hashes| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16))),
+    );
+    all.caught(
+        (30, "one_wire_to_two"),
+        Cheat::Opening,
+        "The garbler opens the soldering of one pair of wires in the place of another's too: their difference would be a label's offset.",
+        |c| c.lie(Point::Joints(1), |solderings| solderings.copy_within(..16, 16)),
+    );
+    all.caught(
+        (30, "the_other_opening"),
+        Cheat::Opening,
+        "The garbler opens a pair of wires with the offset added: both openings of a pair would give the offset away.",
+        |c| c.lie(Point::Joints(0), flip(1, 0)),
+    );
 }

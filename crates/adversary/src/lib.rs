@@ -11,9 +11,10 @@
 
 mod catalogue;
 pub mod sampler;
+mod stores;
 pub mod table;
 mod trials;
 
 pub use catalogue::{Attack, catalogue};
 pub use trials::{Count, Result, within};
-pub use trials::{name, play};
+pub use trials::{name, play, who};

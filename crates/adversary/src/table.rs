@@ -1,4 +1,5 @@
-//! The table in docs/security.md: every check, what it sees, and how often it did.
+//! The tables in docs/security.md: every check, what it sees, and how often it did; every row of the catalogue, and how its
+//! variants ended.
 
 use std::path::PathBuf;
 
@@ -39,10 +40,12 @@ const CHECKS: &[Check] = &[
     Check { cheat: "ThirdLabel", by: "E", what: "at most two accepted labels, of different colours", step: "EVKAS", seen: "happens if a hash collided", tests: &[29] },
     Check { cheat: "ForgedOutput", by: "G", what: "the hash over the labels of its outputs", step: "OUTPUTG", seen: "1 - 2^-256, forgery aside", tests: &[15] },
     Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed cut: made of its own file, with the same digest, inputs and outputs; the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
+    Check { cheat: "stopped", by: "both", what: "stores: one process, seals, lengths and names of files, the log against the peer's, items that are left; a failing disk", step: "-", seen: "1", tests: &[16, 20, 21, 22, 23, 24, 25] },
     Check { cheat: "recovered", by: "E", what: "two accepted labels: no error, the garbler's input", step: "RECOVER", seen: "-", tests: &[14, 28] },
 ];
 
 const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
+const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, nothing noticed. Of rows 20 and 21 that is what a later run made of it.";
 const END: &str = "<!-- end -->";
 
 /// Where the table stands.
@@ -88,7 +91,29 @@ fn measured(results: &[Result]) -> Vec<String> {
     CHECKS.iter().map(of).collect()
 }
 
-/// Writes the table with these measurements.
+/// The names of a row's variants.
+fn variants(row: u8) -> Vec<&'static str> {
+    catalogue().iter().filter(|attack| attack.row == row).map(|attack| attack.variant).collect()
+}
+
+/// How a row's variants ended.
+fn endings(row: u8, results: &[Result]) -> String {
+    let one = |result: &Result| {
+        let ended: Vec<String> = result.endings.iter().map(|e| format!("{} {}", e.observed, e.ending)).collect();
+        format!("`{}` {}", result.variant, ended.join(", "))
+    };
+    let all: Vec<String> = results.iter().filter(|result| result.row == row).map(one).collect();
+    format!("| {row} | {} |", all.join("; "))
+}
+
+/// All rows that have variants.
+fn all_rows() -> Vec<u8> {
+    let mut rows: Vec<u8> = catalogue().iter().map(|attack| attack.row).collect();
+    rows.dedup();
+    rows
+}
+
+/// Writes the tables with these measurements.
 ///
 /// # Errors
 /// If the page cannot be read or written, or has no place for it.
@@ -99,13 +124,22 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
     let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
     let head = "| check | by | what | step | rows | seen with | measured |\n| --- | --- | --- | --- | --- | --- | --- |";
     let lines = rows().iter().zip(measured(results)).map(|(row, measured)| format!("{row} {measured} |")).collect::<Vec<_>>().join("\n");
-    std::fs::write(&path, format!("{before}{BEGIN}\n{head}\n{lines}\n{END}{after}")).map_err(|e| format!("{}: {e}", path.display()))
+    let by_row = all_rows().into_iter().map(|row| endings(row, results)).collect::<Vec<_>>().join("\n");
+    let second = format!("{BETWEEN}\n\n| row | variants, and how often they ended how |\n| --- | --- |\n{by_row}");
+    std::fs::write(&path, format!("{before}{BEGIN}\n{head}\n{lines}\n\n{second}\n{END}{after}"))
+        .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Whether a page has the table that the code would write, the measurements aside.
+/// Whether a page has the tables that the code would write, the measurements aside.
 pub fn is_current(text: &str) -> bool {
-    let Some((_, table)) = text.split_once(BEGIN) else { return false };
-    let Some((table, _)) = table.split_once(END) else { return false };
-    let lines: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
-    lines.len() == CHECKS.len() && lines.iter().zip(rows()).all(|(line, row)| line.starts_with(&row))
+    let Some((_, tables)) = text.split_once(BEGIN) else { return false };
+    let Some((tables, _)) = tables.split_once(END) else { return false };
+    let Some((checks, by_row)) = tables.split_once(BETWEEN) else { return false };
+    let checks: Vec<&str> = checks.lines().filter(|line| line.starts_with("| `")).collect();
+    let by_row: Vec<&str> = by_row.lines().filter(|line| line.contains('`')).collect();
+    let names = |line: &str| line.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    checks.len() == CHECKS.len()
+        && checks.iter().zip(rows()).all(|(line, row)| line.starts_with(&row))
+        && by_row.len() == all_rows().len()
+        && by_row.iter().zip(all_rows()).all(|(line, row)| line.starts_with(&format!("| {row} | ")) && names(line) == variants(row))
 }

@@ -1,6 +1,7 @@
 //! Attacks played many times, and the statistics.
 
 use brickwork::Cheat;
+use brickwork::circuit::Party;
 use brickwork::duplo::adversary::harness::Ending;
 use brickwork::random::Rng;
 use serde::Serialize;
@@ -30,7 +31,7 @@ pub struct Result {
     pub row: u8,
     /// Which of the row's cheats.
     pub variant: String,
-    /// Who cheats.
+    /// Who cheats: `garbler`, `evaluator` or, where something fails, `nobody`.
     pub cheater: &'static str,
     /// Runs.
     pub trials: usize,
@@ -50,6 +51,15 @@ pub fn name(ending: &Ending) -> String {
     }
 }
 
+/// Who cheats, for people and machines.
+pub fn who(cheater: Option<Party>) -> &'static str {
+    match cheater {
+        Some(Party::Garbler) => "garbler",
+        Some(Party::Evaluator) => "evaluator",
+        None => "nobody",
+    }
+}
+
 /// Whether `count` of `trials` is what probability `p` makes likely. What must always happen, or never, does.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     let (n, k) = (trials as f64, count as f64);
@@ -65,7 +75,7 @@ pub fn play(attack: &Attack, trials: usize) -> Result {
     let mut counts = vec![0; attack.endings.len()];
     let mut fault = None;
     for _ in 0..trials {
-        match (attack.case)(&mut rng).run().ending(attack.cheater) {
+        match (attack.play)(&mut rng) {
             Err(broken) => fault = fault.or(Some(broken)),
             Ok(ending) => match attack.endings.iter().position(|(e, _)| *e == ending) {
                 Some(at) => counts[at] += 1,
@@ -82,8 +92,7 @@ pub fn play(attack: &Attack, trials: usize) -> Result {
     let endings: Vec<Count> = attack.endings.iter().zip(&counts).map(count).collect();
     let off = endings.iter().find(|c| !within(c.observed, trials, c.predicted_rate));
     let fault = fault.or(off.map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
-    let cheater = if attack.cheater == brickwork::circuit::Party::Garbler { "garbler" } else { "evaluator" };
-    Result { row: attack.row, variant: attack.variant.into(), cheater, trials, endings, holds: fault.is_none(), fault }
+    Result { row: attack.row, variant: attack.variant.into(), cheater: who(attack.cheater), trials, endings, holds: fault.is_none(), fault }
 }
 
 /// The checks that an attack may be seen by.

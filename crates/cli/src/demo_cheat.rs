@@ -5,7 +5,7 @@
 
 use brickwork::circuit::Party;
 use brickwork::duplo::adversary::harness::Ending;
-use brickwork_adversary::{Attack, catalogue, name, play};
+use brickwork_adversary::{Attack, catalogue, name, play, who};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -37,20 +37,21 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 
 fn list(attacks: &[Attack]) -> Report {
     let human = attacks.iter().map(|a| format!("{}\n    {}\n", a.id(), a.story)).collect::<String>();
-    let one = |a: &Attack| json!({ "attack": a.id(), "row": a.row, "cheater": cheater(a), "story": a.story });
+    let one = |a: &Attack| json!({ "attack": a.id(), "row": a.row, "cheater": who(a.cheater), "story": a.story });
     Report::new(json!({ "attacks": attacks.iter().map(one).collect::<Vec<_>>() }), human)
-}
-
-fn cheater(attack: &Attack) -> &'static str {
-    if attack.cheater == Party::Garbler { "garbler" } else { "evaluator" }
 }
 
 /// What an ending means, in a sentence.
 fn meaning(attack: &Attack, ending: &Ending) -> String {
-    let honest = if attack.cheater == Party::Garbler { "evaluator" } else { "garbler" };
+    let honest = match attack.cheater {
+        Some(Party::Garbler) => "evaluator",
+        Some(Party::Evaluator) => "garbler",
+        None => "party",
+    };
     match ending {
         Ending::Caught(cheat) => format!("the {honest} stops: {cheat}"),
         Ending::Refused => format!("the {honest} refuses to begin"),
+        Ending::Stopped => format!("the {honest}'s store refuses, and nothing of it is used"),
         Ending::Gone => format!("the {honest} finds the connection closed"),
         Ending::Survived => format!("the {honest} has the right output, and the cheat changed nothing"),
         Ending::Recovered => format!("the {honest} has the right output, and the cheater's input"),
@@ -79,7 +80,7 @@ fn watch(attack: &Attack, runs: usize) -> Result<Report, Failure> {
     let json = json!({
         "attack": attack.id(),
         "row": attack.row,
-        "cheater": cheater(attack),
+        "cheater": who(attack.cheater),
         "story": attack.story,
         "runs": runs,
         "endings": endings,

@@ -2,6 +2,8 @@
 //! were.
 #![forbid(unsafe_code)]
 
+pub mod welch;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 

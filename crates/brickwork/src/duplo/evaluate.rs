@@ -17,8 +17,6 @@
 //!
 //! E sends nothing after this until all slots are evaluated.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -207,19 +205,14 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
             .map(|(task, accepted)| {
                 let wires = task * OUTPUTS_A_TASK..task * OUTPUTS_A_TASK + accepted.len();
                 let mut asked: Zeroizing<Vec<(usize, Label)>> = Zeroizing::new(Vec::with_capacity(size * wires.len()));
-                let ends: Vec<usize> = wires
-                    .map(|k| {
-                        let (slot, wire) = (k / outputs, k % outputs);
-                        let home = parts.layout.home((first_output(slot) + wire) as u32);
-                        ask(&mut asked, home.bucket as usize, (0..size).map(|copy| candidates.label(slot * size + copy, wire)));
-                        asked.len()
-                    })
-                    .collect();
+                for k in wires {
+                    let (slot, wire) = (k / outputs, k % outputs);
+                    let home = parts.layout.home((first_output(slot) + wire) as u32);
+                    asked.extend((0..size).map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))));
+                }
                 let verdicts = gadgets.accept(&asked);
-                let valid = |range: Range<usize>| range.filter(|&q| verdicts[q]).map(|q| asked[q].1);
-                let firsts = std::iter::once(0).chain(ends.iter().copied());
-                for ((accepted, first), &end) in accepted.iter_mut().zip(firsts).zip(&ends) {
-                    *accepted = one_or_two(valid(first..end))?;
+                for ((accepted, asked), verdicts) in accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size)) {
+                    *accepted = one_or_two(asked.iter().zip(verdicts).filter(|(_, valid)| **valid).map(|((_, label), _)| *label))?;
                 }
                 Ok(())
             })
@@ -232,25 +225,21 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
     Ok(delta_ka)
 }
 
-/// Adds what the authenticators of a bucket are to be asked: each of these labels once.
-pub(super) fn ask(asked: &mut Vec<(usize, Label)>, bucket: usize, labels: impl Iterator<Item = Label>) {
-    let first = asked.len();
-    for label in labels {
-        if asked[first..].iter().all(|&(_, other)| other != label) {
-            asked.push((bucket, label));
+/// EvKAs: of the labels that the copies of a bucket gave for one wire, those that the authenticators accept, one for each copy:
+/// the one that is valid, and the offset if there are two. All copies' labels are shown to the authenticators, also where they
+/// are the same, so that the time that this takes does not tell how many are not.
+pub(super) fn one_or_two(accepted: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
+    let (mut one, mut other) = (None, None);
+    for label in accepted {
+        if *one.get_or_insert(label) != label && *other.get_or_insert(label) != label {
+            return Err(Cheat::ThirdLabel);
         }
     }
-}
-
-/// EvKAs: of the labels that the copies of a bucket produced for one wire, all of them different, those that the
-/// authenticators accept: the one that is valid, and the offset if there are two.
-pub(super) fn one_or_two(mut accepted: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
-    match [accepted.next(), accepted.next(), accepted.next()] {
-        [None, ..] => Err(Cheat::NoValidLabel),
-        [Some(label), None, _] => Ok((label, None)),
+    match (one, other) {
+        (None, _) => Err(Cheat::NoValidLabel),
+        (Some(label), None) => Ok((label, None)),
         // Labels of one colour that differ: a collision of the hash, which nobody finds.
-        [Some(a), Some(b), None] => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
-        _ => Err(Cheat::ThirdLabel),
+        (Some(a), Some(b)) => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
     }
 }
 

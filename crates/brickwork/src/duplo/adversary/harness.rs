@@ -81,6 +81,8 @@ pub enum Ending {
     Caught(Cheat),
     /// It did not agree to what the other wanted.
     Refused,
+    /// Its store refused: it was altered, does not fit the peer's, or fails.
+    Stopped,
     /// It found the connection closed.
     Gone,
     /// It has the right outputs and noticed nothing.
@@ -89,6 +91,23 @@ pub enum Ending {
     Recovered,
     /// It has wrong outputs: the cheater won.
     Fooled,
+}
+
+macro_rules! all_cheats {
+    ($($cheat:ident)*) => {
+        /// Every check that a peer can fail.
+        pub const CHEATS: &[Cheat] = &[$(Cheat::$cheat),*];
+
+        // Does not compile until a new variant stands in the list.
+        const _: fn(Cheat) = |cheat| match cheat {
+            $(Cheat::$cheat => {})*
+        };
+    };
+}
+
+all_cheats! {
+    UnexpectedMessage BaseOtPoint BaseOtIdentity OtExtension Commitment Opening Indicator OffsetColour LinkColour OpenedCopy ChosenTables
+    KeyAuthenticator InputAuthenticator OtBinding InputLabel NoValidLabel ThirdLabel ForgedOutput
 }
 
 impl Case {

@@ -5,8 +5,11 @@ pub mod harness;
 pub mod parsers;
 
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
-use super::{Error, Job, Limits, Parameters, Proposal, Report, evaluator_with, garbler_with};
-use crate::session::Unobserved;
+use super::proposal::Cut;
+use super::{Error, Job, Limits, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
+use crate::circuit::Party;
+use crate::session::{Observer, Terms, Unobserved};
+use crate::stock::Store;
 use crate::wire::Channel;
 
 /// [`super::garbler`], with its hands in the machine.
@@ -24,6 +27,21 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
 /// As [`super::garbler`].
 pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     evaluator_with(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
+}
+
+/// [`Stocked::open`], with its hands in the machine.
+///
+/// # Errors
+/// As [`Stocked::open`].
+pub fn stocked<'o>(
+    party: Party,
+    channel: Channel,
+    store: &'o mut Store,
+    terms: &Terms,
+    observer: &'o mut dyn Observer,
+    hooks: Hooks,
+) -> Result<Stocked<'o>, Error> {
+    Stocked::open_with(party, channel, store, terms, &Cut::NONE, observer, hooks)
 }
 
 /// The standard parameters, or whatever the cheater wants.

@@ -7,15 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod subjects;
-mod welch;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use brickwork::random::Rng;
 use brickwork_kernels::Kernel;
+use brickwork_secrets::welch::{CERTAIN, Comparison, Times};
 use subjects::{Call, Subject};
-use welch::{CERTAIN, Comparison, Times};
 
 /// Calls that are prepared at a time.
 const BATCH: usize = 200;

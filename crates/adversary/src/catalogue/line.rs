@@ -1,0 +1,183 @@
+//! Rows about what comes over a line, whoever sends it, and about randomness: the real parties, and a peer that is none.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::duplo::adversary::harness::{Ending, ands, small};
+use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
+use brickwork::session::msg::{DECOMPOSITION, PROPOSAL};
+use brickwork::session::{Job, Report, TABLE_MEMORY};
+use brickwork::wire::{Channel, Stream, Tag, memory_pair};
+use brickwork::{Cheat, Error};
+
+use super::Catalogue;
+use crate::stores::Played;
+
+/// How long a party waits for a peer that says nothing more.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A socket that gives at most so many bytes at a time.
+struct Slow {
+    socket: UnixStream,
+    at_a_time: usize,
+}
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(self.at_a_time);
+        self.socket.read(&mut buffer[..most])
+    }
+}
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Stream for Slow {}
+
+fn channel(socket: UnixStream, at_a_time: usize, patience: Duration) -> Channel {
+    socket.set_read_timeout(Some(patience)).expect("a timeout");
+    Channel::new(vec![Box::new(Slow { socket, at_a_time })])
+}
+
+fn job() -> Job {
+    let program: Arc<Program> = ands(1, Recipient::Both);
+    Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+}
+
+/// A party with small parameters and dealt base OTs.
+fn party(role: Party, channel: Channel) -> Result<Report, Error> {
+    let job = job();
+    let parameters = small(&job.program, [3, 2], [3, 2], [3, 2]);
+    let hooks = Hooks { parameters: Some(parameters), dealer: Some([7; 32]), ..Hooks::default() };
+    match role {
+        Party::Garbler => garbler(channel, &job, &[true], hooks),
+        Party::Evaluator => evaluator(channel, &job, &[true], hooks),
+    }
+}
+
+fn ending(result: Result<Report, Error>) -> Played {
+    match result {
+        Ok(report) if report.outputs == [true] => Ok(Ending::Survived),
+        Ok(_) => Ok(Ending::Fooled),
+        Err(Error::Peer(cheat)) => Ok(Ending::Caught(cheat)),
+        Err(Error::Mismatch(_)) => Ok(Ending::Refused),
+        Err(Error::Io(_)) => Ok(Ending::Gone),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// A peer that says this and then keeps the line open.
+fn told(role: Party, bytes: &[u8]) -> Played {
+    let (mine, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // The other end may be closed before all is said.
+            let _ = theirs.write_all(bytes);
+            let _ = theirs.read_to_end(&mut Vec::new());
+        });
+        party(role, channel(mine, usize::MAX, PATIENCE))
+    });
+    ending(result)
+}
+
+/// Two honest parties, one of which gets a byte at a time.
+fn trickle(role: Party) -> Played {
+    let (left, right) = UnixStream::pair().expect("a pair of sockets");
+    let at_a_time = |party| if party == role { 1 } else { usize::MAX };
+    let long = Duration::from_secs(30);
+    let [garbled, evaluated] = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| party(Party::Garbler, channel(left, at_a_time(Party::Garbler), long)));
+        let evaluated = party(Party::Evaluator, channel(right, at_a_time(Party::Evaluator), long));
+        [garbled.join().expect("no panic"), evaluated]
+    });
+    ending(if role == Party::Garbler { garbled } else { evaluated })
+}
+
+/// A message that a party sent.
+type Message = (Tag, Vec<u8>);
+
+/// All that both parties say in a session, always on the same inputs. Their base OTs are their own.
+fn said() -> Result<[Vec<Message>; 2], String> {
+    let job = job();
+    let (mut left, mut right) = memory_pair();
+    let said: [Arc<Mutex<Vec<Message>>>; 2] = Default::default();
+    for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
+        let said = said.clone();
+        channel.set_tamper(Box::new(move |tag, bytes| said.lock().expect("no panic").push((tag, bytes.clone()))));
+    }
+    let hooks = || Hooks { parameters: Some(small(&job.program, [3, 2], [3, 2], [3, 2])), ..Hooks::default() };
+    let results = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| garbler(left, &job, &[true], hooks()));
+        let evaluated = evaluator(right, &job, &[true], hooks());
+        [garbled.join().expect("no panic"), evaluated]
+    });
+    for result in results {
+        result.map_err(|error| error.to_string())?;
+    }
+    Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
+}
+
+/// Nothing of the length of a key that a party says in one session it says again in the next, but for what is public.
+fn nothing_twice(role: Party) -> Played {
+    let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
+    let again =
+        one.iter().zip(&two).find(|((tag, one), (_, two))| ![PROPOSAL, DECOMPOSITION].contains(tag) && one.len() >= 16 && one == two);
+    match again {
+        Some(((tag, _), _)) => Err(format!("the {role:?} says the same {tag:?} twice")),
+        None => Ok(Ending::Survived),
+    }
+}
+
+pub(super) fn attacks(all: &mut Catalogue) {
+    let unexpected = || Ending::Caught(Cheat::UnexpectedMessage);
+    for (victim, cheater, names) in [
+        (
+            Party::Evaluator,
+            Party::Garbler,
+            [
+                "garbler_claims_4_gib",
+                "garbler_claims_nothing",
+                "garbler_floods",
+                "garbler_gives_signs_of_life_only",
+                "garbler_trickles",
+                "evaluator_starts_afresh",
+            ],
+        ),
+        (
+            Party::Garbler,
+            Party::Evaluator,
+            [
+                "evaluator_claims_4_gib",
+                "evaluator_claims_nothing",
+                "evaluator_floods",
+                "evaluator_gives_signs_of_life_only",
+                "evaluator_trickles",
+                "garbler_starts_afresh",
+            ],
+        ),
+    ] {
+        let [huge, empty, flood, alive, slow, fresh] = names;
+        let story = "A message that says it is 4 GiB long: refused before memory is taken.";
+        all.played((18, huge), story, Some(cheater), unexpected(), move |_| told(victim, &[1, 0xff, 0xff, 0xff, 0xff, 0, 0]));
+        let story = "A message without the bytes that it must have.";
+        all.played((18, empty), story, Some(cheater), unexpected(), move |_| told(victim, &[1, 0, 0, 0, 0]));
+        let story = "A mebibyte of messages that nobody waits for: the first one is refused.";
+        all.played((18, flood), story, Some(cheater), unexpected(), move |_| told(victim, &[0x54; 1 << 20]));
+        let story = "A peer that gives signs of life and says nothing: a deadline ends it.";
+        all.played((18, alive), story, Some(cheater), Ending::Gone, move |_| told(victim, &[0xff, 0, 0, 0, 0].repeat(1000)));
+        let story = "A peer whose messages come a byte at a time, but come, is an honest one with a bad line.";
+        all.played((18, slow), story, Some(cheater), Ending::Survived, move |_| trickle(victim));
+        let story =
+            "The same inputs in two sessions of one process: nothing that a party says is the same, so no generator was used twice.";
+        all.played((26, fresh), story, None, Ending::Survived, move |_| nothing_twice(victim));
+    }
+}

@@ -1,0 +1,63 @@
+//! The kernels where tests on this machine do not reach: on another architecture, and under tools that see every access to
+//! memory.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::test::cargo_with;
+
+const AARCH64: &str = "aarch64-unknown-linux-gnu";
+const HERE: &str = "x86_64-unknown-linux-gnu";
+
+/// Whether a program is there, and if not what to do about it.
+fn needs(program: &str, how: &str) -> Result<(), String> {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
+}
+
+/// Whether a toolchain has a target's standard library.
+fn has_target(toolchain: &str, target: &str) -> bool {
+    let arguments = [toolchain, "--print", "target-libdir", "--target", target];
+    let output = Command::new("rustc").args(arguments).output();
+    output.is_ok_and(|output| output.status.success() && Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+/// `cargo xtask aarch64`: the kernels' tests, and the protocol with the kernels of that machine, under an emulator.
+pub fn aarch64(root: &Path) -> Result<(), String> {
+    needs("aarch64-linux-gnu-gcc", "install a cross compiler (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)")?;
+    needs("qemu-aarch64", "install an emulator of programs (Debian: qemu-user)")?;
+    if !has_target("+stable", AARCH64) {
+        return Err(format!("Rust's library for the target is not there: rustup target add {AARCH64}"));
+    }
+    let environment = [
+        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
+        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+        ("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc"),
+        // An emulator is slow; the number of cases is not what is tested here.
+        ("PROPTEST_CASES", "24"),
+    ];
+    for tests in [&["--lib"][..], &["--test", "seeds"]] {
+        cargo_with(root, &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(), &environment)?;
+    }
+    let protocol =
+        ["test", "--release", "--target", AARCH64, "-p", "brickwork", "--features", "adversary", "--test", "duplo", "random_programs"];
+    cargo_with(root, &protocol, &environment)
+}
+
+/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer and under valgrind.
+pub fn memory_checks(root: &Path) -> Result<(), String> {
+    if !has_target("+nightly", HERE) {
+        return Err("AddressSanitizer takes a nightly compiler: rustup toolchain install nightly".into());
+    }
+    needs("valgrind", "install it (Debian: valgrind)")?;
+    let sanitizer = [("RUSTFLAGS", "-Zsanitizer=address"), ("RUSTUP_TOOLCHAIN", "nightly"), ("PROPTEST_CASES", "100")];
+    for tests in [&["--lib"][..], &["--test", "seeds"]] {
+        cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &sanitizer)?;
+    }
+    // Valgrind knows no AVX-512: the kernels that it can run are those that the emulated machine has.
+    let runner = [("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"), ("PROPTEST_CASES", "4")];
+    for tests in [&["--lib"][..], &["--test", "seeds"]] {
+        cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &runner)?;
+    }
+    Ok(())
+}
