@@ -158,6 +158,31 @@ fn stock_is_made_used_and_used_up() {
     }
 }
 
+/// What inputs need is made for as many executions, unless told otherwise.
+#[test]
+fn inputs_and_ots_unless_told_otherwise() {
+    let fill = |parties: &Parties, flag: &str| {
+        let component = format!("{}:compare=2", parties.file);
+        let done = parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, flag])));
+        done[0]["steps"].as_array().expect("steps").iter().map(|step| step.as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+    // Without OTs they are made when a program is built, which is no top-up.
+    let parties = Parties::new("millionaires.bwp");
+    let steps = fill(&parties, "--no-ots");
+    assert!(steps.len() == 2 && steps[1].contains("input authenticators") && !steps[1].contains("OTs"), "{steps:?}");
+    assert!(ROLES.iter().all(|role| parties.executions(role) == 2));
+    parties.millionaires(&["--no-top-up"]);
+    // Without what inputs need a program lacks it.
+    let parties = Parties::new("millionaires.bwp");
+    let steps = fill(&parties, "--no-inputs");
+    assert_eq!(steps, ["2 compare"]);
+    assert!(ROLES.iter().all(|role| parties.executions(role) == 0));
+    for output in parties.both([parties.run("garbler", "1", &["--no-top-up"]), parties.run("evaluator", "2", &["--no-top-up"])]) {
+        is_error(&output, 6, "input authenticators");
+    }
+    assert!(parties.millionaires(&[]).iter().all(|result| !result["made_on_the_spot"].is_null()));
+}
+
 #[test]
 fn an_old_copy_is_code_6_on_both_sides() {
     for role in ROLES {
