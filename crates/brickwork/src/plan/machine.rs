@@ -6,21 +6,23 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::Link;
 use super::script::Work;
+use super::{Link, predict};
 use crate::authenticator::{Hasher, Kind};
 use crate::circuit::library::aes;
-use crate::circuit::{Circuit, Gate, Party};
+use crate::circuit::{Circuit, Gate, Party, Program};
 use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Committer, Holder, Lsb};
 use crate::cut_and_choose::{Challenge, Cut};
-use crate::duplo::{Combinations, Cost, Prices};
+use crate::duplo::{self, Combinations, Cost, Parameters, Prices, Proposal};
 use crate::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble, table_hash};
 use crate::label::{Delta, Label};
 use crate::ot::base;
 use crate::random::{Rng, Seed};
+use crate::session::{Job, PHASES, PhaseReport, TABLE_MEMORY, Unobserved, phase_order};
 use crate::solder::{CommittedWire, Soldering};
+use crate::stock::{read_at, write_at};
 use crate::wire::tls::{self, Identity, Listener};
 use crate::wire::{Tag, memory_pair};
 use crate::{Error, wire::Channel};
@@ -32,6 +34,8 @@ const KINDS: usize = Work::Touch as usize + 1;
 pub struct Machine {
     /// Seconds of one thread for a unit of each kind of work.
     seconds: Vec<f64>,
+    /// Seconds of each phase beyond the work and the messages in it.
+    beyond: Vec<f64>,
     /// Threads of each party; both share the cores.
     pub threads: u32,
     /// From sending a short message to its being read, over loopback.
@@ -44,6 +48,9 @@ pub struct Machine {
 
 /// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it down.
 const REPEATS: usize = 5;
+
+/// Cores that measure at the same time, at most.
+const MEASURED_AT_ONCE: u32 = 8;
 
 fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
@@ -69,6 +76,11 @@ impl Machine {
     /// Seconds of one thread for so much work.
     pub(super) fn seconds(&self, work: Work, units: f64) -> f64 {
         self.seconds.get(work as usize).copied().unwrap_or_default() * units
+    }
+
+    /// Seconds that a phase takes beyond the work and the messages in it.
+    pub(super) fn beyond(&self, phase: &str) -> f64 {
+        self.beyond.get(phase_order(phase)).copied().unwrap_or_default()
     }
 
     /// This machine with fewer threads, where fewer are wanted.
@@ -106,14 +118,25 @@ impl Machine {
 
     /// A machine on which work takes no time: for bytes and rounds alone.
     pub fn free() -> Self {
-        Machine { seconds: vec![0.0; KINDS], threads: 1, message_seconds: 0.0, send_seconds_a_byte: 0.0, receive_seconds_a_byte: 0.0 }
+        Machine {
+            seconds: vec![0.0; KINDS],
+            beyond: vec![0.0; PHASES.len()],
+            threads: 1,
+            message_seconds: 0.0,
+            send_seconds_a_byte: 0.0,
+            receive_seconds_a_byte: 0.0,
+        }
     }
 
     /// Whether the constants are those of this version's kinds of work, and sensible: they may come from a file.
     pub fn is_sound(&self) -> bool {
         let sensible = |&seconds: &f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
         let rest = [self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
-        self.seconds.len() == KINDS && self.seconds.iter().chain(&rest).all(sensible) && (1..=1024).contains(&self.threads)
+        let all = self.seconds.iter().chain(&self.beyond);
+        self.seconds.len() == KINDS
+            && self.beyond.len() == PHASES.len()
+            && all.chain(&rest).all(sensible)
+            && (1..=1024).contains(&self.threads)
     }
 
     /// Measures this machine; takes a second or two.
@@ -122,18 +145,36 @@ impl Machine {
     /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
     pub fn measure() -> Result<Self, Error> {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u32);
+        let mut machine = Machine { threads, ..Machine::free() };
+        // All cores work while each measures: so they do in a run, and share what is between them and the memory.
+        let cores = threads.min(MEASURED_AT_ONCE);
+        let all = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(Machine::measure_core)).collect();
+            let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(Error::Resource("a thread failed".into()))));
+            joined.collect::<Result<Vec<Machine>, Error>>()
+        })?;
+        for (kind, seconds) in machine.seconds.iter_mut().enumerate() {
+            *seconds = all.iter().map(|one| one.seconds[kind]).sum::<f64>() / f64::from(cores);
+        }
+        machine.measure_memory()?;
+        machine.measure_loopback()?;
+        machine.measure_run()?;
+        Ok(machine)
+    }
+
+    /// The kinds of work, by one thread.
+    fn measure_core() -> Result<Self, Error> {
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
-        let mut machine =
-            Machine { seconds: vec![0.0; KINDS], threads, message_seconds: 0.0, send_seconds_a_byte: 0.0, receive_seconds_a_byte: 0.0 };
+        let mut machine = Machine::free();
         one.install(|| {
             machine.measure_base_ots()?;
             machine.measure_commitments()?;
             machine.measure_garbling()?;
-            machine.measure_labels()
-        })?;
-        machine.measure_loopback()?;
-        Ok(machine)
+            machine.measure_labels()?;
+            machine.measure_preparations()?;
+            Ok(machine)
+        })
     }
 
     fn set(&mut self, work: Work, seconds: f64) {
@@ -217,6 +258,7 @@ impl Machine {
     /// An AES circuit has XORs for each AND; a circuit of XORs alone tells their part.
     fn measure_garbling(&mut self) -> Result<(), Error> {
         const COPIES: usize = 16;
+        const COLD_BYTES: usize = 48 << 20;
         let aes = aes::aes_128_component()?.circuit;
         let xors = Arc::new(Circuit::new(256, (0..30_000).map(|k| Gate::Xor(k, k + 131)), vec![30_255])?);
         let mut rng = Rng::new("brickwork calibration")?;
@@ -228,9 +270,13 @@ impl Machine {
             let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
             let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
             let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
-            let tables = vec![vec![0u8; plan.table_bytes()]; COPIES];
+            // As many as no cache holds: in a run they come from memory.
+            let groups = (COLD_BYTES / (COPIES * plan.table_bytes()).max(1)).clamp(1, COPIES);
+            let mut tables = vec![vec![vec![0u8; plan.table_bytes()]; COPIES]; groups];
             let made = fastest(COPIES as f64, || garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere))?;
-            let evaluated = fastest(COPIES as f64, || evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs))?;
+            let evaluated = fastest((COPIES * groups) as f64, || {
+                tables.iter_mut().try_for_each(|tables| evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs))
+            })?;
             measured.push([made, evaluated]);
         }
         let ands = aes.and_gates() as f64;
@@ -283,12 +329,65 @@ impl Machine {
             Ok(())
         })?;
         self.set(Work::Draw, draw);
+        Ok(())
+    }
+
+    /// What a run does once for its parameters and for each component.
+    fn measure_preparations(&mut self) -> Result<(), Error> {
+        let program = aes::aes_128()?;
+        let parameters = Parameters::choose(&program, 40)?;
+        let bound = fastest(1.0, || {
+            black_box(parameters.bounded(&program)?);
+            Ok(())
+        })?;
+        self.set(Work::Bound, bound);
+        let circuit = &program.components()[0].circuit;
+        let schedule = fastest(circuit.gate_count() as f64, || {
+            black_box(Plan::new(circuit));
+            Ok(())
+        })?;
+        self.set(Work::Schedule, schedule);
+        Ok(())
+    }
+
+    /// One thread at a time has new memory or writes tables. Where there is no room for a file, none is counted.
+    fn measure_memory(&mut self) -> Result<(), Error> {
         const FRESH: usize = 48 << 20;
         let touch = fastest(FRESH as f64, || {
             black_box(vec![1u8; FRESH]);
             Ok(())
         })?;
         self.set(Work::Touch, touch);
+        let Ok(file) = tempfile::tempfile() else { return Ok(()) };
+        let mut bytes = vec![1u8; FRESH];
+        let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
+            let start = Instant::now();
+            let good = bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
+            if good { start.elapsed().as_secs_f64() / FRESH as f64 } else { 0.0 }
+        };
+        // Once: then the file is there.
+        let spill = pieces(1 << 20, &|piece, at| write_at(&file, piece, at));
+        let read_back = pieces(16 << 10, &|piece, at| read_at(&file, piece, at));
+        self.set(Work::Spill, spill);
+        self.set(Work::ReadBack, read_back);
+        Ok(())
+    }
+
+    /// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages, parties that wait
+    /// for a core.
+    fn measure_run(&mut self) -> Result<(), Error> {
+        let program = Arc::new(aes::aes_128()?);
+        let parameters = Parameters::choose(&program, 40)?;
+        let expected = predict(&program, &parameters, self, &Link::LOOPBACK);
+        let mut least = vec![f64::INFINITY; PHASES.len()];
+        for _ in 0..REPEATS {
+            for phase in a_run(&program, &parameters, self.threads as usize)? {
+                let parts = expected.phases.iter().find(|of| of.name == phase.name).map_or(0.0, |of| of.seconds);
+                let beyond = &mut least[phase_order(phase.name)];
+                *beyond = beyond.min((phase.seconds - parts).max(0.0));
+            }
+        }
+        self.beyond = least.into_iter().map(|seconds| if seconds.is_finite() { seconds } else { 0.0 }).collect();
         Ok(())
     }
 
@@ -342,6 +441,27 @@ impl Machine {
     }
 }
 
+/// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
+fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
+    let keys = [Identity::generate()?.0, Identity::generate()?.0];
+    let [ours, theirs] = [keys[0].public_key(), keys[1].public_key()];
+    let identities = [ours.to_bytes(), theirs.to_bytes()];
+    let job = Job { program: program.clone(), security: 40, threads, table_memory: TABLE_MEMORY, identities };
+    let options = |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+    let zeros = |party| vec![false; program.input_width(party)];
+    let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
+    let address = listener.local_addr()?.to_string();
+    std::thread::scope(|scope| {
+        let evaluator = scope.spawn(|| {
+            let channel = tls::connect(&address, &keys[1], ours, &options(Party::Evaluator))?;
+            duplo::evaluator(channel, &job, &zeros(Party::Evaluator), &mut Unobserved)
+        });
+        let proposal = Proposal::given(&job, parameters.clone());
+        duplo::garbler_proposing(listener.accept()?, &job, &proposal, &zeros(Party::Garbler), &mut Unobserved)?;
+        Ok(evaluator.join().map_err(|_| Error::Resource("a thread failed".into()))??.phases)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,7 +470,7 @@ mod tests {
     fn a_machine_is_measured() {
         let machine = Machine::measure().unwrap();
         assert!(machine.is_sound(), "{machine:?}");
-        assert!(machine.seconds.iter().filter(|&&seconds| seconds > 0.0).count() >= KINDS - 2, "{machine:?}");
+        assert!(machine.seconds.iter().filter(|&&seconds| seconds > 0.0).count() >= KINDS - 4, "{machine:?}");
         assert!(!Machine { seconds: vec![0.0; 3], ..machine.clone() }.is_sound());
         assert!(!Machine { message_seconds: f64::NAN, ..machine.clone() }.is_sound());
         assert!(!Machine { threads: 0, ..machine }.is_sound());

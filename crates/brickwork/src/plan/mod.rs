@@ -123,6 +123,7 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
         }
     }
     phases.sort_by_key(|phase| phase_order(phase.name));
+    phases.iter_mut().for_each(|phase| phase.seconds += machine.beyond(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
     Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::file(program, parameters) }
 }
@@ -255,7 +256,10 @@ struct Busy {
 
 impl<'m> Clock<'m> {
     fn new(machine: &'m Machine, link: &'m Link) -> Self {
-        Clock { machine, link, parties: [0.0; 2], turn: Turn::default(), busy: Default::default(), line: [0.0; 2] }
+        // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
+        let parties = [-link.rtt_seconds / 2.0, 0.0];
+        let turn = Turn { of: None, before: parties };
+        Clock { machine, link, parties, turn, busy: Default::default(), line: parties }
     }
 
     fn time(&self, party: Party) -> f64 {

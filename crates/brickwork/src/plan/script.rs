@@ -7,6 +7,7 @@ use crate::circuit::{Circuit, Party, Program, Recipient};
 use crate::commit::code::Code;
 use crate::cut_and_choose::Cut;
 use crate::duplo::Parameters;
+use crate::session::TABLE_MEMORY;
 
 use Party::{Evaluator, Garbler};
 
@@ -49,6 +50,14 @@ pub(super) enum Work {
     Solder,
     /// A gate, computed in the clear.
     Simulate,
+    /// The exact bound of what is proposed.
+    Bound,
+    /// A gate of a component, brought into the order in which it is garbled.
+    Schedule,
+    /// A byte of tables, written to the temporary file.
+    Spill,
+    /// A byte of tables, read from there.
+    ReadBack,
     /// A byte of memory, had of the system and written for the first time.
     Touch,
 }
@@ -87,12 +96,16 @@ struct Script {
     steps: Vec<Step>,
     /// n: length of the code.
     n: u64,
+    /// Bytes of tables for which the evaluator still has memory.
+    room: u64,
+    /// Whether the tables of a component in use, in their order, lie in the temporary file.
+    spilled: Vec<bool>,
 }
 
 /// The steps of a run.
 pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let n = Code::for_security(parameters.security).map_or(0, |code| code.length() as u64);
-    let mut script = Script { steps: Vec::new(), n };
+    let mut script = Script { steps: Vec::new(), n, room: TABLE_MEMORY, spilled: Vec::new() };
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
@@ -103,7 +116,8 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let gadgets = script.commit_gadgets(parameters);
     script.commit(ots, true);
     script.commit(own, false);
-    script.prove(Some(2 + copies + gadgets + ots + own), Some(1), Some(1)); // 4, 5
+    let all = 2 + copies + gadgets + ots + own;
+    script.prove(Some(all), Some(1), Some(1)); // 4, 5
     script.challenge(program, parameters, ots, binding); // 6
     let of_copies = script.open_copies(program, parameters); // 7
     let of_gadgets = script.open_gadgets(program, parameters);
@@ -111,7 +125,8 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     script.phase("evaluate");
     script.message(Evaluator, own.div_ceil(8)); // 8
     script.phase("build");
-    script.prove(None, None, Some(of_copies + of_gadgets + binding + joints)); // 8, 9
+    script.again(all);
+    script.prove(None, None, Some(all.max(of_copies + of_gadgets + binding + joints))); // 8, 9
     script.evaluate(program, parameters); // 9, 10, 11
     script.decode(program, parameters); // 12
     script.steps
@@ -189,6 +204,14 @@ impl Script {
         self.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
+    /// For the claims both parties make all commitments again, in the order in which they were made.
+    fn again(&mut self, commitments: u64) {
+        let blocks = commitments.div_ceil(BLOCK);
+        for by in [Garbler, Evaluator] {
+            self.work(by, Work::CommitRandom, blocks * self.n, blocks.div_ceil(16));
+        }
+    }
+
     /// So many OTs of the extension.
     fn extend(&mut self, ots: u64) {
         let blocks = ots.div_ceil(BLOCK) + 1;
@@ -205,6 +228,7 @@ impl Script {
         self.phase("setup");
         self.work(Garbler, Work::Choose, DIMENSION, DIMENSION);
         self.exchange([HELLO, cut, batches, 32 + 64 * DIMENSION], [HELLO, 32]);
+        self.work(Evaluator, Work::Bound, 1, 1);
         self.work(Evaluator, Work::Offer, DIMENSION, DIMENSION);
         self.work(Garbler, Work::Chosen, DIMENSION, DIMENSION);
         self.extend(self.n);
@@ -229,6 +253,9 @@ impl Script {
         for (circuit, cut) in used(program, parameters) {
             let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
             let copies = cut.copies();
+            for by in [Garbler, Evaluator] {
+                self.work(by, Work::Schedule, circuit.gate_count() as u64, 1);
+            }
             self.commit(copies * inputs, false);
             self.commit(copies, false);
             self.garble(Garbler, circuit, copies);
@@ -284,6 +311,10 @@ impl Script {
             self.message(Garbler, LABEL * opened * (1 + inputs));
             self.message(Garbler, LABEL * kept);
             self.message(Garbler, LABEL * solderings);
+            let tables = 32 * ands * kept;
+            let spills = tables > self.room;
+            self.room -= if spills { 0 } else { tables };
+            self.spilled.push(spills);
             let full = kept / COPIES_A_MESSAGE;
             let pieces = PIECES.min(full).max(1);
             for k in 0..pieces {
@@ -295,8 +326,11 @@ impl Script {
                         let payload = 32 * ands * copies;
                         self.work(Garbler, Work::Touch, payload * times, times);
                         self.steps.push(Step::Message { from: Garbler, payload, times, bulk: true, crossing: false });
-                        self.work(Evaluator, Work::Touch, payload * times, 1);
                         self.work(Evaluator, Work::HashTable, ands * copies * times, times);
+                        match spills {
+                            true => self.work(Evaluator, Work::Spill, payload * times, times),
+                            false => self.work(Evaluator, Work::Touch, payload * times, 1),
+                        }
                     }
                 }
                 let checked = share(opened, k, pieces);
@@ -356,11 +390,12 @@ impl Script {
         self.prove(None, Some(bits), Some(y));
         let votes = |cut: Cut| u64::from(cut.bucket);
         self.work(Evaluator, Work::HashLabel, x * votes(parameters.input), 1);
-        for (circuit, cut) in used(program, parameters) {
+        for (place, (circuit, cut)) in used(program, parameters).enumerate() {
             let kept = cut.kept();
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.work(Evaluator, Work::Solder, kept * (circuit.inputs() as u64 + outputs), tasks);
+            self.work(Evaluator, Work::ReadBack, if self.spilled[place] { 32 * ands * kept } else { 0 }, tasks);
             self.work(Evaluator, Work::EvaluateAnd, ands * kept, tasks);
             self.work(Evaluator, Work::EvaluateXor, (circuit.gate_count() as u64 - ands) * kept, tasks);
             self.work(Evaluator, Work::HashLabel, u64::from(cut.slots) * outputs * votes(parameters.plain), MANY);
