@@ -62,9 +62,21 @@ pub fn main() -> ExitCode {
         }
     };
     start_log(cli.quiet);
+    keep_memory_private();
     match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         Err(failure) => fail(failure, cli.json),
+    }
+}
+
+/// Memory holds inputs, keys and offsets: it is not to be dumped when the process dies, nor read by another one of this user.
+fn keep_memory_private() {
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    #[cfg(target_os = "linux")]
+    let limited = limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
+    if let Err(error) = limited {
+        tracing::warn!("core dumps cannot be switched off ({error}): if the process dies, secrets may reach the disk");
     }
 }
 

@@ -44,6 +44,8 @@ pub trait Stream: Read + Write + Send {
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
     out: Vec<u8>,
+    /// Whether the stream may hold messages that the peer has not got.
+    unflushed: bool,
     pub sent: u64,
     pub received: u64,
     /// How long signs of life alone are taken.
@@ -52,7 +54,7 @@ pub(super) struct Framed {
 
 impl Framed {
     pub fn new(stream: Box<dyn Stream>) -> Self {
-        Framed { stream, out: Vec::new(), sent: 0, received: 0, patience: PATIENCE }
+        Framed { stream, out: Vec::new(), unflushed: false, sent: 0, received: 0, patience: PATIENCE }
     }
 
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
@@ -65,6 +67,7 @@ impl Framed {
             self.sent += (FRAME_HEADER_BYTES + frame.len()) as u64;
             if self.out.len() + frame.len() > OUT_BYTES {
                 self.stream.rearm();
+                self.unflushed = true;
                 self.stream.write_frame(&self.out, frame)?;
                 self.out.clear();
             } else {
@@ -77,13 +80,20 @@ impl Framed {
         }
     }
 
+    /// Sends what waits. Where no message does, nothing is written: a sign of life that the peer did not stay for is no error
+    /// of a run that has sent all it had to.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.stream.rearm();
         if !self.out.is_empty() {
+            self.unflushed = true;
             self.stream.write_frame(&self.out, &[])?;
             self.out.clear();
         }
-        Ok(self.stream.flush()?)
+        if self.unflushed {
+            self.stream.flush()?;
+            self.unflushed = false;
+        }
+        Ok(())
     }
 
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {

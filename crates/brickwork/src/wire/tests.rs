@@ -112,3 +112,32 @@ fn a_tampered_length_is_seen() {
     a.send_bulk(TAG, &data).unwrap();
     assert!(refused(b.receive_bulk_into(TAG, &mut data)));
 }
+
+/// The peer has what it needs and is gone: what then cannot be written is no message, so it fails nobody.
+#[test]
+fn a_peer_that_left_after_the_last_message_is_no_error() {
+    struct Leaving(bool);
+    impl std::io::Read for Leaving {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Ok(0)
+        }
+    }
+    impl Write for Leaving {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.0 { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(bytes.len()) }
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            let gone = std::mem::replace(&mut self.0, true);
+            if gone { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        }
+    }
+    impl frame::Stream for Leaving {}
+    let mut channel = Channel::new(vec![Box::new(Leaving(false))]);
+    channel.send(TAG, &[1; 9]).unwrap();
+    channel.flush().unwrap();
+    channel.flush().unwrap();
+    // A message that it is still to get is one.
+    channel.send(TAG, &[2]).unwrap();
+    assert!(matches!(channel.flush(), Err(Error::Io(_))));
+    assert!(channel.send(TAG, &vec![3; 3 << 20]).and_then(|()| channel.flush()).is_err());
+}

@@ -301,3 +301,16 @@ fn a_child_on_a_leash_ends_with_its_parent() {
     drop(stdin);
     assert_eq!(finish(child).status.code(), Some(4));
 }
+
+/// A party that dies leaves no picture of its memory behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_not_dumped() {
+    let keys = Keys::new();
+    let (mut child, _) = Side::garbler(&keys).listen(&[]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("limits of the process");
+    let _ = child.kill();
+    let _ = child.wait();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
+    assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{core}");
+}
