@@ -8,7 +8,7 @@ use crate::duplo::Parameters;
 use crate::session::TABLE_MEMORY;
 
 /// A process that does nothing: code, stacks, buffers of TLS.
-const PROCESS: u64 = 11 << 20;
+const PROCESS: u64 = 15 << 20;
 /// A gate of a component: in the circuit and in the plan for garbling.
 const GATE: u64 = 32;
 /// A label, a soldering, an offset.
