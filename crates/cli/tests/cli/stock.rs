@@ -326,6 +326,12 @@ fn row_22_a_full_disk() {
 #[test]
 fn batches_of_different_parameters_side_by_side() {
     let parties = Parties::new("millionaires.bwp");
+    // `ls` has them by age in seconds: those of the same second come in any order.
+    let by_security = |ls: &Value| {
+        let mut epochs = ls["epochs"].as_array().expect("epochs").clone();
+        epochs.sort_by_key(|epoch| epoch["security"].as_u64());
+        epochs
+    };
     let fill = |count: u32, security: &str| {
         let component = format!("{}={count}", parties.file);
         parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, "--security", security])));
@@ -334,8 +340,7 @@ fn batches_of_different_parameters_side_by_side() {
     fill(30, "40");
     fill(2, "64");
     for role in ROLES {
-        let ls = parties.ls(role);
-        let epochs = ls["epochs"].as_array().expect("epochs");
+        let epochs = by_security(&parties.ls(role));
         assert_eq!(epochs.iter().map(|epoch| &epoch["security"]).collect::<Vec<_>>(), [40, 64]);
         let of_components = |epoch: &Value| -> Vec<Value> {
             epoch["batches"]
@@ -353,7 +358,7 @@ fn batches_of_different_parameters_side_by_side() {
     // The bounds of all that was made in one go, as `ls` shows them; the first program takes from the first, the second from
     // the second.
     let mut made: BTreeMap<u64, f64> = BTreeMap::new();
-    for batch in parties.ls("evaluator")["epochs"][0]["batches"].as_array().expect("batches") {
+    for batch in by_security(&parties.ls("evaluator"))[0]["batches"].as_array().expect("batches") {
         let step = batch["serial"].as_u64().expect("a number") >> 16;
         *made.entry(step).or_default() += batch["bound_log2"].as_f64().map_or(0.0, f64::exp2);
     }
