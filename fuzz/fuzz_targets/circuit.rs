@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../targets/files.rs"]
-mod files;
+#[path = "../targets/circuit.rs"]
+mod circuit;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| files::circuit(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| circuit::circuit(data));

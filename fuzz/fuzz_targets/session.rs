@@ -1,8 +1,8 @@
 #![no_main]
 
-#[path = "../targets/wire.rs"]
-mod wire;
+#[path = "../targets/session.rs"]
+mod session;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    wire::session(data);
+    session::session(data);
 });

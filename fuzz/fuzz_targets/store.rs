@@ -1,7 +1,7 @@
 #![no_main]
 
-#[path = "../targets/stock.rs"]
-mod stock;
+#[path = "../targets/store.rs"]
+mod store;
 
 use std::panic::{set_hook, take_hook};
 use std::sync::Once;
@@ -21,5 +21,5 @@ fn let_the_database_panic() {
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let_the_database_panic();
-    stock::store(data);
+    store::store(data);
 });

@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../targets/files.rs"]
-mod files;
+#[path = "../targets/users.rs"]
+mod users;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| files::input(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| users::value(data));

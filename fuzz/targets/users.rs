@@ -1,4 +1,4 @@
-//! What users write: tables, lists of components, keys.
+//! What users write: values, tables, lists of components, keys.
 //!
 //! Used by the fuzz targets and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -8,9 +8,57 @@ use brickwork::stock::StoreKey;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_cli::parsers;
 
+/// The first byte says whether a value comes or a table.
+pub fn value(data: &[u8]) {
+    match text(data) {
+        Some((false, text)) => json(text),
+        Some((true, text)) => table(text),
+        None => {}
+    }
+}
+
+/// The first byte says whether a list comes or a key.
+pub fn list(data: &[u8]) {
+    match text(data) {
+        Some((false, text)) => components(text),
+        Some((true, text)) => keys(text),
+        None => {}
+    }
+}
+
+/// A text, and which of two kinds it is of.
+fn text(data: &[u8]) -> Option<(bool, &str)> {
+    let (what, text) = data.split_first()?;
+    Some((what & 1 == 1, std::str::from_utf8(text).ok()?))
+}
+
+/// Ports of every kind of type.
+fn ports() -> [Vec<Port>; 3] {
+    let field = |name: &str, ty| (name.to_string(), ty);
+    let record = Type::Struct(vec![field("a", Type::Int(9)), field("b", Type::Array(Box::new(Type::Uint(3)), 4))]);
+    [
+        vec![Port::new("x", Type::Uint(64))],
+        vec![Port::new("x", Type::Int(130)), Port::new("y", Type::Array(Box::new(record), 2))],
+        Vec::new(),
+    ]
+}
+
+/// A value as a user writes it, for ports of several types: what is understood means the same when it is written out.
+fn json(text: &str) {
+    let Ok(parsed) = value::parse(text) else { return };
+    for ports in ports() {
+        let _ = value::encode_executions(&ports, 2, &parsed);
+        let Ok(bits) = value::encode(&ports, &parsed) else { continue };
+        assert_eq!(bits.len() as u64, ports.iter().map(Port::width).sum::<u64>());
+        let shown = value::decode(&ports, &bits);
+        assert_eq!(value::encode(&ports, &shown).expect("an output is an input"), bits);
+        let reparsed = value::parse(&shown.to_string()).expect("what is shown is understood");
+        assert_eq!(value::encode(&ports, &reparsed).expect("what is shown fits"), bits);
+    }
+}
+
 /// A table of any text, for rows of several types: it has the bits of as many rows, or is refused.
-pub fn table(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+fn table(text: &str) {
     let field = |name: &str, ty| (name.to_string(), ty);
     let person = Type::Struct(vec![field("id", Type::Uint(16)), field("balance", Type::Int(12))]);
     let nested = Type::Struct(vec![field("axis", Type::Array(Box::new(Type::Uint(8)), 2)), field("of", person.clone())]);
@@ -24,8 +72,7 @@ pub fn table(data: &[u8]) {
 }
 
 /// A list of components, and one of them as an argument.
-pub fn list(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+fn components(text: &str) {
     for (file, name, count) in parsers::list(text).unwrap_or_default() {
         // What a list says can also be said by an argument, unless it holds what separates its parts.
         let argument = name.as_ref().map_or(format!("{file}={count}"), |name| format!("{file}:{name}={count}"));
@@ -38,8 +85,7 @@ pub fn list(data: &[u8]) {
 }
 
 /// Private keys, public keys, store keys.
-pub fn keys(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+fn keys(text: &str) {
     if let Ok(identity) = Identity::from_pem(text) {
         let public = identity.public_key();
         assert_eq!(public.to_string().parse::<PublicKey>().expect("what is shown is understood"), public);

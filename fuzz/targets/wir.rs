@@ -1,6 +1,6 @@
 //! Sources from anybody: no panic, no endless loop, and what compiles computes the same in every form.
 //!
-//! Used by the fuzz targets and, with the seeds, by the tests of the compiler.
+//! Used by the fuzz target and, with the seeds, by the tests of the compiler.
 #![allow(dead_code)]
 
 use brickwork::circuit::formats::{bristol, duplo, load};
@@ -10,8 +10,12 @@ use brickwork_lang::{Diagnostics, NoFiles, Options, Sink, SourceMap, compile, ex
 /// Larger programs are not simulated: fuzzing lives from many runs.
 const SIMULATED: u64 = 200_000;
 
-fn text(data: &[u8]) -> Option<&str> {
-    std::str::from_utf8(data).ok().filter(|text| text.len() <= 1 << 16)
+/// A source passes the lexer, the parser and the compiler.
+pub fn wir(data: &[u8]) {
+    let Some(text) = std::str::from_utf8(data).ok().filter(|text| text.len() <= 1 << 16) else { return };
+    lexer(text);
+    parser(text);
+    compiler(text);
 }
 
 /// Everything that is told to people and to machines.
@@ -26,8 +30,7 @@ fn tell(diagnostics: &Diagnostics) {
 }
 
 /// Tokens are in the text, in order.
-pub fn lexer(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+fn lexer(text: &str) {
     let mut sink = Sink::default();
     let lexed = lex::lex(0, text, &mut sink);
     let mut end = 0;
@@ -40,8 +43,7 @@ pub fn lexer(data: &[u8]) {
 
 /// Whatever it is, it is parsed or complained about. Trees are walked by recursion, so this takes a thread with the stack
 /// that the compiler gives itself.
-pub fn parser(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+fn parser(text: &str) {
     std::thread::scope(|scope| {
         let run = || {
             let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
@@ -71,8 +73,7 @@ fn outputs(program: &Program) -> Vec<Vec<bool>> {
 }
 
 /// A source compiles or is complained about. The program is the same however it is cut and written.
-pub fn compiler(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+fn compiler(text: &str) {
     let compiled = |inline| compile("fuzz.wir", text, &NoFiles, &limits(inline));
     let program = match compiled("") {
         Err(errors) => {

@@ -8,16 +8,11 @@ mod users;
 use replay::replay;
 
 #[test]
-fn tables() {
-    replay("table", 30, 12, |_, seed| users::table(seed));
+fn values() {
+    replay("value", 30, 22, |_, seed| users::value(seed));
 }
 
 #[test]
 fn lists() {
-    replay("list", 30, 12, |_, seed| users::list(seed));
-}
-
-#[test]
-fn keys() {
-    replay("keys", 30, 10, |_, seed| users::keys(seed));
+    replay("list", 30, 22, |_, seed| users::list(seed));
 }

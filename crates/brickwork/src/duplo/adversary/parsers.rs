@@ -1,14 +1,19 @@
-//! Doors to what reads the bytes of others, for the fuzz targets: what a peer says before anything is agreed on, and what a
-//! disk gives back. Where it can be, what was read is written again, so that a target sees whether anything else passes
+//! Doors to what reads the bytes of others, for the fuzz targets: what a peer says, and what a disk gives back. Where it can be, what was read is written again, so that a target sees whether anything else passes
 //! for it.
+
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use crate::bits;
 use crate::circuit::{Component, Party, Program};
+use crate::duplo::proposal::{Cut, Decompose, MAX_DECOMPOSITION_BYTES};
 use crate::duplo::{Parameters, stored};
+use crate::ot::{BASE_OT, base};
+use crate::session::msg::DECOMPOSITION;
 use crate::session::{Digests, Greeting, SessionId, Terms};
 use crate::stock::{State, Verdict};
-use crate::wire::{Channel, tls};
+use crate::wire::{Channel, memory_pair, tls};
 use crate::{Cheat, Error};
 
 /// The first bytes on a connection, read and written again; `None` if they are no hello.
@@ -34,6 +39,39 @@ pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Param
     let parameters = Parameters::proposed(program, security, bytes)?;
     let again = parameters.proposal();
     Ok((parameters, again))
+}
+
+/// The program in the cut that a garbler proposes, and the message written again.
+///
+/// # Errors
+/// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says; [`Cheat::UnexpectedMessage`] if it is malformed.
+pub fn decomposition(given: &Arc<Program>, bytes: &[u8], decompose: Option<&Decompose>) -> Result<(Arc<Program>, Vec<u8>), Error> {
+    let (mut peer, mut own) = memory_pair();
+    peer.send(DECOMPOSITION, bytes)?;
+    peer.flush()?;
+    let cut = Cut::receive(&mut own)?;
+    let program = cut.make(given, decompose)?;
+    cut.send(&mut own)?;
+    own.flush()?;
+    Ok((program, peer.receive_up_to(DECOMPOSITION, 32 + MAX_DECOMPOSITION_BYTES)?))
+}
+
+/// All keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of which it has.
+///
+/// # Errors
+/// [`Error::Peer`] if the peer's message has another length or holds what is no point or the identity.
+pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
+    let (mut peer, mut own) = memory_pair();
+    peer.send(BASE_OT, bytes)?;
+    peer.flush()?;
+    let begun = base::Begun::send(&mut own, base::Direction::GarblerSends, &[1; 32], &[1], 1)?;
+    let base::Keys { sent, received } = begun.receive(&mut own, &[2; 32], &[3; 32], send)?;
+    Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
+}
+
+/// So many packed bits, packed again; `None` if they are not as many or others are set.
+pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
+    Some(bits::pack(bits::unpack(bytes, count).ok()?))
 }
 
 /// How a log of this party goes together with what a peer says of its own logs.

@@ -1,6 +1,0 @@
-#![no_main]
-
-#[path = "../targets/users.rs"]
-mod users;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| users::keys(data));

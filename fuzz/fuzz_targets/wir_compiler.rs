@@ -1,6 +1,0 @@
-#![no_main]
-
-#[path = "../targets/wir.rs"]
-mod wir;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| wir::compiler(data));

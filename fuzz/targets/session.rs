@@ -1,0 +1,189 @@
+//! Whole sessions with a peer that says anything: what it says is altered on its way.
+//!
+//! Used by the fuzz target and, with the seeds, by the tests.
+#![allow(dead_code)]
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::duplo::Parameters;
+use brickwork::duplo::adversary::harness::{ands, small};
+use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
+use brickwork::session::Job;
+use brickwork::wire::{Channel, Stream};
+
+/// What is on its way between two parties, and what becomes of them.
+#[derive(Default)]
+struct Line {
+    sent: [VecDeque<Vec<u8>>; 2],
+    state: [State; 2],
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum State {
+    #[default]
+    Works,
+    Waits,
+    HasLeft,
+}
+
+impl Line {
+    /// Whether nothing more can come for this party. What was altered may leave both waiting.
+    fn is_over(&self, party: usize) -> bool {
+        let other = self.state[1 - party];
+        self.sent[1 - party].is_empty() && (other == State::HasLeft || other == State::Waits && self.sent[party].is_empty())
+    }
+}
+
+/// One party's end of a line. What is read from it may have been altered.
+struct End {
+    line: Arc<(Mutex<Line>, Condvar)>,
+    party: usize,
+    current: Vec<u8>,
+    position: usize,
+    edits: Edits,
+}
+
+impl End {
+    /// What the other party sent, or nothing if no more can come.
+    fn next(&self) -> Option<Vec<u8>> {
+        let (line, moved) = &*self.line;
+        let mut line = line.lock().expect("no panic");
+        line.state[self.party] = State::Waits;
+        moved.notify_all();
+        let mut line = moved.wait_while(line, |line| line.sent[1 - self.party].is_empty() && !line.is_over(self.party)).expect("no panic");
+        line.state[self.party] = State::Works;
+        line.sent[1 - self.party].pop_front()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.line.0.lock().expect("no panic").state[self.party] = State::HasLeft;
+        self.line.1.notify_all();
+    }
+}
+
+/// Edits of a stream: where, what, and with which value.
+#[derive(Clone, Default)]
+struct Edits {
+    list: Vec<(usize, u8, u8)>,
+    seen: usize,
+    over: bool,
+}
+
+impl Edits {
+    /// Four bytes an edit: the distance from the one before (two bytes), what to do, a value.
+    fn parse(data: &[u8]) -> Self {
+        let mut at = 0;
+        let edit = |e: &[u8]| {
+            at += usize::from(u16::from_le_bytes([e[0], e[1]]));
+            (at, e[2], e[3])
+        };
+        Edits { list: data.chunks_exact(4).take(8).map(edit).collect(), seen: 0, over: false }
+    }
+
+    /// What becomes of the bytes that come next.
+    fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let (start, end) = (self.seen, self.seen + bytes.len());
+        self.seen = end;
+        let mut altered = bytes;
+        for &(at, what, value) in self.list.iter().rev().filter(|(at, ..)| (start..end).contains(at)) {
+            let at = at - start;
+            // An edit at the same place may have cut it off.
+            if at >= altered.len() {
+                continue;
+            }
+            match what % 5 {
+                0 => altered[at] ^= value,
+                1 => altered.insert(at, value),
+                2 => drop(altered.remove(at)),
+                3 => altered.extend_from_within(at..),
+                _ => {
+                    altered.truncate(at);
+                    self.over = true;
+                }
+            }
+        }
+        altered
+    }
+}
+
+impl Read for End {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.position >= self.current.len() {
+            match if self.edits.over { None } else { self.next() } {
+                Some(next) => (self.current, self.position) = (self.edits.apply(next), 0),
+                None => return Ok(0),
+            }
+        }
+        let n = buffer.len().min(self.current.len() - self.position);
+        buffer[..n].copy_from_slice(&self.current[self.position..self.position + n]);
+        self.position += n;
+        Ok(n)
+    }
+}
+
+impl Write for End {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut line = self.line.0.lock().expect("no panic");
+        if line.state[1 - self.party] == State::HasLeft {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        line.sent[self.party].push_back(bytes.to_vec());
+        self.line.1.notify_all();
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for End {}
+
+/// One AND gate, both learn the result; three copies and authenticators a bucket, two opened.
+static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
+    let program = ands(1, Recipient::Both);
+    let parameters = small(&program, [3, 2], [3, 2], [3, 2]);
+    (program, parameters)
+});
+
+/// The peer of one party answers as the fuzzer likes: bit 0 of the first byte says which party gets altered bytes, bits 1 and 2
+/// are the inputs. Base OTs are dealt. Whatever comes, that party ends with the right output or a typed error. Returns which.
+pub fn session(data: &[u8]) -> bool {
+    let Some((&first, edits)) = data.split_first() else { return false };
+    let edits = Edits::parse(edits);
+    let (program, parameters) = &*RUN;
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let victim = if first & 1 == 0 { Party::Garbler } else { Party::Evaluator };
+    let (x, y) = (first & 2 != 0, first & 4 != 0);
+    let line = Arc::default();
+    let end = |party| {
+        let edits = if party == victim { edits.clone() } else { Edits::default() };
+        Channel::new(vec![Box::new(End { line: Arc::clone(&line), party: party as usize, current: Vec::new(), position: 0, edits })])
+    };
+    let (left, right) = (end(Party::Garbler), end(Party::Evaluator));
+    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let (garbled, evaluated) = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| garbler(left, &job, &[x], hooks()));
+        let evaluated = evaluator(right, &job, &[y], hooks());
+        (garbled.join().expect("the garbler does not panic"), evaluated)
+    });
+    match if victim == Party::Garbler { garbled } else { evaluated } {
+        Ok(report) => {
+            assert_eq!(report.outputs, [x && y]);
+            true
+        }
+        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
