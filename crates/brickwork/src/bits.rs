@@ -26,9 +26,66 @@ pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Cheat> {
     Ok((0..count).map(|i| bytes[i / 8] >> (i % 8) & 1).collect())
 }
 
+/// A row of bits, each at a place of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    /// So many zeros.
+    pub fn zeros(len: usize) -> Self {
+        Bits { words: vec![0; len.div_ceil(64)], len }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// One of them, 0 or 1.
+    #[inline]
+    pub fn get(&self, k: usize) -> u8 {
+        (self.words[k / 64] >> (k % 64)) as u8 & 1
+    }
+
+    /// Sets one of them to 1 if `bit` is 1, and leaves it if `bit` is 0.
+    #[inline]
+    pub fn add(&mut self, k: usize, bit: u8) {
+        self.words[k / 64] |= u64::from(bit & 1) << (k % 64);
+    }
+}
+
+impl FromIterator<u8> for Bits {
+    fn from_iter<I: IntoIterator<Item = u8>>(bits: I) -> Self {
+        let mut all = Bits::default();
+        for bit in bits {
+            if all.len.is_multiple_of(64) {
+                all.words.push(0);
+            }
+            all.len += 1;
+            all.add(all.len - 1, bit);
+        }
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_stand_where_they_were_put() {
+        for count in [0, 1, 63, 64, 65, 200] {
+            let bit = |k: usize| (k * k / 3 % 2) as u8;
+            let all: Bits = (0..count).map(bit).collect();
+            let mut put = Bits::zeros(count);
+            (0..count).rev().for_each(|k| put.add(k, bit(k)));
+            assert_eq!((&all, all.len()), (&put, count));
+            assert!((0..count).all(|k| all.get(k) == bit(k)));
+        }
+    }
 
     #[test]
     fn there_and_back_and_nothing_else() {

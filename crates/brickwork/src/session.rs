@@ -14,8 +14,14 @@ use crate::wire::{Channel, Tag};
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 3;
 
-/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is not told otherwise.
+/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is not told otherwise; of
+/// what it is told of copies and authenticators it keeps three times as much.
 pub const TABLE_MEMORY: u64 = 64 << 20;
+
+/// Bytes of what it is told of copies and authenticators, which all go to a temporary file if there are more.
+pub(crate) fn told_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(3)
+}
 
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
 #[derive(Clone)]
@@ -26,8 +32,8 @@ pub struct Job {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory; more go to temporary
-    /// files. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory, and a third of those of
+    /// what it is told of copies and authenticators; more go to temporary files. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -47,8 +53,8 @@ pub struct Terms {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory; more go to temporary
-    /// files. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory, and a third of those of
+    /// what it is told of copies and authenticators; more go to temporary files. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],

@@ -12,7 +12,11 @@
 //! DEVIATION: the paper solders copies of a bucket to its head and the head to the authenticator; here every copy's
 //! output is soldered to the authenticator directly, which is as many openings and one step less.
 
+use std::ops::Range;
+
+use crate::bits::Bits;
 use crate::label::{Delta, Label};
+use crate::scratch::Spool;
 
 /// A wire as the garbler knows it: `C_w` and the offset of its copy or gadget.
 #[derive(Clone, Copy, zeroize::Zeroize)]
@@ -91,41 +95,35 @@ impl Soldering {
 
 /// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the flips matter.
 #[derive(Clone, Copy)]
-pub(crate) enum Solderings<'a> {
+pub(crate) struct Solderings<'a> {
     /// s of each.
-    Flips(&'a [u8]),
-    /// All of each.
-    Told(&'a [Soldering]),
+    pub flips: &'a Bits,
+    /// At the evaluator.
+    pub told: Option<&'a Spool<Soldering>>,
 }
 
 impl Solderings<'_> {
     /// How many there are.
     pub fn len(&self) -> usize {
-        match self {
-            Solderings::Flips(flips) => flips.len(),
-            Solderings::Told(solderings) => solderings.len(),
-        }
+        self.flips.len()
     }
 
     /// s of one of them.
+    #[inline]
     pub fn flip(&self, k: usize) -> u8 {
-        match self {
-            Solderings::Flips(flips) => flips[k],
-            Solderings::Told(solderings) => solderings[k].flip(),
-        }
+        self.flips.get(k)
     }
 
-    /// What one of them opens, where its value is known.
-    pub fn opening(&self, k: usize) -> Label {
-        match self {
-            Solderings::Flips(_) => Label::ZERO,
-            Solderings::Told(solderings) => solderings[k].opening(),
+    /// What some of them open, where that is known.
+    pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
+        if let Some(told) = self.told {
+            openings.iter_mut().zip(&*told.read_or_note(places)).for_each(|(opening, soldering)| *opening = soldering.opening());
         }
     }
 }
 
 /// s of each soldering.
-pub(crate) fn flips(solderings: &[Soldering]) -> Vec<u8> {
+pub(crate) fn flips(solderings: &[Soldering]) -> Bits {
     solderings.iter().map(|soldering| soldering.flip()).collect()
 }
 

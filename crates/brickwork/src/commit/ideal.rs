@@ -53,12 +53,14 @@ impl Holder for Receiver {
     }
 
     fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
-        assert!(claims.weighted.is_empty(), "the ideal functionality compares claim by claim");
+        assert!(claims.weighted.is_empty() && claims.values.is_empty(), "the ideal functionality compares claim by claim");
         let each = |each: &Each, i: usize, sum: &mut Column| {
             let (item, wire) = (i / each.wires, i % each.wires);
             each.terms.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), i, sum));
             each.one.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), 0, sum));
-            (each.value)(item, wire)
+            let mut value = [Label::ZERO];
+            each.values.iter().for_each(|values| values(item, wire..wire + 1, &mut value));
+            value[0]
         };
         let known = |known: &Known, i: usize, sum: &mut Column| match known {
             Known::Sums(_, claim) => claim(i, sum),

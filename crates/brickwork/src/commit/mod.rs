@@ -198,6 +198,9 @@ impl<T> Claimed<T> {
 /// receiver does not know it, anything where it does.
 type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
+/// Of some wires of an item the values of the claims about them.
+type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
+
 /// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
 type Part<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
@@ -206,15 +209,22 @@ type Part<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 pub struct Each<'a> {
     items: usize,
     wires: usize,
-    value: Box<dyn Fn(usize, usize) -> Label + Sync + 'a>,
+    values: Option<Values<'a>>,
     terms: Vec<(&'a Shares, Part<'a>)>,
     one: Option<(&'a Shares, Part<'a>)>,
 }
 
 impl<'a> Each<'a> {
-    /// Claims for so many items of so many wires; `value` is what it is in [`Claims::known`], of an item and a wire.
-    pub fn new(items: usize, wires: usize, value: impl Fn(usize, usize) -> Label + Sync + 'a) -> Self {
-        Each { items, wires, value: Box::new(value), terms: Vec::new(), one: None }
+    /// Claims for so many items of so many wires, that a sum is zero.
+    pub fn new(items: usize, wires: usize) -> Self {
+        Each { items, wires, values: None, terms: Vec::new(), one: None }
+    }
+
+    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item, what they are in
+    /// [`Claims::known`].
+    pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
+        self.values = Some(Box::new(values));
+        self
     }
 
     /// Each of these commitments is part of the claim with its number where `part` says so.
@@ -235,6 +245,17 @@ impl<'a> Each<'a> {
 
     fn count(&self) -> usize {
         self.items * self.wires
+    }
+
+    /// Item and wires of some claims, item after item.
+    fn runs(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let (wires, mut next) = (self.wires, claims.start);
+        std::iter::from_fn(move || {
+            let (item, first) = (next < claims.end).then(|| (next / wires, next % wires))?;
+            let here = (wires - first).min(claims.end - next);
+            next += here;
+            Some((item, first..first + here))
+        })
     }
 
     /// Item and wire of each of some claims.
@@ -273,17 +294,22 @@ impl Known<'_> {
 /// this commitment is part of.
 type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
+/// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that they belong to.
+type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
+
 /// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same order.
 ///
 /// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by claim. Where there are so
 /// many commitments that their columns should not be kept, [`Claims::each`] makes the claims follow them in the order in which
 /// they were made. And a commitment that is part of many claims is *weighted*: a proof is a sum over all commitments, each times
-/// the [`Weights`] of the claims that it is part of.
+/// the [`Weights`] of the claims that it is part of. So it is with values that do not come in the order of the claims: they are
+/// [told](Claims::values) in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     known: Vec<Known<'a>>,
     bits: Vec<(usize, Claim<'a>)>,
     weighted: Vec<(&'a Shares, Weigh<'a>)>,
+    values: Vec<(usize, Tell<'a>)>,
 }
 
 /// The claims that one call listed.
@@ -335,6 +361,12 @@ impl<'a> Claims<'a> {
     /// the following ones are part of.
     pub fn weighted(&mut self, shares: &'a Shares, weigh: impl Fn(&Weights, usize, &mut [u128]) + Sync + 'a) {
         self.weighted.push((shares, Box::new(weigh)));
+    }
+
+    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the weights of their
+    /// claims, in any order. Only the receiver asks for them.
+    pub fn values(&mut self, count: usize, tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a) {
+        self.values.push((count, Box::new(tell)));
     }
 
     /// Claims that these commitments are to these values.

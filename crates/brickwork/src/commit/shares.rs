@@ -5,7 +5,7 @@
 //! expanding seeds twice costs less than writing all columns to memory and reading them again.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::Lsb;
 use crate::Error;
-use crate::scratch::{Budget, Held, Scratch};
+use crate::scratch::{Budget, Fault, Held, Scratch};
 
 /// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
 pub const COLUMN_WORDS: usize = 8;
@@ -62,26 +62,6 @@ pub(super) struct Corrections {
 enum Kept {
     Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
     File(Scratch),
-}
-
-/// What went wrong where nobody could be told: shares that could not be read are wrong, and whatever is proven of them after
-/// that fails for another reason than the peer.
-#[derive(Default)]
-pub(super) struct Fault(Mutex<Option<Error>>);
-
-impl Fault {
-    fn note(&self, error: Error) {
-        if let Ok(mut first) = self.0.lock() {
-            first.get_or_insert(error);
-        }
-    }
-
-    /// # Errors
-    /// What went wrong first since this was asked last.
-    pub fn check(&self) -> Result<(), Error> {
-        let first = self.0.lock().map_err(|_| Error::Resource("a thread that read shares failed".into()))?.take();
-        first.map_or(Ok(()), Err)
-    }
 }
 
 impl Corrections {

@@ -31,11 +31,11 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::code::{Code, DIMENSION};
-use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Fault, Recipe, Source};
+use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Recipe, Source};
 use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Part, Pending, Proof, Shares, Weights};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
-use crate::scratch::Budget;
+use crate::scratch::{Budget, Fault};
 use crate::wire::Channel;
 use crate::{Cheat, Error};
 
@@ -225,6 +225,11 @@ impl Receiver {
         self.budget = Budget::new(bytes);
     }
 
+    /// Where to note what could not be read while claims are combined: then nobody is accused.
+    pub(crate) fn fault(&self) -> &Arc<Fault> {
+        &self.fault
+    }
+
     /// What [`Receiver::new`] was given: the seeds, and the watch bits.
     pub(crate) fn seeds(&self) -> (&[Seed], Zeroizing<Vec<u8>>) {
         (&self.chosen, Zeroizing::new(self.source.watch.iter().map(|&mask| mask as u8 & 1).collect()))
@@ -398,13 +403,46 @@ const KNOWN: usize = 2;
 fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
-    if !claims.weighted.is_empty() {
+    if !claims.weighted.is_empty() || !claims.values.is_empty() {
         let weights = Weights::draw(seed, claims.known.iter().map(Known::count));
         for (shares, weigh) in &claims.weighted {
             shares.weighted(|first, sums| weigh(&weights, first, sums), &mut sums.shares);
         }
+        if with_values {
+            for (count, tell) in &claims.values {
+                let told = weighted_values(*count, |first, values, of| tell(&weights, first, values, of));
+                sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
+            }
+        }
     }
     sums
+}
+
+/// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result `i`. `tell` gives some
+/// values, the first of which has this number, and their weights.
+fn weighted_values(count: usize, tell: impl Fn(usize, &mut [Label], &mut [u128]) + Sync) -> [u128; DIMENSION] {
+    let work = |mut total: [Label; BLOCK], chunk: usize| {
+        let here = CHUNK.min(count - chunk * CHUNK);
+        let (mut values, mut weights) = (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
+        tell(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
+        for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
+            // Which values are in which sum.
+            let (mut masks, mut product) = ([0u128; BLOCK], [0u128; BLOCK]);
+            kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
+            kernels::parity_rows(&masks, bytemuck::cast_slice(values), &mut product, 1);
+            total.iter_mut().zip(product).for_each(|(total, product)| *total ^= Label::from_bits(product));
+        }
+        values.zeroize();
+        total
+    };
+    let zero = || [Label::ZERO; BLOCK];
+    let total = (0..count.div_ceil(CHUNK)).into_par_iter().fold(zero, work).reduce(zero, |mut a, b| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+        a
+    });
+    let mut rows = [0; DIMENSION];
+    kernels::transpose_back(bytemuck::cast_slice(&total), DIMENSION / 64, &mut rows);
+    rows
 }
 
 impl Weights {
@@ -539,10 +577,14 @@ impl Accumulator {
             pack(part, each.places(claims.clone()), &mut parts);
             kernels::hash_rows(&mut self.one, &parts[..blocks], elements);
         }
-        if !self.values.is_empty() {
-            // What grows leaves copies behind.
-            let mut values = Zeroizing::new(Vec::with_capacity(claims.len()));
-            values.extend(each.places(claims).map(|(item, wire)| (each.value)(item, wire)));
+        if let (false, Some(fill)) = (self.values.is_empty(), &each.values) {
+            let mut values = Zeroizing::new(vec![Label::ZERO; claims.len()]);
+            let mut rest = &mut values[..];
+            for (item, wires) in each.runs(claims) {
+                let (here, behind) = rest.split_at_mut(wires.len());
+                fill(item, wires, here);
+                rest = behind;
+            }
             let rows = Zeroizing::new(values_to_rows(&values, blocks));
             kernels::hash_rows(&mut self.values, &rows, elements);
         }

@@ -27,6 +27,9 @@ use crate::commit::{Claimed, Claims, Column, Committer, Holder, Proof, Shares};
 use crate::label::{Delta, Label};
 use crate::solder::{CommittedWire, Soldering};
 
+/// Labels that are shown to their authenticators together.
+const LABELS_AT_ONCE: usize = 1 << 16;
+
 /// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
@@ -189,18 +192,24 @@ impl EvaluatorParts {
 
     /// `Δ ⊕ Δ_ka` of the head of a home.
     pub fn link(&self, home: Home) -> Label {
-        self.gadgets_at(home).map_or(Label::ZERO, |gadgets| gadgets.link(home.bucket as usize * gadgets.size))
+        self.gadgets_at(home).map_or(Label::ZERO, |gadgets| gadgets.head_link(home.bucket as usize))
     }
 
     /// Whether the authenticators of the homes accept all of these labels.
-    pub fn accept(&self, labels: impl ExactSizeIterator<Item = (Home, Label)>) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the authenticators cannot be read.
+    pub fn accept(&self, labels: impl ExactSizeIterator<Item = (Home, Label)>) -> Result<bool, Error> {
         let count = labels.len();
         let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
         for (home, label) in labels {
             // Room for all at once: what grows leaves copies behind.
             of_set.entry(home.set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(count))).push((home.bucket as usize, label));
         }
-        of_set.iter().all(|(&set, labels)| !self.gadgets_of(Home { set, bucket: 0 }).accept(labels).contains(&false))
+        of_set.iter().try_fold(true, |all, (&set, labels)| {
+            let gadgets = self.gadgets_of(Home { set, bucket: 0 });
+            labels.chunks(LABELS_AT_ONCE).try_fold(all, |all, labels| Ok(all && !gadgets.accept(labels)?.contains(&false)))
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
-use super::prepare::EvaluatorGadgets;
+use super::prepare::{AtHand, EvaluatorGadgets};
 use super::sessions::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
@@ -82,7 +82,7 @@ pub(super) fn evaluator(
     let recovered = evaluated.delta_ka.is_some();
     let delta_ka = evaluated.delta_ka.unwrap_or(rng.delta());
     let honest = honest_labels(ready, evaluated);
-    let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input);
+    let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input)?;
     let labels = if recovered { restored } else { honest };
 
     let colours = bits::pack(labels.iter().map(|label| label.colour()));
@@ -109,25 +109,29 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Labels {
 }
 
 /// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.
-fn recover(program: &Program, parts: &EvaluatorParts, evaluated: &Evaluated, delta_ka: Delta, input: &[bool]) -> (Labels, Vec<Vec<bool>>) {
+fn recover(
+    program: &Program,
+    parts: &EvaluatorParts,
+    evaluated: &Evaluated,
+    delta_ka: Delta,
+    input: &[bool],
+) -> Result<(Labels, Vec<Vec<bool>>), Error> {
     let layout = &parts.layout;
     let mut theirs = Zeroizing::new(vec![false; program.input_width(Party::Garbler)]);
-    theirs.par_chunks_mut(HOMES_AT_ONCE).enumerate().for_each(|(chunk, bits)| {
+    theirs.par_chunks_mut(HOMES_AT_ONCE).enumerate().try_for_each(|(chunk, bits)| {
         let first = chunk * HOMES_AT_ONCE;
         let homes: Vec<Home> = (first..first + bits.len()).map(|wire| layout.home(wire as u32)).collect();
-        for_each_bucket(parts, &homes, delta_ka, |k, gadgets, false_labels| {
-            bits[k] = recover_input_bit(gadgets, homes[k].bucket as usize, evaluated.labels[first + k], false_labels);
-        });
-    });
+        for_each_bucket(parts, &homes, delta_ka, |k, bucket| bits[k] = bucket.recover_input_bit(evaluated.labels[first + k]))
+    })?;
     let clear = program.simulate(&theirs, input);
     let mut values = clear.iter().zip(program.outputs()).filter(|(_, o)| o.to == Recipient::Garbler).flat_map(|(bits, _)| bits);
     let mut labels = Labels::new(Vec::with_capacity(layout.private_outputs.len() + layout.shared_outputs.len()));
     let homes: Vec<Home> = (0..layout.private_outputs.len()).map(|k| layout.private_home(k)).collect();
-    for_each_bucket(parts, &homes, delta_ka, |k, gadgets, false_labels| {
+    for_each_bucket(parts, &homes, delta_ka, |k, bucket| {
         let bit = u8::from(*values.next().expect("as many values as wires"));
         let delta = offset(parts.link(homes[k]), delta_ka);
-        labels.push(recover_false_label(gadgets, homes[k].bucket as usize, false_labels) ^ delta.times(bit));
-    });
+        labels.push(bucket.recover_false_label() ^ delta.times(bit));
+    })?;
     // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
@@ -140,7 +144,7 @@ fn recover(program: &Program, parts: &EvaluatorParts, evaluated: &Evaluated, del
             }
         }
     }
-    (labels, clear)
+    Ok((labels, clear))
 }
 
 /// The offset of a gadget from its link; with a dummy Δ_ka it is a dummy too.
@@ -151,51 +155,52 @@ fn offset(link: Label, delta_ka: Delta) -> Delta {
 /// Buckets whose gadgets are hashed side by side.
 const HOMES_AT_ONCE: usize = 32;
 
-/// Passes on, for each of the homes in order, its number, where its bucket is, and the offset and false label of each gadget
-/// of the bucket.
-fn for_each_bucket(
-    parts: &EvaluatorParts,
-    homes: &[Home],
-    delta_ka: Delta,
-    mut visit: impl FnMut(usize, &EvaluatorGadgets, &[(Delta, Label)]),
-) {
-    let mut number = 0;
+/// A bucket of gadgets, and what follows from Δ_ka: of each gadget the offset and the false label.
+struct Bucket<'a> {
+    gadgets: &'a AtHand<'a>,
+    /// Its number among those at hand.
+    number: usize,
+    false_labels: &'a [(Delta, Label)],
+}
+
+/// Passes on the bucket of each of the homes, in order, with its number.
+fn for_each_bucket(parts: &EvaluatorParts, homes: &[Home], delta_ka: Delta, mut visit: impl FnMut(usize, Bucket)) -> Result<(), Error> {
+    let mut first = 0;
     for homes in homes.chunk_by(|a, b| a.set == b.set).flat_map(|homes| homes.chunks(HOMES_AT_ONCE)) {
-        let gadgets = parts.gadgets_of(homes[0]);
-        let gadget = |i: usize| homes[i / gadgets.size].bucket as usize * gadgets.size + i % gadgets.size;
-        let delta = |i: usize| offset(gadgets.link(gadget(i)), delta_ka);
-        let count = homes.len() * gadgets.size;
-        let labels = Labels::new(gadgets.hasher.false_labels(count, |i| (gadgets.indices[gadget(i)].into(), delta(i))));
+        let EvaluatorGadgets { size, hasher, .. } = parts.gadgets_of(homes[0]);
+        let gadgets = parts.gadgets_of(homes[0]).at_hand(homes.iter().map(|home| home.bucket as usize))?;
+        let delta = |i: usize| offset(gadgets.link(i / size, i % size), delta_ka);
+        let count = homes.len() * size;
+        let labels = Labels::new(hasher.false_labels(count, |i| (gadgets.index(i / size, i % size), delta(i))));
         let mut both = Zeroizing::new(Vec::with_capacity(count));
         both.extend(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)));
-        for false_labels in both.chunks_exact(gadgets.size) {
-            visit(number, gadgets, false_labels);
-            number += 1;
+        for (number, false_labels) in both.chunks_exact(*size).enumerate() {
+            visit(first + number, Bucket { gadgets: &gadgets, number, false_labels });
         }
+        first += homes.len();
     }
+    Ok(())
 }
 
-/// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
-fn recover_input_bit(gadgets: &EvaluatorGadgets, bucket: usize, label: Label, false_labels: &[(Delta, Label)]) -> bool {
-    let ones = false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
-        let (_, label) = gadgets.carry(bucket, i, label);
-        usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
-    });
-    2 * ones.sum::<usize>() > gadgets.size
-}
+impl Bucket<'_> {
+    /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
+    fn recover_input_bit(&self, label: Label) -> bool {
+        let ones = self.false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
+            let label = self.gadgets.carry(self.number, i, label);
+            usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
+        });
+        2 * ones.sum::<usize>() > self.false_labels.len()
+    }
 
-/// The false label of a bucket's head: what a strict majority of its gadgets says.
-fn recover_false_label(gadgets: &EvaluatorGadgets, bucket: usize, false_labels: &[(Delta, Label)]) -> Label {
-    let head = bucket * gadgets.size;
-    let votes = false_labels.iter().enumerate().map(|(i, &(_, label))| {
-        let gadget = head + i;
-        if i == 0 {
-            return label;
-        }
-        let soldering = gadgets.solderings[bucket * (gadgets.size - 1) + i - 1];
-        soldering.carry_back(label, gadgets.link(head) ^ gadgets.link(gadget))
-    });
-    let votes = Labels::new(votes.collect());
-    let support = |label: &Label| votes.iter().filter(|v| *v == label).count();
-    votes.iter().copied().max_by_key(support).unwrap_or_default()
+    /// The false label of the head: what a strict majority of the gadgets says.
+    fn recover_false_label(&self) -> Label {
+        let (gadgets, k) = (self.gadgets, self.number);
+        let votes = self.false_labels.iter().enumerate().map(|(i, &(_, label))| {
+            let offsets = gadgets.link(k, 0) ^ gadgets.link(k, i);
+            gadgets.soldering(k, i).map_or(label, |soldering| soldering.carry_back(label, offsets))
+        });
+        let votes = Labels::new(votes.collect());
+        let support = |label: &Label| votes.iter().filter(|v| *v == label).count();
+        votes.iter().copied().max_by_key(support).unwrap_or_default()
+    }
 }

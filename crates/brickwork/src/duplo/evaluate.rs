@@ -17,6 +17,8 @@
 //!
 //! E sends nothing after this until all slots are evaluated.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -39,6 +41,9 @@ const COPIES_A_TASK: usize = 16;
 
 /// Output wires whose labels one task shows to their authenticators.
 const OUTPUTS_A_TASK: usize = 128;
+
+/// Labels that copies give for outputs before authenticators choose among them: 16 MiB.
+const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
 /// The evaluator after evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
@@ -167,7 +172,7 @@ pub(super) fn evaluator(
     let layout = &ready.parts.layout;
 
     // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
-    if !ready.parts.accept(labels[..own].iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label))) {
+    if !ready.parts.accept(labels[..own].iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label)))? {
         return Err(Cheat::InputLabel.into());
     }
     let delta_ka = evaluate_slots(program, &ready, &mut labels)?;
@@ -193,9 +198,12 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
     let mut delta_ka = None;
     labels.resize(program.wires(), Label::ZERO);
     let parts = &ready.parts;
-    for (batch, slots) in groups(program, parts) {
-        let candidates = evaluate_copies(program, ready, batch, &slots, labels)?;
-        let Shape { outputs, batch: Batch { size, .. }, .. } = parts.batches[batch].batch.shape;
+    let groups = groups(program, parts);
+    let shape = |batch: usize| parts.batches[batch].batch.shape;
+    let at_once = |batch: usize| CANDIDATES_AT_ONCE.div_ceil((shape(batch).batch.size * shape(batch).outputs).max(1));
+    for (batch, slots) in groups.iter().flat_map(|&(batch, ref slots)| slots.chunks(at_once(batch)).map(move |some| (batch, some))) {
+        let candidates = evaluate_copies(program, ready, batch, slots, labels)?;
+        let Shape { outputs, batch: Batch { size, .. }, .. } = shape(batch);
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
         let gadgets = &parts.batches[batch].authenticators;
         let mut accepted: Zeroizing<Vec<(Label, Option<Delta>)>> = Zeroizing::new(vec![(Label::ZERO, None); slots.len() * outputs]);
@@ -210,13 +218,13 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
                     let home = parts.layout.home((first_output(slot) + wire) as u32);
                     asked.extend((0..size).map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))));
                 }
-                let verdicts = gadgets.accept(&asked);
+                let verdicts = gadgets.accept(&asked)?;
                 for ((accepted, asked), verdicts) in accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size)) {
                     *accepted = one_or_two(asked.iter().zip(verdicts).filter(|(_, valid)| **valid).map(|((_, label), _)| *label))?;
                 }
                 Ok(())
             })
-            .collect::<Result<(), Cheat>>()?;
+            .collect::<Result<(), Error>>()?;
         for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
             delta_ka = delta_ka.or(delta);
@@ -277,12 +285,15 @@ fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slot
         for &copy in &places {
             let (bucket, i) = (copy / size, copy % size);
             let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
+            let from_head = match (bucket * (size - 1) + i).checked_sub(1) {
+                Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
+                _ => Cow::default(),
+            };
             for (wire, &from) in program.slot(slot as usize).inputs.iter().enumerate() {
                 let soldering = joints.inputs[batch][bucket * inputs + wire];
                 let mut label = soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
                 if i > 0 {
-                    let soldering = b.solderings[(bucket * (size - 1) + i - 1) * inputs + wire];
-                    label = soldering.carry(label, b.links[head] ^ b.links[copy]);
+                    label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);
                 }
                 active.push(label);
             }
@@ -290,9 +301,8 @@ fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slot
         let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
         garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut b.tables.walk(places.clone()), results)?;
         for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
-            for (wire, label) in results.iter_mut().enumerate() {
-                *label = output_solderings[copy * outputs + wire].carry(*label, b.links[copy]);
-            }
+            let joints = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
+            results.iter_mut().zip(&*joints).for_each(|(label, joint)| *label = joint.carry(*label, b.links[copy]));
         }
         Ok::<(), Error>(())
     })?;

@@ -35,9 +35,14 @@ mod tables;
 mod tests;
 mod unproven;
 
+use bytemuck::Pod;
+
+use crate::bits::Bits;
 use crate::circuit::Party;
 use crate::label::Label;
+use crate::scratch::{Depot, Spool};
 use crate::session::{Job, Observer, Report, Run, Terms};
+use crate::solder::Soldering;
 use crate::wire::{Channel, Tag};
 use crate::{Cheat, Error};
 
@@ -166,6 +171,23 @@ impl Run<'_> {
         let mut labels = vec![Label::ZERO; count];
         self.channel.receive_into(tag, bytemuck::cast_slice_mut(&mut labels))?;
         Ok(labels)
+    }
+
+    /// Receives `count` values into a depot.
+    fn values<T: Pod>(&mut self, depot: &Depot, tag: Tag, count: usize) -> Result<Spool<T>, Error> {
+        depot.fill(count, |values| self.channel.receive_into(tag, bytemuck::cast_slice_mut(values)))
+    }
+
+    /// Receives `count` solderings into a depot. Returns which of them flip, too.
+    fn solderings(&mut self, depot: &Depot, tag: Tag, count: usize) -> Result<(Spool<Soldering>, Bits), Error> {
+        let (mut flips, mut received) = (Bits::zeros(count), 0);
+        let solderings = depot.fill(count, |solderings: &mut [Soldering]| {
+            self.channel.receive_into(tag, bytemuck::cast_slice_mut(solderings))?;
+            (received..).zip(&*solderings).for_each(|(k, soldering)| flips.add(k, soldering.flip()));
+            received += solderings.len();
+            Ok(())
+        })?;
+        Ok((solderings, flips))
     }
 
     /// Receives one label.

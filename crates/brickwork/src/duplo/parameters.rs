@@ -5,9 +5,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::stock::{Origin, Request};
 use crate::Error;
+use crate::authenticator;
 use crate::circuit::{Circuit, Program};
 use crate::commit::code::Code;
 use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper};
+use crate::label::LABEL_BYTES;
 use crate::ot::extension;
 use crate::session::{BatchReport, SecurityReport};
 
@@ -124,6 +126,20 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Bytes of what the evaluator is told of copies and authenticators and keeps: hashes of labels, links, solderings, openings.
+    /// `circuits` are the components'.
+    pub(crate) fn told_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
+        let pairs = |cut: &Cut| cut.kept() - u64::from(cut.slots);
+        let of_copies = circuits.zip(&self.components).map(|(circuit, cut)| {
+            let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
+            LABEL_BYTES as u64 * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
+        });
+        let of_gadgets = [&self.plain, &self.input]
+            .into_iter()
+            .map(|cut| (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept() + LABEL_BYTES as u64 * pairs(cut));
+        of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
+    }
+
     /// The parameters for a program at `security` bits that are cheapest at the [standard prices](Prices::STANDARD).
     ///
     /// # Errors

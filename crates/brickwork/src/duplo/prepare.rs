@@ -16,6 +16,7 @@
 //! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after everything is
 //! fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability 1/2, an input gadget always.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -27,13 +28,18 @@ use super::stock::{ComponentPieces, Origin, Pieces, Places};
 use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
+use crate::bits::Bits;
 use crate::circuit::ComponentDigest;
 use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose;
 use crate::label::{Delta, Label, Labels};
 use crate::random::{Rng, Seed};
+use crate::scratch::{Depot, Spool};
 use crate::session::Run;
 use crate::solder::{self, CommittedWire, Soldering};
+
+/// Opened gadgets that are neighbours like this are read in one go.
+const GADGETS_AT_ONCE: u32 = 1 << 15;
 
 /// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
 pub(super) struct GarblerGadgets {
@@ -52,45 +58,141 @@ pub(super) struct EvaluatorGadgets {
     pub origin: Origin,
     pub size: usize,
     pub hasher: Hasher,
-    /// Index of each gadget in its batch, by which it hashes.
-    pub indices: Vec<u32>,
-    pub authenticators: Vec<Authenticator>,
     /// Of the heads.
     pub wires: Shares,
     /// Of the heads of input gadgets; empty for plain ones.
     pub offsets: Shares,
+    /// The links of the heads of input gadgets; empty for plain ones.
+    pub head_links: Vec<Label>,
+    pub rows: GadgetRows,
+}
+
+/// Of each gadget what the evaluator checks labels by.
+pub(super) struct GadgetRows {
+    /// Index of each gadget in its batch, by which it hashes.
+    pub indices: Spool<u32>,
+    pub authenticators: Spool<Authenticator>,
     /// S_g of each input gadget; empty for plain ones.
-    pub links: Vec<Label>,
+    pub links: Spool<Label>,
     /// From the head of each bucket to its other gadgets.
-    pub solderings: Vec<Soldering>,
+    pub solderings: Spool<Soldering>,
+}
+
+/// What belongs to some gadgets.
+#[derive(Default)]
+struct Rows<'a> {
+    indices: Cow<'a, [u32]>,
+    authenticators: Cow<'a, [Authenticator]>,
+    links: Cow<'a, [Label]>,
+    solderings: Cow<'a, [Soldering]>,
+}
+
+impl GadgetRows {
+    /// All of them, where they are in memory.
+    fn in_memory(&self) -> Option<Rows<'_>> {
+        Some(Rows {
+            indices: self.indices.in_memory()?.into(),
+            authenticators: self.authenticators.in_memory()?.into(),
+            links: self.links.in_memory()?.into(),
+            solderings: self.solderings.in_memory()?.into(),
+        })
+    }
+
+    /// Those of some buckets.
+    fn read(&self, buckets: Range<usize>, size: usize) -> Result<Rows<'_>, Error> {
+        let of = |each: usize| buckets.start * each..buckets.end * each;
+        let links = if self.links.is_empty() { 0..0 } else { of(size) };
+        Ok(Rows {
+            indices: self.indices.read(of(size))?,
+            authenticators: self.authenticators.read(of(size))?,
+            links: self.links.read(links)?,
+            solderings: self.solderings.read(of(size - 1))?,
+        })
+    }
+}
+
+/// Some buckets of gadgets, wherever they lay.
+pub(super) struct AtHand<'a> {
+    rows: Rows<'a>,
+    size: usize,
+    /// Of each bucket that was asked for its number among those at hand.
+    places: Vec<usize>,
+}
+
+impl AtHand<'_> {
+    /// Index of gadget `i` of the bucket that was asked for as number `k`.
+    pub fn index(&self, k: usize, i: usize) -> u64 {
+        self.rows.indices[self.places[k] * self.size + i].into()
+    }
+
+    /// `Δ_g ⊕ Δ_ka` of a gadget.
+    pub fn link(&self, k: usize, i: usize) -> Label {
+        self.rows.links.get(self.places[k] * self.size + i).copied().unwrap_or_default()
+    }
+
+    /// The soldering from the head of a bucket to gadget `i`, if it is another one.
+    pub fn soldering(&self, k: usize, i: usize) -> Option<Soldering> {
+        (i > 0).then(|| self.rows.solderings[self.places[k] * (self.size - 1) + i - 1])
+    }
+
+    /// The label that a label on the bucket's head becomes on gadget `i`.
+    pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
+        self.soldering(k, i).map_or(label, |soldering| soldering.carry(label, self.link(k, 0) ^ self.link(k, i)))
+    }
+
+    fn authenticator(&self, k: usize, i: usize) -> Authenticator {
+        self.rows.authenticators[self.places[k] * self.size + i]
+    }
 }
 
 impl EvaluatorGadgets {
-    /// `Δ_g ⊕ Δ_ka` of a gadget.
-    pub fn link(&self, gadget: usize) -> Label {
-        self.links.get(gadget).copied().unwrap_or_default()
+    /// `Δ_g ⊕ Δ_ka` of the head of a bucket.
+    pub fn head_link(&self, bucket: usize) -> Label {
+        self.head_links.get(bucket).copied().unwrap_or_default()
     }
 
-    /// Gadget `i` of a bucket, and the label that a label on the bucket's head becomes there.
-    pub fn carry(&self, bucket: usize, i: usize, label: Label) -> (usize, Label) {
-        let (head, gadget) = (bucket * self.size, bucket * self.size + i);
-        if i == 0 {
-            return (gadget, label);
+    /// The gadgets of these buckets.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn at_hand(&self, buckets: impl Iterator<Item = usize>) -> Result<AtHand<'_>, Error> {
+        let (size, mut places) = (self.size, buckets.collect::<Vec<usize>>());
+        if let Some(rows) = self.rows.in_memory() {
+            return Ok(AtHand { rows, size, places });
         }
-        let soldering = self.solderings[bucket * (self.size - 1) + i - 1];
-        (gadget, soldering.carry(label, self.link(head) ^ self.link(gadget)))
+        // Neighbours are read together.
+        let (mut all, mut count) = (Rows::default(), 0);
+        for run in places.chunk_by_mut(|a, b| *a <= *b && *b <= *a + 1) {
+            let (first, end) = (run[0], run[run.len() - 1] + 1);
+            let rows = self.rows.read(first..end, size)?;
+            if count == 0 {
+                all = rows;
+            } else {
+                all.indices.to_mut().extend_from_slice(&rows.indices);
+                all.authenticators.to_mut().extend_from_slice(&rows.authenticators);
+                all.links.to_mut().extend_from_slice(&rows.links);
+                all.solderings.to_mut().extend_from_slice(&rows.solderings);
+            }
+            run.iter_mut().for_each(|place| *place = count + (*place - first));
+            count += end - first;
+        }
+        Ok(AtHand { rows: all, size, places })
     }
 
     /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It asks all
     /// gadgets, whatever they say.
-    pub fn accept(&self, labels: &[(usize, Label)]) -> Vec<bool> {
-        let query = |k: usize| {
-            let (bucket, label) = labels[k / self.size];
-            let (gadget, label) = self.carry(bucket, k % self.size, label);
-            (self.authenticators[gadget], self.indices[gadget].into(), label)
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn accept(&self, labels: &[(usize, Label)]) -> Result<Vec<bool>, Error> {
+        let gadgets = self.at_hand(labels.iter().map(|&(bucket, _)| bucket))?;
+        let query = |query: usize| {
+            let (k, i) = (query / self.size, query % self.size);
+            (gadgets.authenticator(k, i), gadgets.index(k, i), gadgets.carry(k, i, labels[k].1))
         };
         let votes = self.hasher.accepts(labels.len() * self.size, query);
-        votes.chunks_exact(self.size).map(|votes| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size).collect()
+        let majority = |votes: &[bool]| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size;
+        Ok(votes.chunks_exact(self.size).map(majority).collect())
     }
 }
 
@@ -105,7 +207,7 @@ pub(super) struct EvaluatorComponent {
     pub batch: EvaluatorBatch,
     pub authenticators: EvaluatorGadgets,
     /// `[copy][output wire]`.
-    pub output_solderings: Vec<Soldering>,
+    pub output_solderings: Spool<Soldering>,
 }
 
 impl Pieces for GarblerGadgets {
@@ -130,22 +232,25 @@ impl Pieces for EvaluatorGadgets {
     }
 
     fn len(&self) -> usize {
-        self.indices.len() / self.size
+        self.rows.indices.len() / self.size
     }
 
     fn slice(&self, buckets: Range<usize>) -> Self {
-        let gadgets = buckets.start * self.size..buckets.end * self.size;
-        let pairs = self.size - 1;
+        let of = |each: usize| buckets.start * each..buckets.end * each;
+        let of_input = |each: usize| if self.head_links.is_empty() { 0..0 } else { of(each) };
         EvaluatorGadgets {
             origin: self.origin,
             size: self.size,
             hasher: self.hasher.clone(),
-            indices: self.indices[gadgets.clone()].to_vec(),
-            authenticators: self.authenticators[gadgets.clone()].to_vec(),
             wires: self.wires.of_items(self.len(), buckets.clone()),
             offsets: self.offsets.of_items(self.len(), buckets.clone()),
-            links: if self.links.is_empty() { Vec::new() } else { self.links[gadgets].to_vec() },
-            solderings: self.solderings[buckets.start * pairs..buckets.end * pairs].to_vec(),
+            head_links: self.head_links[of_input(1)].to_vec(),
+            rows: GadgetRows {
+                indices: self.rows.indices.slice(of(self.size)),
+                authenticators: self.rows.authenticators.slice(of(self.size)),
+                links: self.rows.links.slice(of_input(self.size)),
+                solderings: self.rows.solderings.slice(of(self.size - 1)),
+            },
         }
     }
 }
@@ -180,7 +285,7 @@ impl Pieces for EvaluatorComponent {
         EvaluatorComponent {
             batch: self.batch.slice(slots.clone()),
             authenticators: self.authenticators.slice(slots.start * outputs..slots.end * outputs),
-            output_solderings: self.output_solderings[slots.start * batch.size * outputs..slots.end * batch.size * outputs].to_vec(),
+            output_solderings: self.output_solderings.slice(slots.start * batch.size * outputs..slots.end * batch.size * outputs),
         }
     }
 }
@@ -347,35 +452,22 @@ impl GarblerMade {
             GarblerGadgets { origin, at, made, wires, offsets: head_offsets.next().unwrap_or_default() }
         };
         let gadgets = uses.iter().map(of_use).collect();
-        let (uses, fates, wires, offsets) = (uses.to_vec(), challenge.fates(size), wires.into_shares(), offsets.into_shares());
-        let unproven = unproven::Gadgets { size, uses, fates, colours, wires, offsets };
-        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, flips, chosen: challenge.chosen }))
+        let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
+        let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, chosen: Spool::of(challenge.chosen) }))
     }
 }
 
 /// The gadgets of one kind after their challenge.
 pub(super) struct GarblerOpenedGadgets {
     pub gadgets: unproven::Gadgets,
-    /// Of the solderings in buckets.
-    pub flips: Vec<u8>,
     /// Which gadget each chosen one is.
-    pub chosen: Vec<u32>,
+    pub chosen: Spool<u32>,
 }
 
 /// The heads of the buckets of each use.
 fn head_lists(challenge: &Challenge, size: usize, uses: &[Range<usize>]) -> Vec<Vec<usize>> {
     uses.iter().map(|buckets| challenge.heads(buckets.clone(), size).collect()).collect()
-}
-
-/// What belongs to each use, one after the other, where `count` says how much. What belongs to a single one is not copied.
-fn split<T>(mut all: Vec<T>, uses: &[Range<usize>], count: impl Fn(&Range<usize>) -> usize) -> Vec<Vec<T>> {
-    let mut parts: Vec<Vec<T>> = Vec::new();
-    for buckets in uses.iter().rev() {
-        let start = all.len() - count(buckets);
-        parts.push(if start == 0 { std::mem::take(&mut all) } else { all.split_off(start) });
-    }
-    parts.reverse();
-    parts
 }
 
 fn borrowed(lists: &[Vec<usize>]) -> Vec<&[usize]> {
@@ -395,9 +487,9 @@ pub(super) struct GarblerOpened {
 pub(super) struct GarblerOpenedCopies {
     pub copies: unproven::Copies,
     /// Of the solderings in buckets.
-    pub flips: Vec<u8>,
+    pub flips: Bits,
     /// Of those of outputs.
-    pub output_flips: Vec<u8>,
+    pub output_flips: Bits,
     /// Which copy each chosen one is.
     pub chosen: Vec<u32>,
 }
@@ -438,13 +530,17 @@ pub(super) struct EvaluatorReceived<C> {
     kind: Kind,
     origin: Origin,
     hasher: Hasher,
-    authenticators: Vec<Authenticator>,
+    authenticators: Spool<Authenticator>,
     wires: C,
     offsets: C,
 }
 
 /// Receives commitments and hashes of both kinds.
-pub(super) fn evaluator_receives(core: &mut EvaluatorCore, parameters: &Parameters) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
+pub(super) fn evaluator_receives(
+    core: &mut EvaluatorCore,
+    parameters: &Parameters,
+    depot: &Depot,
+) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
     let EvaluatorCore { run, holder, session, gadgets: counter, serial, .. } = core;
     let [plain, input] = kinds(serial, parameters);
     let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
@@ -453,8 +549,8 @@ pub(super) fn evaluator_receives(core: &mut EvaluatorCore, parameters: &Paramete
             Kind::Plain => (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?),
             Kind::Input => (holder.receive_random(&mut run.channel, count, Lsb::One)?, holder.receive(&mut run.channel, count)?),
         };
-        let mut authenticators = vec![Authenticator::default(); count];
-        run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut authenticators))?;
+        // They lie in the order of buckets later.
+        let authenticators = run.values(&depot.another()?, msg::AUTHENTICATORS, count)?;
         Ok(EvaluatorReceived { kind, origin, hasher: Hasher::new(session, kind).after(*counter), authenticators, wires, offsets })
     };
     let received = [receive(plain)?, receive(input)?];
@@ -476,65 +572,98 @@ impl EvaluatorReceived<Pending> {
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of them; returns the
     /// gadgets of each.
-    fn open(self, run: &mut Run, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<EvaluatorGadgets>, EvaluatorOpenedGadgets), Error> {
+    fn open(
+        self,
+        run: &mut Run,
+        depot: &Depot,
+        seed: &Seed,
+        uses: &[Range<usize>],
+    ) -> Result<(Vec<EvaluatorGadgets>, EvaluatorOpenedGadgets), Error> {
         let batch = Batch::from(self.origin.cut);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let opened = &challenge.opened;
         let plain = self.kind == Kind::Plain;
         let told = run.labels(msg::OPENED_AUTHENTICATORS, opened.len())?;
-        let links = run.labels(msg::LINKS, if plain { 0 } else { batch.chosen() })?;
-        let mut solderings = vec![Soldering::default(); batch.pairs()];
-        run.channel.receive_into(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
-        if links.iter().any(|link| link.colour() != 0) {
+        let (mut head_links, mut received, mut coloured) = (Vec::new(), 0usize, false);
+        let links = depot.fill(if plain { 0 } else { batch.chosen() }, |links: &mut [Label]| {
+            run.channel.receive_into(msg::LINKS, bytemuck::cast_slice_mut(links))?;
+            coloured |= links.iter().any(|link| link.colour() != 0);
+            let heads = (received..).zip(&*links).filter(|(k, _)| k.is_multiple_of(size));
+            head_links.extend(heads.map(|(_, link)| link));
+            received += links.len();
+            Ok(())
+        })?;
+        let (solderings, flips) = run.solderings(depot, msg::BUCKET_SOLDERINGS, batch.pairs())?;
+        if coloured {
             return Err(Cheat::LinkColour.into());
         }
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
-        let values = match plain {
+        let hashes = self.hashes(opened)?;
+        let (told_wires, told_offsets) = match plain {
             true => {
-                self.check_halves(opened, &colours, &told)?;
-                unproven::OpenedGadgets { wires: told, offsets: Vec::new() }
+                self.check_halves(opened, &hashes, &colours, &told)?;
+                (told, Vec::new())
             }
-            false => unproven::OpenedGadgets { wires: self.check_offsets(opened, &told)?, offsets: told },
+            false => (self.check_offsets(opened, &hashes, &told)?, told),
         };
+        let values = unproven::OpenedGadgets { gadgets: opened.clone(), wires: told_wires, offsets: told_offsets };
         let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
+        let gathered = depot.gather(&authenticators, &challenge.chosen)?;
+        drop(authenticators);
         let lists = head_lists(&challenge, size, uses);
         let heads = |all: &Shares| if all.is_empty() { Vec::new() } else { all.parts(&borrowed(&lists)) };
         let (mut head_wires, mut head_offsets) = (heads(&wires).into_iter(), heads(&offsets).into_iter());
-        let fates = challenge.fates(size);
-        let items = |buckets: &Range<usize>| buckets.len() * size;
-        let indices = split(challenge.chosen, uses, items);
-        let links = split(links, uses, |buckets| if plain { 0 } else { items(buckets) });
-        let solderings = split(solderings, uses, |buckets| buckets.len() * (size - 1));
-        let of_use = |((indices, links), solderings): ((Vec<u32>, Vec<Label>), Vec<Soldering>)| EvaluatorGadgets {
+        drop(lists);
+        let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
+        let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };
+        let mut indices = depot.put(challenge.chosen)?.split(&lengths(size)).into_iter();
+        let mut authenticators = gathered.split(&lengths(size)).into_iter();
+        let mut links = links.split(&of_input(size)).into_iter();
+        let mut solderings = solderings.split(&lengths(size.saturating_sub(1))).into_iter();
+        let of_use = |buckets: &Range<usize>| EvaluatorGadgets {
             origin,
             size,
             hasher: hasher.clone(),
-            authenticators: indices.iter().map(|&i| authenticators[i as usize]).collect(),
-            indices,
             wires: head_wires.next().unwrap_or_default(),
             offsets: head_offsets.next().unwrap_or_default(),
-            links,
-            solderings,
+            head_links: if plain { Vec::new() } else { head_links[buckets.clone()].to_vec() },
+            rows: GadgetRows {
+                indices: indices.next().unwrap_or_default(),
+                authenticators: authenticators.next().unwrap_or_default(),
+                links: links.next().unwrap_or_default(),
+                solderings: solderings.next().unwrap_or_default(),
+            },
         };
-        let gadgets = indices.into_iter().zip(links).zip(solderings).map(of_use).collect();
-        let unproven = unproven::Gadgets { size, uses: uses.to_vec(), fates, colours, wires, offsets };
+        let gadgets = uses.iter().map(of_use).collect();
         Ok((gadgets, EvaluatorOpenedGadgets { gadgets: unproven, values }))
     }
 
+    /// The pairs of hashes of the opened gadgets, which come in ascending order.
+    fn hashes(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
+        let mut hashes = Vec::with_capacity(opened.len());
+        for some in opened.chunk_by(|a, b| a / GADGETS_AT_ONCE == b / GADGETS_AT_ONCE) {
+            let first = some[0] as usize;
+            let here = self.authenticators.read(first..some[some.len() - 1] as usize + 1)?;
+            hashes.extend(some.iter().map(|&gadget| here[gadget as usize - first]));
+        }
+        Ok(hashes)
+    }
+
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
-    fn check_halves(&self, opened: &[u32], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
-        let half = |k: usize| (self.authenticators[opened[k] as usize], opened[k].into(), told[k].with_colour(colours[k]));
+    fn check_halves(&self, opened: &[u32], hashes: &[Authenticator], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
+        let half = |k: usize| (hashes[k], opened[k].into(), told[k].with_colour(colours[k]));
         if self.hasher.accepts(opened.len(), half).contains(&false) { Err(Cheat::KeyAuthenticator) } else { Ok(()) }
     }
 
     /// VerInKeyAuth: everything follows from the offset. Returns the committed wires.
-    fn check_offsets(&self, opened: &[u32], told: &[Label]) -> Result<Vec<Label>, Cheat> {
+    fn check_offsets(&self, opened: &[u32], hashes: &[Authenticator], told: &[Label]) -> Result<Vec<Label>, Cheat> {
         let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
         let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
         let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k].into(), deltas[k]));
         let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
         let honest = self.hasher.authenticators(opened.len(), |k| (opened[k].into(), wire(k).base(), deltas[k]));
-        if opened.iter().zip(&honest).any(|(&i, honest)| self.authenticators[i as usize] != *honest) {
+        if hashes != honest {
             return Err(Cheat::InputAuthenticator);
         }
         Ok((0..opened.len()).map(|k| wire(k).value).collect())
@@ -553,6 +682,8 @@ pub(super) struct EvaluatorOpened {
     pub components: Vec<EvaluatorComponent>,
     pub pools: Vec<EvaluatorGadgets>,
     pub opened: [EvaluatorOpenedGadgets; 2],
+    /// Of the solderings of each batch's outputs.
+    pub output_flips: Vec<Bits>,
 }
 
 /// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
@@ -560,17 +691,19 @@ pub(super) fn evaluator_opens(
     core: &mut EvaluatorCore,
     received: [EvaluatorReceived<Shares>; 2],
     batches: Vec<EvaluatorBatch>,
+    depot: &Depot,
     seeds: &[Seed],
 ) -> Result<EvaluatorOpened, Error> {
     let [plain, input] = received;
     let wires = input.origin.cut.slots as usize;
-    let (plain, opened_plain) = plain.open(&mut core.run, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
-    let (pools, opened_input) = input.open(&mut core.run, &seeds[1], std::slice::from_ref(&(0..wires)))?;
-    let mut components = Vec::new();
+    let (plain, opened_plain) = plain.open(&mut core.run, depot, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
+    let (pools, opened_input) = input.open(&mut core.run, depot, &seeds[1], std::slice::from_ref(&(0..wires)))?;
+    let (mut components, mut output_flips) = (Vec::new(), Vec::new());
     for (batch, authenticators) in batches.into_iter().zip(plain) {
-        let mut output_solderings = vec![Soldering::default(); batch.shape.batch.chosen() * batch.shape.outputs];
-        core.run.channel.receive_into(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut output_solderings))?;
+        let count = batch.shape.batch.chosen() * batch.shape.outputs;
+        let (output_solderings, flips) = core.run.solderings(depot, msg::OUTPUT_SOLDERINGS, count)?;
         components.push(EvaluatorComponent { batch, authenticators, output_solderings });
+        output_flips.push(flips);
     }
-    Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input] })
+    Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input], output_flips })
 }

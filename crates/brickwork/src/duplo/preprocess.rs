@@ -27,12 +27,14 @@ use super::stock::{Origin, Places, Request};
 use super::tables::{self, Room, Tables};
 use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
+use crate::bits::Bits;
 use crate::circuit::{Circuit, ComponentDigest};
 use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
+use crate::scratch::{Depot, Spool};
 use crate::session::Run;
 use crate::solder::{self, CommittedWire, Soldering};
 use crate::stock::{Bulk, Writers};
@@ -103,7 +105,7 @@ pub(super) struct EvaluatorBatch {
     /// S_c of each copy.
     pub links: Vec<Label>,
     /// As [`Shape::bucket_soldering`] counts them.
-    pub solderings: Vec<Soldering>,
+    pub solderings: Spool<Soldering>,
     pub tables: Tables,
 }
 
@@ -139,21 +141,22 @@ impl EvaluatorBatch {
             inputs: self.inputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets.clone()),
             links: self.links[copies.clone()].to_vec(),
-            solderings: self.solderings[buckets.start * pairs * inputs..buckets.end * pairs * inputs].to_vec(),
+            solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
             tables: self.tables.slice(copies),
         }
     }
 }
 
-/// Garbles the copies `indices` of a batch, in parallel. `input` gives a copy's committed wire values, by position in
-/// `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what each task's sink made.
-fn garble_copies<'a, S: TableSink + Send>(
+/// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input wires of some copies,
+/// by their positions in `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what each task's sink
+/// made.
+fn garble_copies<S: TableSink + Send>(
     plan: &Plan,
     keys: &GarblingKeys,
     indices: &[u32],
     deltas: &[Delta],
     shape: Shape,
-    input: impl Fn(usize) -> &'a [Label] + Sync,
+    input: impl Fn(Range<usize>, &mut [Label]) -> Result<(), Error> + Sync,
     sink: impl Fn(usize, &[u32]) -> S + Sync,
 ) -> Result<(Labels, Vec<S>), Error> {
     let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
@@ -166,9 +169,10 @@ fn garble_copies<'a, S: TableSink + Send>(
             let first = task * a_task;
             let here = outputs.len() / shape.outputs;
             let deltas = &deltas[first..first + here];
-            let mut labels = Labels::new(Vec::with_capacity(here * shape.inputs));
-            for (k, &delta) in deltas.iter().enumerate() {
-                labels.extend(input(first + k).iter().map(|&value| CommittedWire { value, delta }.false_label()));
+            let mut labels = Labels::new(vec![Label::ZERO; here * shape.inputs]);
+            input(first..first + here, &mut labels)?;
+            for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
+                values.iter_mut().for_each(|label| *label = CommittedWire { value: *label, delta }.false_label());
             }
             let copies = &indices[first..first + here];
             let mut sink = sink(here, copies);
@@ -236,7 +240,7 @@ pub(super) struct GarblerOpened {
     pub batch: GarblerBatch,
     pub copies: unproven::Copies,
     /// Of the solderings in buckets.
-    pub flips: Vec<u8>,
+    pub flips: Bits,
     /// Which copy each chosen one is.
     pub chosen: Vec<u32>,
     /// Of the chosen copies.
@@ -271,7 +275,10 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let plan = Plan::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
         let indices: Vec<u32> = (0..copies as u32).collect();
-        let input = |k: usize| &inputs.values[k * shape.inputs..(k + 1) * shape.inputs];
+        let input = |copies: Range<usize>, labels: &mut [Label]| {
+            labels.copy_from_slice(&inputs.values[copies.start * shape.inputs..copies.end * shape.inputs]);
+            Ok(())
+        };
         let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &offsets.values)).unwrap_or(deltas);
         let (mut outputs, hashes) = garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| {
             hooks.tables(id, copies, HashTables::new(here, shape.table_bytes))
@@ -321,7 +328,11 @@ impl GarblerMade {
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
-            let input = |k: usize| values(chosen[places[k]]);
+            let input = |copies: Range<usize>, labels: &mut [Label]| {
+                let of_copies = labels.chunks_mut(shape.inputs.max(1)).zip(&places[copies]);
+                of_copies.for_each(|(labels, &place)| labels.copy_from_slice(values(chosen[place])));
+                Ok(())
+            };
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
@@ -432,9 +443,18 @@ impl EvaluatorReceived<Pending> {
     }
 }
 
+/// A component's copies after their challenge, of which nothing is proven yet.
+pub(super) struct EvaluatorOpened {
+    pub batch: EvaluatorBatch,
+    pub copies: unproven::Copies,
+    pub opened: unproven::Opened,
+    /// Of the solderings in buckets.
+    pub flips: Bits,
+}
+
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
-    pub fn open(self, core: &mut EvaluatorCore, seed: &Seed) -> Result<(EvaluatorBatch, unproven::Copies, unproven::Opened), Error> {
+    pub fn open(self, core: &mut EvaluatorCore, depot: &Depot, seed: &Seed) -> Result<EvaluatorOpened, Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
@@ -442,12 +462,16 @@ impl EvaluatorReceived<Shares> {
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
 
-        let mut told_offsets = run.labels(msg::OPENED, opened.len() * (1 + shape.inputs))?;
-        let told_inputs = told_offsets.split_off(opened.len());
-        told_offsets.shrink_to_fit();
+        // One message: offsets, then inputs.
+        let mut told_offsets = Vec::with_capacity(opened.len());
+        let told = depot.fill(opened.len() * (1 + shape.inputs), |told: &mut [Label]| {
+            run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(told))?;
+            told_offsets.extend_from_slice(&told[..told.len().min(opened.len() - told_offsets.len())]);
+            Ok(())
+        })?;
+        let told_inputs = told.split(&[opened.len(), opened.len() * shape.inputs]).swap_remove(1);
         let links = run.labels(msg::LINKS, chosen.len())?;
-        let mut solderings = vec![Soldering::default(); shape.bucket_solderings()];
-        run.channel.receive_into(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
+        let (solderings, flips) = run.solderings(depot, msg::BUCKET_SOLDERINGS, shape.bucket_solderings())?;
         if links.iter().any(|link| link.colour() != 0) {
             return Err(Cheat::LinkColour.into());
         }
@@ -455,7 +479,8 @@ impl EvaluatorReceived<Shares> {
         let (tables, garbled) =
             rayon::join(|| hashed.receive_chosen(run, chosen, room), || hashed.garble_opened(opened, &deltas, &told_inputs));
         let (mut garbled, tables) = (garbled?, tables?);
-        let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: std::mem::take(&mut garbled) };
+        let outputs_told = depot.put(std::mem::take(&mut *garbled))?;
+        let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: outputs_told };
         let fates = challenge.fates(shape.batch.size);
         let heads = challenge.heads(0..shape.batch.buckets, shape.batch.size);
         let Hashed { origin, component, plan, keys, .. } = hashed;
@@ -472,7 +497,8 @@ impl EvaluatorReceived<Shares> {
             tables,
             copies: challenge.chosen,
         };
-        Ok((batch, unproven::Copies { shape, fates, inputs, offsets, outputs }, open))
+        let copies = unproven::Copies { shape, fates, inputs, offsets, outputs };
+        Ok(EvaluatorOpened { batch, copies, opened: open, flips })
     }
 }
 
@@ -484,9 +510,12 @@ impl Hashed {
 
     /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the committed values that their
     /// output wires should have.
-    fn garble_opened(&self, opened: &[u32], deltas: &[Delta], inputs: &[Label]) -> Result<Labels, Error> {
+    fn garble_opened(&self, opened: &[u32], deltas: &[Delta], inputs: &Spool<Label>) -> Result<Labels, Error> {
         let shape = self.shape;
-        let input = |k: usize| &inputs[k * shape.inputs..(k + 1) * shape.inputs];
+        let input = |copies: Range<usize>, labels: &mut [Label]| {
+            labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
+            Ok(())
+        };
         let (outputs, sinks) =
             garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here, shape.table_bytes))?;
         let hashes = sinks.iter().flat_map(HashTables::finish);

@@ -203,6 +203,8 @@ pub(super) struct EvaluatorCore<'o> {
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
     pub table_memory: u64,
+    /// Bytes of what is told of copies and authenticators in one go that may be kept in memory.
+    pub told_memory: u64,
     /// Makes the segments that tables go into, while a store is filled.
     pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.

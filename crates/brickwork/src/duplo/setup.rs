@@ -29,7 +29,7 @@ use crate::label::{Delta, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::{Answer, Digests, Greeting, Job, Run};
+use crate::session::{Answer, Digests, Greeting, Job, Run, told_memory};
 
 /// What a session is set up for.
 pub(super) struct Wanted<'a> {
@@ -248,6 +248,7 @@ pub(super) fn evaluator<'o, P>(
         hooks,
         cot,
         table_memory,
+        told_memory: told_memory(table_memory),
         segments: None,
         binding,
         gadgets: 0,

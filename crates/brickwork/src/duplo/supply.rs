@@ -22,7 +22,9 @@ use super::setup::{self, PendingOffsets};
 use super::stock::Request;
 use super::unproven::{self, Copies, CopiesTold, OutputsOf, UseTold};
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
+use crate::bits::Bits;
 use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Pending, Proof, Shares};
+use crate::scratch::Depot;
 use crate::solder::Solderings;
 
 /// Pieces that were made together: components, the pool for the garbler's wires, OTs.
@@ -126,8 +128,8 @@ impl GarblerTold {
             let told = CopiesTold {
                 opened: None,
                 links: None,
-                solderings: Solderings::Flips(&made.flips),
-                outputs: Solderings::Flips(&made.output_flips),
+                solderings: Solderings { flips: &made.flips, told: None },
+                outputs: Solderings { flips: &made.output_flips, told: None },
                 chosen: &made.chosen,
                 head_inputs: &component.batch.inputs.shares,
             };
@@ -138,11 +140,11 @@ impl GarblerTold {
         let mut heads = authenticators.chain(pools).map(|gadgets| &gadgets.wires.shares);
         let mut outputs = outputs.into_iter();
         for made in &self.gadgets {
-            let pairs = made.gadgets.size.saturating_sub(1);
             let told = |buckets: &'a Range<usize>| UseTold {
                 links: None,
-                solderings: Solderings::Flips(&made.flips[buckets.start * pairs..buckets.end * pairs]),
-                chosen: &made.chosen[buckets.start * made.gadgets.size..buckets.end * made.gadgets.size],
+                solderings: None,
+                chosen: &made.chosen,
+                first: buckets.start * made.gadgets.size,
                 heads: heads.next().expect("gadgets of each use"),
                 outputs: outputs.next(),
             };
@@ -156,12 +158,14 @@ pub(super) struct EvaluatorCommitted<C> {
     components: Vec<preprocess::EvaluatorReceived<C>>,
     gadgets: Option<[prepare::EvaluatorReceived<C>; 2]>,
     ots: Option<ots::EvaluatorCommitted<C>>,
+    /// Where goes what is told of all of these.
+    depot: Depot,
 }
 
 impl EvaluatorCommitted<Pending> {
     /// Nothing, where the offsets alone are to be proven.
     pub fn to_nothing() -> Self {
-        EvaluatorCommitted { components: Vec::new(), gadgets: None, ots: None }
+        EvaluatorCommitted { components: Vec::new(), gadgets: None, ots: None, depot: Depot::memory() }
     }
 
     /// Receives commitments to everything that is asked for.
@@ -172,11 +176,16 @@ impl EvaluatorCommitted<Pending> {
         ots: Option<EvaluatorDrawn>,
     ) -> Result<Self, Error> {
         core.run.phase("preprocess");
+        let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
+        let depot = match parameters.told_bytes(circuits) > core.told_memory {
+            true => Depot::file(core.holder.fault())?,
+            false => Depot::memory(),
+        };
         let components = preprocess::evaluator_receives(core, request, parameters)?;
         core.run.phase("prepare");
-        let gadgets = Some(prepare::evaluator_receives(core, parameters)?);
+        let gadgets = Some(prepare::evaluator_receives(core, parameters, &depot)?);
         let ots = ots.map(|drawn| drawn.receive(core)).transpose()?;
-        Ok(EvaluatorCommitted { components, gadgets, ots })
+        Ok(EvaluatorCommitted { components, gadgets, ots, depot })
     }
 
     /// Receives commitments to OTs alone.
@@ -195,6 +204,7 @@ impl EvaluatorCommitted<Pending> {
             components: self.components.into_iter().map(|received| received.accept(proof)).collect(),
             gadgets: self.gadgets.map(|gadgets| gadgets.map(|received| received.accept(proof))),
             ots: self.ots.map(|ots| ots.accept(proof)),
+            depot: self.depot,
         }
     }
 
@@ -222,7 +232,7 @@ impl EvaluatorCommitted<Pending> {
 impl EvaluatorCommitted<Shares> {
     /// Challenges the garbler and checks what it opens.
     pub fn open(self, core: &mut EvaluatorCore) -> Result<(Claimed<EvaluatorSupply>, EvaluatorOpened), Error> {
-        let EvaluatorCommitted { components, gadgets, ots } = self;
+        let EvaluatorCommitted { components, gadgets, ots, depot } = self;
         let mut seeds = Vec::new();
         if gadgets.is_some() {
             for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
@@ -239,23 +249,33 @@ impl EvaluatorCommitted<Shares> {
         core.run.phase("preprocess");
         let mut batches = Vec::new();
         for (received, seed) in components.into_iter().zip(of_components) {
-            let (batch, copies, opened) = received.open(core, seed)?;
+            let preprocess::EvaluatorOpened { batch, copies, opened, flips } = received.open(core, &depot, seed)?;
             batches.push(batch);
-            all.copies.push((copies, opened));
+            all.copies.push(CopiesOpened { copies, opened, flips, output_flips: Bits::default() });
         }
         core.run.phase("prepare");
-        let opened = prepare::evaluator_opens(core, gadgets, batches, of_gadgets)?;
+        let opened = prepare::evaluator_opens(core, gadgets, batches, &depot, of_gadgets)?;
+        all.copies.iter_mut().zip(opened.output_flips).for_each(|(copies, flips)| copies.output_flips = flips);
         (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
         Ok((Claimed::new(supply), all))
     }
 }
 
+/// What was opened of a component's copies.
+struct CopiesOpened {
+    copies: Copies,
+    opened: unproven::Opened,
+    /// Of the solderings in buckets, and of those of outputs.
+    flips: Bits,
+    output_flips: Bits,
+}
+
 /// What was opened to the evaluator, and is not proven yet.
 #[derive(Default)]
 #[must_use = "what was opened must be proven"]
 pub(super) struct EvaluatorOpened {
-    copies: Vec<(Copies, unproven::Opened)>,
+    copies: Vec<CopiesOpened>,
     gadgets: Vec<prepare::EvaluatorOpenedGadgets>,
     shown: Option<ots::Shown>,
 }
@@ -270,13 +290,14 @@ impl EvaluatorOpened {
         claims: &mut Claims<'a>,
     ) {
         self.shown.iter().for_each(|shown| shown.claims(ot, claims));
-        let of_copies = |((copies, opened), component): (&'a (Copies, unproven::Opened), &'a EvaluatorComponent)| {
-            let EvaluatorComponent { batch, output_solderings, .. } = component;
+        let of_copies = |(all, component): (&'a CopiesOpened, &'a EvaluatorComponent)| {
+            let (CopiesOpened { copies, opened, flips, output_flips }, EvaluatorComponent { batch, output_solderings, .. }) =
+                (all, component);
             let told = CopiesTold {
                 opened: Some(opened),
                 links: Some(&batch.links),
-                solderings: Solderings::Told(&batch.solderings),
-                outputs: Solderings::Told(output_solderings),
+                solderings: Solderings { flips, told: Some(&batch.solderings) },
+                outputs: Solderings { flips: output_flips, told: Some(output_solderings) },
                 chosen: &batch.copies,
                 head_inputs: &batch.inputs,
             };
@@ -290,9 +311,10 @@ impl EvaluatorOpened {
             let told = |_: &Range<usize>| {
                 let gadgets = gadgets.next().expect("gadgets of each use");
                 UseTold {
-                    links: Some(&gadgets.links),
-                    solderings: Solderings::Told(&gadgets.solderings),
-                    chosen: &gadgets.indices,
+                    links: Some(&gadgets.rows.links),
+                    solderings: Some(&gadgets.rows.solderings),
+                    chosen: &gadgets.rows.indices,
+                    first: 0,
                     heads: &gadgets.wires,
                     outputs: outputs.next(),
                 }

@@ -2,16 +2,18 @@
 //!
 //! A batch has many commitments, and nearly all of them are in one claim of their own: an opened wire is what it was opened to,
 //! a chosen one differs by a soldering from that of the head of its bucket. So the claims follow the commitments in the order in
-//! which they were made, and only the heads, with which several claims are about, are kept as columns and weighted.
+//! which they were made, and only the heads, with which several claims are about, are kept as columns and weighted. The values of
+//! claims about authenticators come in the order of buckets, in which they lie.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::challenge::{Fate, Fates};
+use super::challenge::{Challenge, Fate, Fates, pair};
 use super::preprocess::Shape;
+use crate::bits::Bits;
 use crate::commit::{ClaimGroup, Claims, Each, Shares, Weights};
 use crate::label::Label;
-use crate::solder::Solderings;
+use crate::scratch::Spool;
+use crate::solder::{Soldering, Solderings};
 
 /// The claims about a component's copies. All commitments to them, as they were made.
 pub(super) struct Copies {
@@ -25,8 +27,9 @@ pub(super) struct Copies {
 /// What the opened items of a batch should be committed to.
 pub(super) struct Opened {
     pub offsets: Vec<Label>,
-    pub inputs: Vec<Label>,
-    pub outputs: Vec<Label>,
+    /// `[copy][wire]`.
+    pub inputs: Spool<Label>,
+    pub outputs: Spool<Label>,
 }
 
 /// What else was told of a batch. Labels are what the evaluator knows: the values of the claims.
@@ -47,6 +50,18 @@ pub(super) struct CopiesTold<'a> {
 /// The value of a claim, where values are known.
 fn value(labels: Option<&[Label]>, k: usize) -> Label {
     labels.map_or(Label::ZERO, |labels| labels[k])
+}
+
+/// The values of some claims about an opened item, where they are known.
+fn copy(labels: Option<&Spool<Label>>, places: Range<usize>, values: &mut [Label]) {
+    if let Some(labels) = labels {
+        values.copy_from_slice(&labels.read_or_note(places));
+    }
+}
+
+/// The places of some wires of an item.
+fn of_item(item: usize, each: usize, wires: &Range<usize>) -> Range<usize> {
+    item * each + wires.start..item * each + wires.end
 }
 
 /// Each item, with the numbers of the first of its wires and the sums that belong to them: the sums of a run of wires, of
@@ -75,20 +90,22 @@ impl Copies {
         let items = batch.items();
         let opened = told.opened;
 
-        let links = move |copy, _| match fates.place(copy) {
-            Ok(k) => value(opened.map(|opened| &opened.offsets[..]), k),
-            Err(k) => value(told.links, k),
+        let links = move |copy, _, values: &mut [Label]| {
+            values[0] = match fates.place(copy) {
+                Ok(k) => value(opened.map(|opened| &opened.offsets[..]), k),
+                Err(k) => value(told.links, k),
+            };
         };
         let linked = move |copy, _| u8::from(!matches!(fates.of(copy), Fate::Opened(_)));
-        claims.each(Each::new(items, 1, links).with(&self.offsets, |_, _| 1).with_one(ka, linked));
+        claims.each(Each::new(items, 1).are(links).with(&self.offsets, |_, _| 1).with_one(ka, linked));
 
-        let soldered = move |copy, wire| match fates.of(copy) {
-            Fate::Opened(k) => value(opened.map(|opened| &opened.inputs[..]), k * inputs + wire),
-            Fate::Head(_) => Label::ZERO,
-            Fate::Other(pair) => told.solderings.opening(pair * inputs + wire),
+        let soldered = move |item, wires, values: &mut [Label]| match fates.of(item) {
+            Fate::Opened(k) => copy(opened.map(|opened| &opened.inputs), of_item(k, inputs, &wires), values),
+            Fate::Head(_) => {}
+            Fate::Other(pair) => told.solderings.openings(of_item(pair, inputs, &wires), values),
         };
         let not_a_head = move |copy, _| u8::from(!matches!(fates.of(copy), Fate::Head(_)));
-        let solderings = claims.each(Each::new(items, inputs, soldered).with(&self.inputs, not_a_head));
+        let solderings = claims.each(Each::new(items, inputs).are(soldered).with(&self.inputs, not_a_head));
         claims.weighted(told.head_inputs, move |weights, first, sums| {
             each_item(sums, first, inputs, |bucket, wire, sums| {
                 let others = &told.chosen[bucket * batch.size + 1..(bucket + 1) * batch.size];
@@ -104,12 +121,12 @@ impl Copies {
             }
         });
 
-        let joint = move |copy, wire| match fates.place(copy) {
-            Ok(k) => value(opened.map(|opened| &opened.outputs[..]), k * outputs + wire),
-            Err(k) => told.outputs.opening(k * outputs + wire),
+        let joint = move |item, wires, values: &mut [Label]| match fates.place(item) {
+            Ok(k) => copy(opened.map(|opened| &opened.outputs), of_item(k, outputs, &wires), values),
+            Err(k) => told.outputs.openings(of_item(k, outputs, &wires), values),
         };
         let flipped = move |copy, wire| fates.place(copy).map_or_else(|k| told.outputs.flip(k * outputs + wire), |_| 0);
-        claims.each(Each::new(items, outputs, joint).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
+        claims.each(Each::new(items, outputs).are(joint).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
     }
 }
 
@@ -119,16 +136,20 @@ pub(super) struct Gadgets {
     pub size: usize,
     /// Ranges of buckets, all of them: each for something else.
     pub uses: Vec<Range<usize>>,
-    pub fates: Fates,
-    /// Of each opened plain gadget whether Δ_ka is part of the opening; 0 for input gadgets.
-    pub colours: Vec<u8>,
-    pub wires: Shares,
+    /// Of each gadget whether it was opened, whether it is the head of a bucket, and whether its offset is part of the claim about
+    /// its wire: of an opened plain one by the challenge, of one in a bucket by its soldering.
+    opened: Bits,
+    heads: Bits,
+    flips: Bits,
+    wires: Shares,
     /// Of input gadgets; none for plain ones, whose offset is Δ_ka.
-    pub offsets: Shares,
+    offsets: Shares,
 }
 
 /// The openings of the checked gadgets of one kind.
 pub(super) struct OpenedGadgets {
+    /// Which gadget each one is.
+    pub gadgets: Vec<u32>,
     /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can compute.
     pub wires: Vec<Label>,
     /// None for plain ones.
@@ -138,16 +159,24 @@ pub(super) struct OpenedGadgets {
 /// What was told of the gadgets of one use.
 #[derive(Clone, Copy)]
 pub(super) struct UseTold<'a> {
-    /// Where values are known; of plain gadgets there are none.
-    pub links: Option<&'a [Label]>,
-    /// From the head of each bucket to its other gadgets.
-    pub solderings: Solderings<'a>,
-    /// Which gadget each chosen one is.
-    pub chosen: &'a [u32],
+    /// Of the chosen gadgets, at the evaluator; of plain gadgets there are none.
+    pub links: Option<&'a Spool<Label>>,
+    /// From the head of each bucket to its other gadgets, at the evaluator.
+    pub solderings: Option<&'a Spool<Soldering>>,
+    /// Which gadget each chosen one is, from this place on.
+    pub chosen: &'a Spool<u32>,
+    pub first: usize,
     /// The commitments to the heads' wires.
     pub heads: &'a Shares,
     /// Of a batch's authenticators: what is joined to them.
     pub outputs: Option<OutputsOf<'a>>,
+}
+
+impl UseTold<'_> {
+    /// The gadgets in some of the buckets, where there are so many in each.
+    fn gadgets(&self, buckets: Range<usize>, size: usize) -> std::borrow::Cow<'_, [u32]> {
+        self.chosen.read_or_note(self.first + buckets.start * size..self.first + buckets.end * size)
+    }
 }
 
 /// The outputs of a batch's copies.
@@ -170,7 +199,41 @@ impl OutputsOf<'_> {
     }
 }
 
+/// Values of claims, each with the gadget that its claim is about.
+fn tell<'a>(
+    weights: &Weights,
+    group: ClaimGroup,
+    of: impl Iterator<Item = (u32, Label)>,
+    into: impl Iterator<Item = (&'a mut Label, &'a mut u128)>,
+) {
+    for ((gadget, value), (told, weight)) in of.zip(into) {
+        (*told, *weight) = (value, weights.of(group, gadget as usize));
+    }
+}
+
 impl Gadgets {
+    /// The gadgets after their challenge. `colours` are asked of the opened ones, 0 for input gadgets; `flips` are of the
+    /// solderings in buckets.
+    pub fn new(
+        size: usize,
+        uses: Vec<Range<usize>>,
+        challenge: &Challenge,
+        colours: &[u8],
+        flips: &Bits,
+        wires: Shares,
+        offsets: Shares,
+    ) -> Self {
+        let all = || Bits::zeros(wires.len());
+        let (mut opened, mut heads, mut flipped) = (all(), all(), all());
+        for (&gadget, &colour) in challenge.opened.iter().zip(colours) {
+            opened.add(gadget as usize, 1);
+            flipped.add(gadget as usize, colour);
+        }
+        challenge.chosen.iter().step_by(size.max(1)).for_each(|&head| heads.add(head as usize, 1));
+        (0..flips.len()).for_each(|k| flipped.add(challenge.chosen[pair(size, k).1] as usize, flips.get(k)));
+        Gadgets { size, uses, opened, heads, flips: flipped, wires, offsets }
+    }
+
     fn plain(&self) -> bool {
         self.offsets.is_empty()
     }
@@ -178,59 +241,57 @@ impl Gadgets {
     /// States the claims; `told` is about each use.
     pub fn claim<'a>(&'a self, ka: &'a Shares, opened: Option<&'a OpenedGadgets>, told: Vec<UseTold<'a>>, claims: &mut Claims<'a>) {
         assert_eq!(told.len(), self.uses.len(), "claims about every use");
-        let (size, plain, fates) = (self.size, self.plain(), &self.fates);
-        let items = self.wires.len();
-        for (told, buckets) in told.iter().zip(&self.uses) {
-            assert_eq!(told.solderings.len(), buckets.len() * size.saturating_sub(1), "solderings in buckets");
-        }
-        let told: Arc<[UseTold<'a>]> = told.into();
-        // The use of a pair, and its number there.
-        let of_pair = move |pair: usize| {
-            let number = self.uses.partition_point(|buckets| buckets.end * (size - 1) <= pair);
-            (number, pair - self.uses[number].start * (size - 1))
-        };
+        let (size, plain, items) = (self.size, self.plain(), self.wires.len());
 
-        let uses = told.clone();
-        let soldered = move |gadget, _| match fates.of(gadget) {
-            Fate::Opened(k) => value(opened.map(|opened| &opened.wires[..]), k),
-            Fate::Head(_) => Label::ZERO,
-            Fate::Other(pair) => {
-                let (number, pair) = of_pair(pair);
-                uses[number].solderings.opening(pair)
-            }
-        };
-        let not_a_head = move |gadget, _| u8::from(!matches!(fates.of(gadget), Fate::Head(_)));
-        let uses = told.clone();
-        // Whether the offset is part of the claim: that of the gadget, or Δ_ka.
-        let flipped = move |gadget, _| match fates.of(gadget) {
-            Fate::Opened(k) => self.colours[k],
-            Fate::Head(_) => 0,
-            Fate::Other(pair) => {
-                let (number, pair) = of_pair(pair);
-                uses[number].solderings.flip(pair)
-            }
-        };
-        let each = Each::new(items, 1, soldered).with(&self.wires, not_a_head);
+        let not_a_head = |gadget, _| 1 - self.heads.get(gadget);
+        let flipped = |gadget, _| self.flips.get(gadget);
+        let each = Each::new(items, 1).with(&self.wires, not_a_head);
         let solderings = claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
-        for told in told.iter().copied() {
+        if let Some(opened) = opened {
+            claims.values(opened.gadgets.len(), move |weights, first, values, of| {
+                let told = opened.gadgets[first..].iter().zip(&opened.wires[first..]);
+                tell(weights, solderings, told.map(|(&gadget, &wire)| (gadget, wire)), values.iter_mut().zip(of));
+            });
+        }
+        for (told, buckets) in told.iter().copied().zip(&self.uses) {
             claims.weighted(told.heads, move |weights, first, sums| {
-                for (sum, bucket) in sums.iter_mut().zip(first..) {
-                    let others = &told.chosen[bucket * size + 1..(bucket + 1) * size];
-                    *sum ^= others.iter().fold(0, |sum, &gadget| sum ^ weights.of(solderings, gadget as usize));
+                let gadgets = told.gadgets(first..first + sums.len(), size);
+                for ((sum, gadgets), bucket) in sums.iter_mut().zip(gadgets.chunks_exact(size)).zip(first..) {
+                    *sum ^= gadgets[1..].iter().fold(0, |sum, &gadget| sum ^ weights.of(solderings, gadget as usize));
                     *sum ^= told.outputs.map_or(0, |outputs| outputs.weight(bucket, weights));
                 }
             });
+            let Some(values) = told.solderings else { continue };
+            assert_eq!(values.len(), buckets.len() * size.saturating_sub(1), "solderings in buckets");
+            claims.values(values.len(), move |weights, first, labels, of| {
+                let pairs = first..first + labels.len();
+                let buckets = pairs.start / (size - 1)..pairs.end.div_ceil(size - 1);
+                let (gadgets, values) = (told.gadgets(buckets.clone(), size), values.read_or_note(pairs.clone()));
+                let others = pairs.map(|k| gadgets[pair(size, k).1 - buckets.start * size]);
+                let soldered = others.zip(values.iter().map(|soldering| soldering.opening()));
+                tell(weights, solderings, soldered, labels.iter_mut().zip(of));
+            });
         }
-        if !plain {
-            let links = move |gadget, _| match fates.place(gadget) {
-                Ok(k) => value(opened.map(|opened| &opened.offsets[..]), k),
-                Err(k) => {
-                    let number = self.uses.partition_point(|buckets| buckets.end * size <= k);
-                    value(told[number].links, k - self.uses[number].start * size)
-                }
-            };
-            let linked = move |gadget, _| u8::from(!matches!(fates.of(gadget), Fate::Opened(_)));
-            claims.each(Each::new(items, 1, links).with(&self.offsets, |_, _| 1).with_one(ka, linked));
+        if plain {
+            return;
+        }
+        let linked = |gadget, _| 1 - self.opened.get(gadget);
+        let links = claims.each(Each::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, linked));
+        if let Some(opened) = opened {
+            claims.values(opened.gadgets.len(), move |weights, first, values, of| {
+                let told = opened.gadgets[first..].iter().zip(&opened.offsets[first..]);
+                tell(weights, links, told.map(|(&gadget, &offset)| (gadget, offset)), values.iter_mut().zip(of));
+            });
+        }
+        for (told, buckets) in told.into_iter().zip(&self.uses) {
+            let Some(values) = told.links else { continue };
+            assert_eq!(values.len(), buckets.len() * size, "links of all in buckets");
+            claims.values(values.len(), move |weights, first, labels, of| {
+                let places = first..first + labels.len();
+                let gadgets = told.chosen.read_or_note(told.first + places.start..told.first + places.end);
+                let values = values.read_or_note(places);
+                tell(weights, links, gadgets.iter().copied().zip(values.iter().copied()), labels.iter_mut().zip(of));
+            });
         }
     }
 }

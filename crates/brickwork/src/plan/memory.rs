@@ -5,7 +5,7 @@ use crate::circuit::{Component, Party, Program};
 use crate::commit::code::Code;
 use crate::cut_and_choose::Cut;
 use crate::duplo::Parameters;
-use crate::session::TABLE_MEMORY;
+use crate::session::{TABLE_MEMORY, told_memory};
 
 /// A process that does nothing: code, stacks, buffers of TLS.
 const PROCESS: u64 = 15 << 20;
@@ -21,16 +21,30 @@ const COPIES_IN_HAND: u64 = 2 * 16 * 2;
 /// An item of a batch: what became of it, and the other way round.
 const PLACE: u64 = 8;
 
+/// Labels that the copies of some slots gave.
+const CANDIDATES: u64 = 16 << 20;
+
 /// Bytes of the tables of all chosen copies.
 fn tables(program: &Program, parameters: &Parameters) -> u64 {
     let of = |(component, cut): (&Component, &Cut)| cut.kept() * 32 * component.circuit.and_gates() as u64;
     program.components().iter().zip(&parameters.components).map(of).sum()
 }
 
-/// Bytes of the evaluator's temporary file.
-pub(super) fn file(program: &Program, parameters: &Parameters) -> u64 {
-    let tables = tables(program, parameters);
-    if tables > TABLE_MEMORY { tables } else { 0 }
+/// Bytes of what the evaluator is told of copies and authenticators.
+fn told(program: &Program, parameters: &Parameters) -> u64 {
+    parameters.told_bytes(program.components().iter().map(|component| &*component.circuit))
+}
+
+/// Bytes of the evaluator's temporary files. Authenticators lie there in the order in which they came, too, and those of one kind
+/// on their way into the order of buckets.
+pub(super) fn files(program: &Program, parameters: &Parameters) -> u64 {
+    let Parameters { plain, input, .. } = parameters;
+    let moving = AUTHENTICATOR * (plain.copies() + input.copies()) + (AUTHENTICATOR + 4) * plain.kept().max(input.kept());
+    let (tables, told) = (tables(program, parameters), told(program, parameters));
+    let corrections = Sizes::of(program, parameters).corrections;
+    let beyond = |bytes: u64, room: u64| if bytes > room { bytes } else { 0 };
+    let of_told = if told > told_memory(TABLE_MEMORY) { told + moving } else { 0 };
+    beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_told
 }
 
 /// What both parties hold of a program's batches, in commitments, solderings and items.
@@ -110,20 +124,25 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let garbler = garbler_ots + opens_copies.max(heads + opens_gadgets.max(joins)) + sizes.buckets;
 
     let corrections = sizes.corrections.min(TABLE_MEMORY);
-    let gadgets = AUTHENTICATOR * (plain.copies() + input.copies());
     let heads = share * (sizes.head_copies + sizes.head_gadgets);
-    let all_tables = tables(program, parameters);
-    let tables = if all_tables > TABLE_MEMORY { sizes.in_hand } else { all_tables };
+    let tables = match tables(program, parameters) {
+        in_file if in_file > TABLE_MEMORY => sizes.in_hand,
+        in_memory => in_memory,
+    };
     let evaluator_ots = ots * (2 * share + LABEL + 1);
-    let opened = LABEL * (sizes.opened + u64::from(plain.opened) + 2 * u64::from(input.opened));
-    let copies_told = LABEL * (sizes.buckets + sizes.links);
-    let gadgets_told = LABEL * (pairs(plain) + pairs(input) + input.kept());
-    let chosen_gadgets = AUTHENTICATOR * (plain.kept() + input.kept());
-    let gathering = gadgets + AUTHENTICATOR * plain.kept();
-    let opens = gathering.max(chosen_gadgets + AUTHENTICATOR * input.copies()) + gadgets_told + places + corrections + opened;
-    let joins = chosen_gadgets + gadgets_told + places + corrections + opened + LABEL * (sizes.joined + sizes.joints);
-    let evaluates = chosen_gadgets + gadgets_told + LABEL * (2 * sizes.joined + sizes.joints + program.wires() as u64);
-    let receives = corrections + gadgets + sizes.hashes;
-    let evaluator = evaluator_ots + receives.max(tables + heads + copies_told + opens.max(joins).max(evaluates));
+    // The hashes of all authenticators, of those in buckets, and while they are brought into the order of buckets.
+    let (all, kept) = (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
+    let gathering = (all + AUTHENTICATOR * plain.kept()).max(kept + AUTHENTICATOR * input.copies());
+    let told = told(program, parameters);
+    let [all, gathering, told] = if told > told_memory(TABLE_MEMORY) { [0; 3] } else { [all, gathering - kept + told, told] };
+    let orders = PLACE * plain.copies().max(input.copies());
+    let opened = (LABEL + 4) * u64::from(plain.opened) + (2 * LABEL + 4) * u64::from(input.opened);
+    let links = LABEL * (sizes.links + u64::from(input.slots));
+    let candidates = 2 * (LABEL * sizes.joined).min(CANDIDATES);
+    let opens = gathering + orders + corrections + opened;
+    let joins = told + corrections + opened + LABEL * sizes.joints;
+    let evaluates = told + candidates + LABEL * (sizes.joints + program.wires() as u64);
+    let receives = corrections + all + sizes.hashes;
+    let evaluator = evaluator_ots + receives.max(tables + heads + links + opens.max(joins).max(evaluates));
     [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
 }

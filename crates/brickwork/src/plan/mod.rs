@@ -125,7 +125,7 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     phases.sort_by_key(|phase| phase_order(phase.name));
     phases.iter_mut().for_each(|phase| phase.seconds += machine.beyond(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
-    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::file(program, parameters) }
+    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::files(program, parameters) }
 }
 
 /// What a choice may take longer than the fastest one if it sends less. Seconds are estimates, bytes are exact and others share the line.

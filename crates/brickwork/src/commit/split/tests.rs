@@ -1,5 +1,6 @@
 use super::super::ideal;
 use super::*;
+use crate::scratch::Depot;
 use crate::wire::{Tag, Tamper, memory_pair};
 
 /// Seeds as ideal OTs would deal them.
@@ -341,12 +342,25 @@ fn two_ways<'a>(
         heads.add(k % heads.len(), sum);
         values[k]
     });
+    // The values of even claims with them, those of odd ones in an order of their own.
+    let even = move |item: usize, wires: std::ops::Range<usize>, told: &mut [Label]| {
+        let all = 3 * item + wires.start..3 * item + wires.end;
+        told.iter_mut().zip(all).filter(|(_, k)| k.is_multiple_of(2)).for_each(|(told, k)| *told = values[k]);
+    };
     let group = each.each(
-        Each::new(count / 3, 3, move |item, wire| values[3 * item + wire])
+        Each::new(count / 3, 3)
+            .are(even)
             .with(wires, move |item, wire| part(3 * item + wire))
             .with(offsets, move |item, wire| flip(3 * item + wire))
             .with_one(ka, move |item, wire| flip(3 * item + wire)),
     );
+    let odd = count / 2;
+    each.values(odd, move |weights, first, told, of| {
+        for (j, (told, of)) in (first..).zip(told.iter_mut().zip(of)) {
+            let k = 2 * (odd - 1 - j) + 1;
+            (*told, *of) = (values[k], weights.of(group, k));
+        }
+    });
     each.weighted(heads, move |weights, first, sums| {
         for (sum, head) in sums.iter_mut().zip(first..) {
             // Some one by one, some in a row.
@@ -420,7 +434,7 @@ fn row_11_claims_that_follow_their_commitments() {
                 let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
                 left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
                 let mut claims = Claims::new();
-                claims.each(Each::new(COUNT, 1, |_, _| Label::ZERO).with(&made.shares, |_, _| 1));
+                claims.each(Each::new(COUNT, 1).with(&made.shares, |_, _| 1));
                 sender.prove(&mut left, &[], &claims).unwrap();
             });
             let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
@@ -428,7 +442,7 @@ fn row_11_claims_that_follow_their_commitments() {
             right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut values)).unwrap();
             lie.iter().for_each(|&k| values[k] ^= Label::from_bits(1 << 99));
             let mut claims = Claims::new();
-            claims.each(Each::new(COUNT, 1, |k, _| values[k]).with(got.shares(), |_, _| 1));
+            claims.each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(got.shares(), |_, _| 1));
             let verdict = receiver.verify(&mut right, &[], &claims);
             assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?}");
         });
@@ -450,4 +464,37 @@ fn a_lost_file_ends_the_proof_and_accuses_nobody() {
         got.shares().lose_file();
         assert!(matches!(receiver.verify(&mut right, &[&got], &Claims::new()), Err(Error::Resource(_))));
     });
+}
+
+/// Nor are values of claims.
+#[test]
+fn lost_values_end_the_proof_and_accuse_nobody() {
+    for lost in [false, true] {
+        let (mut sender, mut receiver) = deal(40);
+        let (mut left, mut right) = memory_pair();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
+                left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
+                let mut claims = Claims::new();
+                claims.each(Each::new(CHUNK + 1, 1).with(&made.shares, |_, _| 1));
+                claims.opened(&made);
+                sender.prove(&mut left, &[], &claims).unwrap();
+            });
+            let got = receiver.receive_random(&mut right, CHUNK + 1, Lsb::Random).unwrap();
+            let depot = Depot::file(receiver.fault()).unwrap();
+            let told = depot.fill(CHUNK + 1, |told: &mut [Label]| right.receive_into(Tag(200), bytemuck::cast_slice_mut(told))).unwrap();
+            let values = told.read(0..told.len()).unwrap().to_vec();
+            assert!(!lost || told.lose());
+            let mut claims = Claims::new();
+            let followed = Each::new(CHUNK + 1, 1).are(|k, _, value| value.copy_from_slice(&told.read_or_note(k..k + 1)));
+            claims.each(followed.with(got.shares(), |_, _| 1));
+            claims.known(CHUNK + 1, |k, sum| {
+                got.shares().add(k, sum);
+                values[k]
+            });
+            let verdict = receiver.verify(&mut right, &[], &claims);
+            assert!(if lost { matches!(verdict, Err(Error::Resource(_))) } else { verdict.is_ok() });
+        });
+    }
 }

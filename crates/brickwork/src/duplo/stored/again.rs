@@ -55,7 +55,7 @@ fn pieces<P: Stored>(context: &Context, header: &Header, items: usize, bytes: &[
     record.end()?;
     assert_eq!(pieces.len(), items, "as many items as the index says");
     let mut out = Out::default();
-    pieces.encode(0..items, &mut out);
+    pieces.encode(0..items, &mut out)?;
     Ok(out.finish().to_vec())
 }
 

@@ -17,12 +17,13 @@ use crate::commit::{Committed, Lsb, Shares, split};
 use crate::cut_and_choose;
 use crate::duplo::challenge::Batch;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
-use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use crate::duplo::prepare::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
 use crate::duplo::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::duplo::stock::{Origin, Pieces, Places};
 use crate::duplo::tables::Tables;
 use crate::garbling::{GarblingKeys, Plan};
-use crate::label::{Delta, Labels};
+use crate::label::{Delta, Label, Labels};
+use crate::scratch::Spool;
 use crate::session::SessionId;
 use crate::solder::CommittedWire;
 use crate::stock::Writer;
@@ -124,13 +125,19 @@ pub(super) trait Stored: Pieces {
     fn header(&self) -> Header;
 
     /// Writes some of the items.
-    fn encode(&self, items: Range<usize>, out: &mut Out);
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read from where they lie.
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
 
     /// Reads `count` items that [`Stored::encode`] wrote in one go.
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error>;
 
     /// These items, then those of the same batch.
-    fn append(&mut self, others: Self);
+    ///
+    /// # Errors
+    /// As [`Stored::encode`].
+    fn append(&mut self, others: Self) -> Result<(), Error>;
 
     /// Makes again what follows from seeds.
     ///
@@ -159,8 +166,9 @@ impl Stored for GarblerGadgets {
         Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
     }
 
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items]);
+        Ok(())
     }
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -168,8 +176,9 @@ impl Stored for GarblerGadgets {
         Ok(GarblerGadgets { origin, at, made: header.made, wires: Committed::default(), offsets: Committed::default() })
     }
 
-    fn append(&mut self, others: Self) {
+    fn append(&mut self, others: Self) -> Result<(), Error> {
         self.at.items.extend(&others.at.items);
+        Ok(())
     }
 
     /// Plain ones are random; input gadgets have random offsets, from which their wires follow.
@@ -197,10 +206,10 @@ impl Stored for GarblerComponent {
         Header { made: self.authenticators.made, rows, ..Header::new(self.origins()) }
     }
 
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let outputs = self.batch.shape.outputs;
         out.pods(&self.batch.at.items[items.clone()]);
-        self.authenticators.encode(items.start * outputs..items.end * outputs, out);
+        self.authenticators.encode(items.start * outputs..items.end * outputs, out)
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -213,10 +222,10 @@ impl Stored for GarblerComponent {
         Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets }, authenticators })
     }
 
-    fn append(&mut self, others: Self) {
+    fn append(&mut self, others: Self) -> Result<(), Error> {
         self.batch.shape.batch.buckets += others.batch.shape.batch.buckets;
         self.batch.at.items.extend(&others.batch.at.items);
-        self.authenticators.append(others.authenticators);
+        self.authenticators.append(others.authenticators)
     }
 
     fn derive(&mut self, context: &Context) -> Result<(), Error> {
@@ -234,9 +243,10 @@ impl Stored for GarblerOts {
     }
 
     /// The labels depend on what the evaluator sent.
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
         out.pods(&self.committed.values[items]);
+        Ok(())
     }
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -245,10 +255,11 @@ impl Stored for GarblerOts {
         Ok(GarblerOts { at, committed, wires: Committed::default() })
     }
 
-    fn append(&mut self, others: Self) {
+    fn append(&mut self, others: Self) -> Result<(), Error> {
         self.at.items.extend(&others.at.items);
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
+        Ok(())
     }
 
     fn derive(&mut self, context: &Context) -> Result<(), Error> {
@@ -264,17 +275,18 @@ impl Stored for EvaluatorGadgets {
         Header { made: self.hasher.made(), ..Header::new(self.origins()) }
     }
 
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let size = self.size;
         let gadgets = items.start * size..items.end * size;
         out.shares(&self.wires.slice(items.clone()));
         if !self.offsets.is_empty() {
             out.shares(&self.offsets.slice(items.clone()));
-            out.pods(&self.links[gadgets.clone()]);
+            out.pods(&self.rows.links.read(gadgets.clone())?);
         }
-        out.pods(&self.indices[gadgets.clone()]);
-        out.pods(&self.authenticators[gadgets]);
-        out.pods(&self.solderings[items.start * (size - 1)..items.end * (size - 1)]);
+        out.pods(&self.rows.indices.read(gadgets.clone())?);
+        out.pods(&self.rows.authenticators.read(gadgets)?);
+        out.pods(&self.rows.solderings.read(items.start * (size - 1)..items.end * (size - 1))?);
+        Ok(())
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -282,27 +294,33 @@ impl Stored for EvaluatorGadgets {
         let (size, input) = (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
         let kind = if input { Kind::Input } else { Kind::Plain };
         let wires = bytes.shares(count)?;
-        let (offsets, links) = if input { (bytes.shares(count)?, bytes.pods(count * size)?) } else { (Shares::default(), Vec::new()) };
+        let (offsets, links) =
+            if input { (bytes.shares(count)?, bytes.pods::<Label>(count * size)?) } else { (Shares::default(), Vec::new()) };
         Ok(EvaluatorGadgets {
             origin,
             size,
             hasher: Hasher::new(context.session, kind).after(header.made),
-            indices: bytes.pods(count * size)?,
-            authenticators: bytes.pods(count * size)?,
             wires,
             offsets,
-            links,
-            solderings: bytes.pods(count * (size - 1))?,
+            head_links: links.iter().step_by(size).copied().collect(),
+            rows: GadgetRows {
+                indices: Spool::of(bytes.pods(count * size)?),
+                authenticators: Spool::of(bytes.pods(count * size)?),
+                links: Spool::of(links),
+                solderings: Spool::of(bytes.pods(count * (size - 1))?),
+            },
         })
     }
 
-    fn append(&mut self, others: Self) {
-        self.indices.extend(&others.indices);
-        self.authenticators.extend(&others.authenticators);
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        let GadgetRows { indices, authenticators, links, solderings } = &others.rows;
+        self.rows.indices.append(indices)?;
+        self.rows.authenticators.append(authenticators)?;
         self.wires.append(&others.wires);
         self.offsets.append(&others.offsets);
-        self.links.extend(&others.links);
-        self.solderings.extend(&others.solderings);
+        self.head_links.extend(&others.head_links);
+        self.rows.links.append(links)?;
+        self.rows.solderings.append(solderings)
     }
 }
 
@@ -311,7 +329,7 @@ impl Stored for EvaluatorComponent {
         Header { start: self.batch.keys.start(), made: self.authenticators.hasher.made(), ..Header::new(self.origins()) }
     }
 
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let b = &self.batch;
         let Shape { batch, inputs, outputs, .. } = b.shape;
         let copies = items.start * batch.size..items.end * batch.size;
@@ -321,9 +339,9 @@ impl Stored for EvaluatorComponent {
         out.pods(&b.copies[copies.clone()]);
         out.pods(&b.tables.ranks()[copies.clone()]);
         out.pods(&b.links[copies.clone()]);
-        out.pods(&b.solderings[items.start * pairs..items.end * pairs]);
-        out.pods(&self.output_solderings[copies.start * outputs..copies.end * outputs]);
-        self.authenticators.encode(items.start * outputs..items.end * outputs, out);
+        out.pods(&b.solderings.read(items.start * pairs..items.end * pairs)?);
+        out.pods(&self.output_solderings.read(copies.start * outputs..copies.end * outputs)?);
+        self.authenticators.encode(items.start * outputs..items.end * outputs, out)
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -343,14 +361,14 @@ impl Stored for EvaluatorComponent {
             copies: bytes.pods(copies)?,
             tables: Tables::elsewhere(bytes.pods(copies)?),
             links: bytes.pods(copies)?,
-            solderings: bytes.pods(pairs)?,
+            solderings: Spool::of(bytes.pods(pairs)?),
         };
-        let output_solderings = bytes.pods(copies * shape.outputs)?;
+        let output_solderings = Spool::of(bytes.pods(copies * shape.outputs)?);
         let authenticators = EvaluatorGadgets::decode(header, context, count * shape.outputs, bytes)?;
         Ok(EvaluatorComponent { batch, authenticators, output_solderings })
     }
 
-    fn append(&mut self, others: Self) {
+    fn append(&mut self, others: Self) -> Result<(), Error> {
         let b = others.batch;
         self.batch.shape.batch.buckets += b.shape.batch.buckets;
         self.batch.copies.extend(&b.copies);
@@ -358,9 +376,9 @@ impl Stored for EvaluatorComponent {
         self.batch.inputs.append(&b.inputs);
         self.batch.offsets.append(&b.offsets);
         self.batch.links.extend(&b.links);
-        self.batch.solderings.extend(&b.solderings);
-        self.output_solderings.extend(&others.output_solderings);
-        self.authenticators.append(others.authenticators);
+        self.batch.solderings.append(&b.solderings)?;
+        self.output_solderings.append(&others.output_solderings)?;
+        self.authenticators.append(others.authenticators)
     }
 
     fn take_segment(&mut self) -> Option<Writer> {
@@ -382,11 +400,12 @@ impl Stored for EvaluatorOts {
         Header::new(Vec::new())
     }
 
-    fn encode(&self, items: Range<usize>, out: &mut Out) {
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.shares(&self.committed.slice(items.clone()));
         out.shares(&self.wires.slice(items.clone()));
         out.pods(&self.choices[items.clone()]);
         out.pods(&self.labels[items]);
+        Ok(())
     }
 
     fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
@@ -394,9 +413,10 @@ impl Stored for EvaluatorOts {
         Ok(EvaluatorOts { committed, wires, choices: bytes.pods(count)?.into(), labels: bytes.pods(count)?.into() })
     }
 
-    fn append(&mut self, others: Self) {
+    fn append(&mut self, others: Self) -> Result<(), Error> {
         let mine = std::mem::replace(self, EvaluatorOts::join(Vec::new()));
         *self = EvaluatorOts::join(vec![mine, others]);
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::duplo::{Evaluator, Garbler};
 use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::{Rng, SEED_BYTES, Seed};
-use crate::session::{Run, SessionId, Terms};
+use crate::session::{Run, SessionId, Terms, told_memory};
 use crate::stock::encoded_secret;
 
 /// Version of the secrets.
@@ -150,6 +150,7 @@ impl<'o> Evaluator<'o> {
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
+            told_memory: told_memory(terms.table_memory),
             segments: None,
             binding: stock_ot_binding(terms.security),
             gadgets: 0,

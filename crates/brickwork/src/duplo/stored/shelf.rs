@@ -60,13 +60,13 @@ impl Shelf<'_> {
         let count = pieces.len();
         let one = |items| {
             let mut out = Out::default();
-            pieces.encode(items, &mut out);
-            out.finish()
+            pieces.encode(items, &mut out)?;
+            Ok::<_, Error>(out.finish())
         };
-        let a_record = RECORD_BYTES.div_ceil(one(0..1).len().max(1));
+        let a_record = RECORD_BYTES.div_ceil(one(0..1)?.len().max(1));
         for first in (0..count).step_by(a_record) {
             let here = a_record.min(count - first);
-            writer.record(first as u64, here as u32, one(first..first + here))?;
+            writer.record(first as u64, here as u32, one(first..first + here)?)?;
         }
         let batch = Batch { kind, name: name.into(), component, header: pieces.header().encode() };
         self.store.put(self.epoch, serial, &batch, writer)
@@ -223,7 +223,7 @@ impl Piece<'_> {
             let piece = if wanted == (0..here) { piece } else { piece.slice(wanted) };
             match &mut whole {
                 None => whole = Some(piece),
-                Some(whole) => whole.append(piece),
+                Some(whole) => whole.append(piece)?,
             }
         }
         let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
