@@ -182,8 +182,8 @@ impl Game {
                 return false;
             }
         }
-        // More could be bad, but that was not looked at.
-        last == self.cut.copies()
+        // More could be bad than was looked at, but they survive no more often than the last that was.
+        last == self.cut.copies() || self.outcome(last, 0).survival <= limit
     }
 
     /// The survival of `t` bad copies, and the success of `t` to `t + d`.

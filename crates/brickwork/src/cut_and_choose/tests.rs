@@ -280,3 +280,16 @@ fn what_cannot_be_reached_is_refused() {
     let plan = Budget::new(40).plan(&[none], |_, cut| cut.copies() as f64).unwrap();
     assert_eq!((plan.batches[0].0.copies(), plan.total), (0, Upper::ZERO));
 }
+
+#[test]
+fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
+    // So many slots that survival falls below the limit near the greatest number of bad copies that is looked at.
+    let rule = Rule::KEY_AUTHENTICATOR;
+    let cut = Cut { slots: 1 << 23, bucket: 7, opened: 690_485 };
+    let peak = super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).success.log2();
+    assert!((cut.bound(rule).log2() - peak).abs() < 1e-6, "{} {peak}", cut.bound(rule).log2());
+    for tenth in 0..100 {
+        assert!(cut.is_bounded_by(rule, Upper::limit(peak + 0.001 + f64::from(tenth) / 10.0)), "{tenth}");
+    }
+    assert!(!cut.is_bounded_by(rule, Upper::limit(peak - 0.001)));
+}
