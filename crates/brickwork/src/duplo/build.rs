@@ -199,17 +199,21 @@ impl EvaluatorParts {
     ///
     /// # Errors
     /// [`Error::Resource`] if the authenticators cannot be read.
-    pub fn accept(&self, labels: impl ExactSizeIterator<Item = (Home, Label)>) -> Result<bool, Error> {
-        let count = labels.len();
-        let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
-        for (home, label) in labels {
-            // Room for all at once: what grows leaves copies behind.
-            of_set.entry(home.set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(count))).push((home.bucket as usize, label));
+    pub fn accept(&self, labels: &[Label], home: impl Fn(usize) -> Home) -> Result<bool, Error> {
+        let mut all = true;
+        for (some, labels) in labels.chunks(LABELS_AT_ONCE).enumerate() {
+            let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
+            for (k, &label) in labels.iter().enumerate() {
+                let Home { set, bucket } = home(some * LABELS_AT_ONCE + k);
+                // Room for all at once: what grows leaves copies behind.
+                let of_set = of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
+                of_set.push((bucket as usize, label));
+            }
+            for (&set, labels) in &of_set {
+                all &= !self.gadgets_of(Home { set, bucket: 0 }).accept(labels)?.contains(&false);
+            }
         }
-        of_set.iter().try_fold(true, |all, (&set, labels)| {
-            let gadgets = self.gadgets_of(Home { set, bucket: 0 });
-            labels.chunks(LABELS_AT_ONCE).try_fold(all, |all, labels| Ok(all && !gadgets.accept(labels)?.contains(&false)))
-        })
+        Ok(all)
     }
 }
 

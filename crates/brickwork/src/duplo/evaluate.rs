@@ -138,13 +138,14 @@ pub(super) fn evaluator(
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let own = program.input_width(Party::Garbler);
     let outputs = &layout.evaluator_outputs;
-    let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
-    let (labels, indicators) = message.split_at((own + count) * LABEL_BYTES);
-    let indicators = bits::unpack(indicators, outputs.len())?;
-    let told = labels.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes")));
     // Room for all wires at once: what grows leaves copies behind.
     let mut labels = Labels::new(Vec::with_capacity(program.wires()));
-    labels.extend(told);
+    let indicators = {
+        let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
+        let (told, indicators) = message.split_at((own + count) * LABEL_BYTES);
+        labels.extend(told.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))));
+        bits::unpack(indicators, outputs.len())?
+    };
 
     let sent = labels[own..].to_vec();
     let e = |k: usize| sent[k].colour() ^ ot_labels[k].colour() ^ ot_choices[k];
@@ -168,11 +169,12 @@ pub(super) fn evaluator(
     let proof = holder.verify(&mut run.channel, &[], &claims)?;
     drop(claims);
     drop(homes);
+    drop(sent);
     let ready = joined.proven(&proof);
     let layout = &ready.parts.layout;
 
     // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
-    if !ready.parts.accept(labels[..own].iter().enumerate().map(|(wire, &label)| (layout.home(wire as u32), label)))? {
+    if !ready.parts.accept(&labels[..own], |wire| layout.home(wire as u32))? {
         return Err(Cheat::InputLabel.into());
     }
     let delta_ka = evaluate_slots(program, &ready, &mut labels)?;

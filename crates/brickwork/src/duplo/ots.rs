@@ -96,8 +96,11 @@ impl GarblerOts {
 }
 
 impl EvaluatorOts {
-    /// All of them in a row.
-    pub fn join(pieces: Vec<Self>) -> Self {
+    /// All of them in a row. What is one piece already is not copied.
+    pub fn join(mut pieces: Vec<Self>) -> Self {
+        if pieces.len() == 1 {
+            return pieces.swap_remove(0);
+        }
         let (committed, wires) = (Shares::default(), Shares::default());
         let mut all = EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
         for piece in &pieces {
