@@ -57,16 +57,22 @@ impl Bits {
     }
 }
 
+impl Extend<u8> for Bits {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bits: I) {
+        for bit in bits {
+            if self.len.is_multiple_of(64) {
+                self.words.push(0);
+            }
+            self.len += 1;
+            self.add(self.len - 1, bit);
+        }
+    }
+}
+
 impl FromIterator<u8> for Bits {
     fn from_iter<I: IntoIterator<Item = u8>>(bits: I) -> Self {
         let mut all = Bits::default();
-        for bit in bits {
-            if all.len.is_multiple_of(64) {
-                all.words.push(0);
-            }
-            all.len += 1;
-            all.add(all.len - 1, bit);
-        }
+        all.extend(bits);
         all
     }
 }

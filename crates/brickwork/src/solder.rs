@@ -122,11 +122,6 @@ impl Solderings<'_> {
     }
 }
 
-/// s of each soldering.
-pub(crate) fn flips(solderings: &[Soldering]) -> Bits {
-    solderings.iter().map(|soldering| soldering.flip()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! The ideal functionality, for tests: values travel in the clear, a share is the value itself, and a claim is compared.
 
-use super::{Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Pending, Proof, Shares};
+use super::{Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, New, Pending, Proof, Shares};
 use crate::label::Label;
 use crate::random::Rng;
 use crate::wire::{Channel, Tag};
@@ -35,7 +35,7 @@ impl Committer for Sender {
         Ok(Committed { values: values.to_vec(), shares: shares(values) })
     }
 
-    fn prove(&mut self, channel: &mut Channel, _: &[&Committed], _: &Claims) -> Result<(), Error> {
+    fn prove(&mut self, channel: &mut Channel, _: &[New], _: &Claims) -> Result<(), Error> {
         channel.flush()
     }
 }

@@ -27,6 +27,7 @@ use crate::label::Label;
 use crate::wire::Channel;
 
 use shares::BLOCK;
+pub(crate) use shares::Selection;
 pub use shares::{COLUMN_WORDS, Column, Shares};
 
 /// The party that commits: the garbler.
@@ -48,7 +49,7 @@ pub trait Committer {
     ///
     /// # Errors
     /// As [`Committer::commit_random`].
-    fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error>;
+    fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error>;
 }
 
 /// The party that holds the other to its word: the evaluator.
@@ -84,6 +85,24 @@ pub struct Committed {
     pub shares: Shares,
 }
 
+/// Commitments that are not proven to be commitments yet, with the values that their sender knows.
+pub struct New<'a> {
+    shares: &'a Shares,
+    values: NewValues<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum NewValues<'a> {
+    Held(&'a [Label]),
+    Again(&'a split::Origin),
+}
+
+impl<'a> From<&'a Committed> for New<'a> {
+    fn from(committed: &'a Committed) -> Self {
+        New { shares: &committed.shares, values: NewValues::Held(&committed.values) }
+    }
+}
+
 impl Drop for Committed {
     fn drop(&mut self) {
         self.values.zeroize();
@@ -91,11 +110,6 @@ impl Drop for Committed {
 }
 
 impl Committed {
-    /// The shares alone; the values are erased.
-    pub(crate) fn into_shares(mut self) -> Shares {
-        std::mem::take(&mut self.shares)
-    }
-
     /// These commitments, then those.
     pub fn append(&mut self, others: &Committed) {
         let mut values = Vec::with_capacity(self.values.len() + others.values.len());
@@ -103,12 +117,6 @@ impl Committed {
         self.values.zeroize();
         self.values = values;
         self.shares.append(&others.shares);
-    }
-
-    /// The commitments that belong to some of `all` items, which have equally many each.
-    pub(crate) fn of_items(&self, all: usize, items: Range<usize>) -> Committed {
-        let each = self.values.len().checked_div(all).unwrap_or(0);
-        self.slice(items.start * each..items.end * each)
     }
 
     /// The commitments at the places `first..end`.
@@ -243,7 +251,8 @@ impl<'a> Each<'a> {
         self
     }
 
-    fn count(&self) -> usize {
+    /// How many claims these are.
+    pub fn count(&self) -> usize {
         self.items * self.wires
     }
 

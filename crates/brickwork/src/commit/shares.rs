@@ -144,6 +144,11 @@ impl Recipe {
     /// As [`Recipe::rows`], zero behind the last commitment.
     pub fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
+        self.clear_behind_the_last(chunk, rows);
+    }
+
+    /// Sets the bits behind the last commitment, in rows of a chunk, to zero.
+    pub fn clear_behind_the_last(&self, chunk: usize, rows: &mut [u128]) {
         let behind = self.count - chunk * CHUNK;
         if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
             let blocks = self.blocks(chunk);
@@ -190,8 +195,61 @@ impl Recipe {
 pub struct Shares(Form);
 
 enum Form {
-    Columns { words: usize, columns: Vec<u64> },
-    Recipe(Recipe),
+    Columns {
+        words: usize,
+        columns: Vec<u64>,
+    },
+    Recipe(Arc<Recipe>),
+    /// Some of those of a recipe.
+    Picked(Arc<Recipe>, Arc<Selection>),
+}
+
+/// Some items of a row, in an order of their own. Each item has equally many commitments.
+pub(crate) struct Selection {
+    each: usize,
+    items: Vec<u32>,
+    /// Places in `items`, by item.
+    order: Vec<u32>,
+}
+
+impl Selection {
+    /// These items, of `each` commitments.
+    ///
+    /// # Panics
+    /// If there are 2^32 items or more.
+    pub fn new(items: Vec<u32>, each: usize) -> Self {
+        let mut order: Vec<u32> = (0..u32::try_from(items.len()).expect("less than 2^32 items")).collect();
+        order.par_sort_unstable_by_key(|&k| items[k as usize]);
+        Selection { each, items, order }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        self.items.len() * self.each
+    }
+
+    /// The places in the row, in the order of the selection.
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).map(|k| self.place(k))
+    }
+
+    /// The place in the row of commitment `k`.
+    fn place(&self, k: usize) -> usize {
+        self.items[k / self.each] as usize * self.each + k % self.each
+    }
+
+    /// Runs of commitments among these places of the row, in their order: the first place, the number of the commitment there,
+    /// and how many follow each other.
+    pub fn runs(&self, places: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let each = self.each;
+        let first = self.order.partition_point(|&k| (self.items[k as usize] as usize + 1) * each <= places.start);
+        let of_item = move |&k: &u32| {
+            let (item, number) = (self.items[k as usize] as usize * each, k as usize * each);
+            let (start, end) = (item.max(places.start), (item + each).min(places.end));
+            (start < end).then(|| (start, number + start - item, end - start))
+        };
+        self.order[first..].iter().map_while(of_item)
+    }
 }
 
 impl Default for Form {
@@ -226,7 +284,7 @@ impl Shares {
     /// Shares to be made by a recipe: at once if they are few.
     pub(super) fn of_recipe(recipe: Recipe) -> Shares {
         if recipe.count > CHUNK {
-            return Shares(Form::Recipe(recipe));
+            return Shares(Form::Recipe(Arc::new(recipe)));
         }
         let words = recipe.words();
         let mut columns = vec![0; recipe.count.next_multiple_of(BLOCK) * words];
@@ -237,10 +295,35 @@ impl Shares {
     }
 
     /// The recipe, where there are no columns.
-    pub(super) fn recipe(&self) -> Option<&Recipe> {
+    pub(super) fn recipe(&self) -> Option<&Arc<Recipe>> {
         match &self.0 {
-            Form::Columns { .. } => None,
             Form::Recipe(recipe) => Some(recipe),
+            Form::Columns { .. } | Form::Picked(..) => None,
+        }
+    }
+
+    /// The same ones, by reference where they are many.
+    pub(crate) fn same(&self) -> Shares {
+        match &self.0 {
+            Form::Columns { words, columns } => Shares::of_columns(*words, columns.clone()),
+            Form::Recipe(recipe) => Shares(Form::Recipe(recipe.clone())),
+            Form::Picked(recipe, selection) => Shares(Form::Picked(recipe.clone(), selection.clone())),
+        }
+    }
+
+    /// Some of these, which stay in the recipe if they are one: for [weighted](super::Claims::weighted) claims.
+    pub(crate) fn pick(&self, selection: &Arc<Selection>) -> Shares {
+        match &self.0 {
+            Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
+            Form::Columns { .. } | Form::Picked(..) => self.select(selection.places()),
+        }
+    }
+
+    /// All of them as columns, of which some can be had quickly.
+    pub(crate) fn gathered(self) -> Shares {
+        match &self.0 {
+            Form::Columns { .. } => self,
+            Form::Recipe(_) | Form::Picked(..) => self.slice(0..self.len()),
         }
     }
 
@@ -248,7 +331,7 @@ impl Shares {
     pub(super) fn columns(&self) -> (usize, &[u64]) {
         match &self.0 {
             Form::Columns { words, columns } => (*words, columns),
-            Form::Recipe(_) => unreachable!("few shares, or parts"),
+            Form::Recipe(_) | Form::Picked(..) => unreachable!("few shares, or parts"),
         }
     }
 
@@ -257,6 +340,7 @@ impl Shares {
         match &self.0 {
             Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
             Form::Recipe(recipe) => recipe.count,
+            Form::Picked(_, selection) => selection.len(),
         }
     }
 
@@ -290,6 +374,7 @@ impl Shares {
                 sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask);
             }
             Form::Recipe(recipe) => recipe.add(index, mask, sum),
+            Form::Picked(recipe, selection) => recipe.add(selection.place(index), mask, sum),
         }
     }
 
@@ -297,6 +382,7 @@ impl Shares {
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
+            Form::Picked(..) => self.slice(chunk * CHUNK..self.len().min((chunk + 1) * CHUNK)).rows(0, rows),
             Form::Columns { words, columns } => {
                 let here = &columns[chunk * CHUNK * words..columns.len().min((chunk + 1) * CHUNK * words)];
                 let blocks = here.len().div_ceil(BLOCK * words);
@@ -313,21 +399,50 @@ impl Shares {
         }
     }
 
-    /// Adds up the commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to bit `m` of
-    /// `sums[i]`. `weigh` adds the weights of some commitments, the first of which has this number, to zeros.
-    pub(super) fn weighted(&self, weigh: impl Fn(usize, &mut [u128]) + Sync, sums: &mut [u128]) {
-        let work = |mut sum: Weighted, chunk: usize| {
-            sum.add(self, chunk, &weigh);
-            sum
-        };
-        let total = (0..self.len().div_ceil(CHUNK)).into_par_iter().fold(Weighted::default, work).reduce(Weighted::default, |mut a, b| {
-            a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
-            a
-        });
-        let mut rows = vec![0; sums.len()];
-        kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
-        sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);
-        rows.zeroize();
+    /// What claims about these are weighted in: of several about the same commitments one pass is enough.
+    fn row(&self) -> *const () {
+        match &self.0 {
+            Form::Columns { columns, .. } => columns.as_ptr().cast(),
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => Arc::as_ptr(recipe).cast(),
+        }
+    }
+
+    /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to bit `m` of
+    /// `sums[i]`. With each list comes what adds the weights of some of its commitments, the first of which has this number, to what
+    /// there is.
+    pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
+        let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
+        for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
+            match rows.iter_mut().find(|row| row[0].0.row() == list.0.row()) {
+                Some(row) => row.push(list),
+                None => rows.push(vec![list]),
+            }
+        }
+        for row in rows {
+            let shares = row[0].0;
+            let lists: Vec<Listed<W>> = row.into_iter().map(|(shares, weigh)| Listed::of(shares, weigh)).collect();
+            let work = |mut sum: Weighted, chunk: usize| {
+                sum.add(shares, &lists, chunk);
+                sum
+            };
+            let chunks = shares.places().div_ceil(CHUNK);
+            let total = (0..chunks).into_par_iter().fold(Weighted::default, work).reduce(Weighted::default, |mut a, b| {
+                a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
+                a
+            });
+            let mut rows = vec![0; sums.len()];
+            kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
+            sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);
+            rows.zeroize();
+        }
+    }
+
+    /// Places of the row that these are in.
+    fn places(&self) -> usize {
+        match &self.0 {
+            Form::Columns { .. } => self.len(),
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => recipe.count,
+        }
     }
 
     /// All words, share after share, where they are not a recipe.
@@ -346,7 +461,7 @@ impl Shares {
         match &self.0 {
             _ if places.is_empty() => Shares::default(),
             Form::Columns { words, columns } => Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec()),
-            Form::Recipe(_) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
+            Form::Recipe(_) | Form::Picked(..) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
         }
     }
 
@@ -385,6 +500,10 @@ impl Shares {
                 7 => parts::<7>(recipe, lists),
                 words => unreachable!("no code has codewords of {words} words"),
             },
+            Form::Picked(recipe, selection) => {
+                let places: Vec<Vec<usize>> = lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
+                Shares(Form::Recipe(recipe.clone())).parts(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            }
         }
     }
 }
@@ -424,15 +543,18 @@ impl Drop for Weighted {
 }
 
 impl Weighted {
-    /// Adds the commitments of a chunk.
-    fn add(&mut self, shares: &Shares, chunk: usize, weigh: &impl Fn(usize, &mut [u128])) {
+    /// Adds the commitments of a chunk of the row that all lists are about.
+    fn add<W: Fn(usize, &mut [u128])>(&mut self, shares: &Shares, lists: &[Listed<W>], chunk: usize) {
         let first = chunk * CHUNK;
-        let here = CHUNK.min(shares.len() - first);
+        let here = CHUNK.min(shares.places() - first);
         let mut weights = vec![0; here.next_multiple_of(BLOCK)];
-        weigh(first, &mut weights[..here]);
+        lists.iter().for_each(|list| list.weigh(first..first + here, &mut weights));
+        if weights.iter().all(|&weight| weight == 0) {
+            return;
+        }
         let (words, columns) = match &shares.0 {
             Form::Columns { words, columns } => (*words, &columns[first * words..(first + here) * words]),
-            Form::Recipe(recipe) => {
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => {
                 let words = recipe.words();
                 self.packed.resize(weights.len() * words, 0);
                 recipe.rows(chunk, &mut self.rows);
@@ -441,6 +563,9 @@ impl Weighted {
             }
         };
         for (weights, packed) in weights.chunks_exact(BLOCK).zip(columns.chunks(BLOCK * words)) {
+            if weights.iter().all(|&weight| weight == 0) {
+                continue;
+            }
             let padded = bytemuck::cast_slice_mut(&mut self.columns);
             match words {
                 5 => pad::<5>(packed, padded),
@@ -452,6 +577,47 @@ impl Weighted {
             kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
             kernels::parity_rows(&masks, &self.columns, &mut self.product, COLUMN_BLOCKS);
             self.total.iter_mut().zip(&self.product).for_each(|(total, product)| *total ^= product);
+        }
+    }
+}
+
+/// What adds the weights of a list of commitments, place after place of the row that they are in.
+enum Listed<'a, W> {
+    /// That follow the row, or of which every item has many that do.
+    Runs(&'a W, Option<&'a Selection>),
+    /// Single ones, whose weights come in their own order.
+    Made(Vec<u128>, &'a Selection),
+}
+
+/// Weights that a task makes.
+const WEIGHTS_A_TASK: usize = 1 << 14;
+
+impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
+    fn of(shares: &'a Shares, weigh: &'a W) -> Self {
+        match &shares.0 {
+            Form::Columns { .. } | Form::Recipe(_) => Listed::Runs(weigh, None),
+            Form::Picked(_, selection) if selection.each > 1 => Listed::Runs(weigh, Some(selection)),
+            Form::Picked(_, selection) => {
+                let mut weights = vec![0; selection.len()];
+                weights.par_chunks_mut(WEIGHTS_A_TASK).enumerate().for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
+                Listed::Made(weights, selection)
+            }
+        }
+    }
+}
+
+impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
+    /// Adds the weights of those commitments that are among some places of the row.
+    fn weigh(&self, places: Range<usize>, weights: &mut [u128]) {
+        let first = places.start;
+        match self {
+            Listed::Runs(weigh, None) => weigh(first, &mut weights[..places.len()]),
+            Listed::Runs(weigh, Some(selection)) => {
+                selection.runs(places).for_each(|(place, number, count)| weigh(number, &mut weights[place - first..][..count]));
+            }
+            Listed::Made(made, selection) => selection.runs(places).for_each(|(place, number, count)| {
+                weights[place - first..][..count].iter_mut().zip(&made[number..]).for_each(|(weight, made)| *weight ^= made);
+            }),
         }
     }
 }

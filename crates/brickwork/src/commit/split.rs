@@ -32,12 +32,17 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::code::{Code, DIMENSION};
 use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Recipe, Source};
-use super::{COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Part, Pending, Proof, Shares, Weights};
+use super::{
+    COLUMN_WORDS, Claim, Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, New, NewValues, Part, Pending, Proof, Shares,
+    Weights,
+};
 use crate::label::Label;
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::scratch::{Budget, Fault};
 use crate::wire::Channel;
 use crate::{Cheat, Error};
+
+pub(crate) use row::{Origin, Row};
 
 /// The messages of this scheme.
 pub mod msg {
@@ -60,8 +65,11 @@ pub struct Sender {
     /// What the keys are made of, for a store.
     pairs: Vec<[Seed; 2]>,
     first: Arc<Source>,
-    second: Vec<Aes128>,
+    second: Arc<Vec<Aes128>>,
     next_block: u64,
+    /// Memory for values of this party's choice.
+    budget: Budget,
+    fault: Arc<Fault>,
 }
 
 /// The party that holds the other to its word: the evaluator.
@@ -84,7 +92,15 @@ impl Sender {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
         let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
-        Sender { code, pairs: seeds.to_vec(), first, second: side(1), next_block: 0 }
+        Sender {
+            code,
+            pairs: seeds.to_vec(),
+            first,
+            second: Arc::new(side(1)),
+            next_block: 0,
+            budget: Budget::new(u64::MAX),
+            fault: Arc::default(),
+        }
     }
 
     /// What [`Sender::new`] was given.
@@ -97,40 +113,65 @@ impl Sender {
         self.next_block = range << BLOCKS_OF_A_RANGE;
     }
 
-    fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
-        let parity = self.code.parity_bits();
-        let corrected = parity + if chosen.is_some() { DIMENSION } else { 0 };
-        let blocks = count.div_ceil(BLOCK);
-        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
-        self.next_block += blocks as u64;
+    /// Holds at most so many bytes of chosen values in memory at a time, and what gives the others in temporary files.
+    pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
+        self.budget = Budget::new(bytes);
+    }
 
-        let mut values = vec![Label::ZERO; count];
-        let mut corrections = vec![0u128; corrected * blocks.min(CHUNK_BLOCKS * CHUNKS_IN_HAND)];
+    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Recipe {
+        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
+        self.next_block += count.div_ceil(BLOCK) as u64;
+        recipe
+    }
+
+    fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
+        let recipe = self.next_recipe(count, lsb);
+        let (mut values, mut corrections) = (vec![Label::ZERO; count], Vec::new());
         for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
-            let corrections = &mut corrections[..corrected * values.len().div_ceil(BLOCK)];
-            let this = &*self;
-            values.par_chunks_mut(CHUNK).zip(corrections.par_chunks_mut(corrected * CHUNK_BLOCKS)).enumerate().for_each_init(
-                <[Vec<u128>; 2]>::default,
-                |rows, (c, (values, corrections))| {
-                    let chunk = m * CHUNKS_IN_HAND + c;
-                    let target = chosen.map(|chosen| &chosen[chunk * CHUNK..][..values.len()]);
-                    this.commit_chunk(&recipe, chunk, target, rows, values, corrections);
-                    rows.iter_mut().for_each(|r| r.zeroize());
-                },
-            );
-            channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))?;
+            let chosen = chosen.map(|chosen| &chosen[m * CHUNK * CHUNKS_IN_HAND..][..values.len()]);
+            self.send_message(channel, &recipe, m, chosen, Some(values), &mut corrections)?;
         }
         Ok(Committed { values, shares: Shares::of_recipe(recipe) })
     }
 
-    /// Values and corrections of a chunk; the values are what the seeds give, or the target's.
+    /// Sends message `m` of the corrections of a row, which stand in `corrections` then; `values` become those of the commitments:
+    /// what the seeds give, or the target's.
+    fn send_message(
+        &self,
+        channel: &mut Channel,
+        recipe: &Recipe,
+        m: usize,
+        target: Option<&[Label]>,
+        values: Option<&mut [Label]>,
+        corrections: &mut Vec<u128>,
+    ) -> Result<(), Error> {
+        let corrected = self.code.parity_bits() + if target.is_some() { DIMENSION } else { 0 };
+        let first = m * CHUNKS_IN_HAND;
+        let count = (recipe.count - first * CHUNK).min(CHUNK * CHUNKS_IN_HAND);
+        corrections.resize(corrected * count.div_ceil(BLOCK), 0);
+        let mut values: Vec<Option<&mut [Label]>> = match values {
+            Some(values) => values.chunks_mut(CHUNK).map(Some).collect(),
+            None => (0..count.div_ceil(CHUNK)).map(|_| None).collect(),
+        };
+        corrections.par_chunks_mut(corrected * CHUNK_BLOCKS).zip(values.par_iter_mut()).enumerate().for_each_init(
+            <[Vec<u128>; 2]>::default,
+            |rows, (c, (corrections, values))| {
+                let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
+                self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
+                rows.iter_mut().for_each(|r| r.zeroize());
+            },
+        );
+        channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
+    }
+
+    /// Values and corrections of a chunk.
     fn commit_chunk(
         &self,
         recipe: &Recipe,
         chunk: usize,
         target: Option<&[Label]>,
         [first, second]: &mut [Vec<u128>; 2],
-        values: &mut [Label],
+        values: Option<&mut [Label]>,
         corrections: &mut [u128],
     ) {
         let blocks = recipe.blocks(chunk);
@@ -159,7 +200,9 @@ impl Sender {
         };
         self.code.encode_rows(message, fix, blocks);
         fix.iter_mut().zip(&*tail).for_each(|(f, t)| *f ^= t);
-        rows_to_values(message, values, blocks);
+        if let Some(values) = values {
+            rows_to_values(message, values, blocks);
+        }
     }
 }
 
@@ -172,13 +215,13 @@ impl Committer for Sender {
         self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
     }
 
-    fn prove(&mut self, channel: &mut Channel, new: &[&Committed], claims: &Claims) -> Result<(), Error> {
+    fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error> {
         let mut masks = Vec::new();
         for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
             masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
         }
         let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
-        let consistency: Vec<Group> = new.iter().map(|c| Group::New(&c.shares, Some(&c.values))).collect();
+        let consistency: Vec<Group> = new.iter().map(|new| Group::New(new.shares, Some(new.values))).collect();
         let bits: Vec<Group> = claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
         let n = self.code.length();
         let mut answer: Vec<u128> = Vec::new();
@@ -193,6 +236,7 @@ impl Committer for Sender {
         if !claims.known.is_empty() {
             answer.extend_from_slice(&combine_known(seed, n, false, claims).shares);
         }
+        self.fault.check()?;
         channel.send(msg::ANSWER, bytemuck::cast_slice(&answer))?;
         channel.flush()
     }
@@ -362,7 +406,7 @@ impl Sums {
 enum Group<'a> {
     Claims(usize, &'a Claim<'a>),
     Each(&'a Each<'a>),
-    New(&'a Shares, Option<&'a [Label]>),
+    New(&'a Shares, Option<NewValues<'a>>),
 }
 
 impl<'a> Group<'a> {
@@ -391,6 +435,7 @@ struct Accumulator {
     columns: Vec<Column>,
     labels: Vec<Label>,
     rows: Vec<u128>,
+    room: row::Room,
 }
 
 /// Blocks of claims whose random elements are made in one go.
@@ -405,9 +450,13 @@ fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Su
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
     if !claims.weighted.is_empty() || !claims.values.is_empty() {
         let weights = Weights::draw(seed, claims.known.iter().map(Known::count));
-        for (shares, weigh) in &claims.weighted {
-            shares.weighted(|first, sums| weigh(&weights, first, sums), &mut sums.shares);
-        }
+        let weights = &weights;
+        let lists: Vec<_> = claims
+            .weighted
+            .iter()
+            .map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums)))
+            .collect();
+        Shares::weighted(&lists, &mut sums.shares);
         if with_values {
             for (count, tell) in &claims.values {
                 let told = weighted_values(*count, |first, values, of| tell(&weights, first, values, of));
@@ -469,6 +518,7 @@ fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group
         columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
         rows: vec![0; n * CHUNK_BLOCKS],
+        room: row::Room::default(),
     };
     let mut first = (part as u128) << 64;
     let mut total = zero();
@@ -518,7 +568,10 @@ impl Accumulator {
                 None => {
                     let claim = |i: usize, sum: &mut Column| {
                         shares.add(i, sum);
-                        values.map_or(Label::ZERO, |values| values[i])
+                        match values {
+                            Some(NewValues::Held(values)) => values[i],
+                            _ => Label::ZERO,
+                        }
                     };
                     self.add_claims(start, shares.len(), &claim, elements);
                 }
@@ -527,11 +580,18 @@ impl Accumulator {
                         let chunk = task * (COMBINE_BLOCKS / CHUNK_BLOCKS) + c;
                         recipe.rows_to_the_last(chunk, &mut self.rows);
                         kernels::hash_rows(&mut self.shares, &self.rows, elements);
-                        if let Some(values) = values {
-                            let here = &values[chunk * CHUNK..values.len().min((chunk + 1) * CHUNK)];
-                            let mut rows = values_to_rows(here, elements.len());
-                            kernels::hash_rows(&mut self.values, &rows, elements);
-                            rows.zeroize();
+                        match values {
+                            None => {}
+                            Some(NewValues::Held(values)) => {
+                                let here = &values[chunk * CHUNK..values.len().min((chunk + 1) * CHUNK)];
+                                let mut rows = values_to_rows(here, elements.len());
+                                kernels::hash_rows(&mut self.values, &rows, elements);
+                                rows.zeroize();
+                            }
+                            Some(NewValues::Again(origin)) => {
+                                origin.rows_to_the_last(chunk, &mut self.room);
+                                kernels::hash_rows(&mut self.values, &self.room.message, elements);
+                            }
                         }
                     }
                 }
@@ -651,5 +711,6 @@ fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
 }
 
 mod again;
+mod row;
 #[cfg(test)]
 mod tests;

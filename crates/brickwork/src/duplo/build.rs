@@ -11,21 +11,26 @@
 //! program says.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::ots::{EvaluatorOts, GarblerOts};
-use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent};
+use super::parts::send_list;
+use super::prepare::{EvaluatorComponent, EvaluatorGadgets};
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
 use super::stock::Parts;
 use super::supply::{EvaluatorOpened, GarblerTold};
 use super::{Error, Evaluator, EvaluatorParts, Garbler, GarblerParts, Point, msg};
+use crate::bits::Bits;
 use crate::circuit::{ComponentId, Party, Program, Recipient, Wire};
-use crate::commit::{Claimed, Claims, Column, Committer, Holder, Proof, Shares};
-use crate::label::{Delta, Label};
-use crate::solder::{CommittedWire, Soldering};
+use crate::commit::split::Row;
+use crate::commit::{ClaimGroup, Claimed, Claims, Column, Committer, Each, Holder, Proof, Shares, Weights};
+use crate::label::{Delta, Label, Labels};
+use crate::scratch::{Depot, Spool};
+use crate::solder::{CommittedWire, Soldering, Solderings};
 
 /// Labels that are shown to their authenticators together.
 const LABELS_AT_ONCE: usize = 1 << 16;
@@ -118,60 +123,81 @@ impl Layout {
     }
 }
 
-/// A set of homes: the shares of their wires, and those of the offsets of input gadgets.
-type Homes<'a> = (&'a Shares, Option<&'a Shares>);
-
 /// The shares that the claims about a program speak of, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
-    homes: Vec<Homes<'a>>,
+    /// Shares of the wires of each set of homes.
+    homes: Vec<&'a Shares>,
+    /// Those of the offsets of each pool.
+    pool_offsets: Vec<&'a Shares>,
     /// Shape of each batch, inputs and offsets of its heads.
     batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
 impl View<'_> {
-    /// Adds the commitment at a home to a sum.
-    fn add_home(&self, home: Home, sum: &mut Column) {
-        let (wires, _) = self.homes[home.set as usize];
-        wires.add(home.bucket as usize, sum);
+    /// The commitments of these wires, as columns: of each wire, in the order given, which of which columns.
+    pub fn gathered(&self, wires: &[Wire]) -> Gathered {
+        let mut of_set: Vec<Vec<usize>> = self.homes.iter().map(|_| Vec::new()).collect();
+        let homes: Vec<Home> = wires.iter().map(|&wire| self.layout.home(wire)).collect();
+        homes.iter().for_each(|home| of_set[home.set as usize].push(home.bucket as usize));
+        let columns = |(buckets, shares): (&mut Vec<usize>, &&Shares)| {
+            // An output may be there twice.
+            buckets.sort_unstable();
+            buckets.dedup();
+            shares.parts(&[buckets]).swap_remove(0)
+        };
+        let columns = of_set.iter_mut().zip(&self.homes).map(columns).collect();
+        let place = |home: &Home| of_set[home.set as usize].partition_point(|&bucket| bucket < home.bucket as usize) as u32;
+        let places = homes.iter().map(|home| (home.set, place(home))).collect();
+        Gathered { columns, places }
     }
+}
 
-    /// Adds the commitment of a global wire to a sum.
-    pub fn add(&self, wire: Wire, sum: &mut Column) {
-        self.add_home(self.layout.home(wire), sum);
+/// Commitments of some wires.
+pub(super) struct Gathered {
+    columns: Vec<Shares>,
+    places: Vec<(u32, u32)>,
+}
+
+impl Gathered {
+    /// Adds the commitment of wire number `k` to a sum.
+    pub fn add(&self, k: usize, sum: &mut Column) {
+        let (set, place) = self.places[k];
+        self.columns[set as usize].add(place as usize, sum);
     }
+}
+
+/// Values at homes, where each may be wanted several times.
+pub(super) struct Values {
+    wires: Labels,
+    /// Of input gadgets.
+    offsets: Labels,
 }
 
 impl GarblerReady {
     pub fn view(&self) -> View<'_> {
-        let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots } = self;
-        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
-        let gadgets = gadgets.map(|g| (&g.wires.shares, Some(&g.offsets.shares)));
-        let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs.shares, &c.batch.offsets.shares));
-        View { layout, homes: gadgets.chain([(&ots.wires.shares, None)]).collect(), batches: batches.collect() }
+        let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
+        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| g.wires.shares());
+        let batches = batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
+        let pool_offsets = pools.iter().map(|g| g.offsets.shares()).collect();
+        View { layout, homes: gadgets.chain([ots.wires.shares()]).collect(), pool_offsets, batches: batches.collect() }
     }
 
     /// The wire at the head of a home.
     pub fn home(&self, home: Home, delta_ka: Delta) -> CommittedWire {
-        let Parts { batches, pools, .. } = &self.parts;
-        let (set, bucket) = (home.set as usize, home.bucket as usize);
-        match batches.get(set).map(|c| &c.authenticators).or_else(|| pools.get(set - batches.len())) {
-            Some(gadgets) => {
-                let delta = gadgets.offsets.values.get(bucket).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-                CommittedWire { value: gadgets.wires.values[bucket], delta }
-            }
-            None => CommittedWire { value: self.ots.wires.values[bucket], delta: delta_ka },
-        }
+        let (Values { wires, offsets }, bucket) = (&self.values[home.set as usize], home.bucket as usize);
+        let delta = offsets.get(bucket).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+        CommittedWire { value: wires[bucket], delta }
     }
 }
 
 impl EvaluatorReady {
     pub fn view(&self) -> View<'_> {
         let EvaluatorReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
-        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools);
-        let gadgets = gadgets.map(|g| (&g.wires, Some(&g.offsets)));
+        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| &g.wires);
         let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
-        View { layout, homes: gadgets.chain([(&ots.wires, None)]).collect(), batches: batches.collect() }
+        let pool_offsets = pools.iter().map(|g| &g.offsets).collect();
+        View { layout, homes: gadgets.chain([&ots.wires]).collect(), pool_offsets, batches: batches.collect() }
     }
 }
 
@@ -217,25 +243,38 @@ impl EvaluatorParts {
     }
 }
 
-/// What the garbler sends to join the program's parts.
-pub(super) struct Joints {
+/// What the garbler sends to join the program's parts. Of each list of solderings it keeps the flips, and the evaluator all.
+pub(super) struct Joints<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's home to the head copy's input.
-    pub inputs: Vec<Vec<Soldering>>,
+    pub inputs: Vec<T>,
     /// For each private output wire: from its home to its gadget.
-    pub outputs: Vec<Soldering>,
+    pub outputs: T,
+}
+
+/// A list of solderings at the evaluator.
+pub(super) struct ToldJoints {
+    pub solderings: Spool<Soldering>,
+    flips: Bits,
+}
+
+impl<T> Joints<T> {
+    /// All lists as claims speak of them: those of the batches, and of the private outputs.
+    fn solderings<'a>(&'a self, of: impl Fn(&'a T) -> Solderings<'a>) -> (Vec<Solderings<'a>>, Solderings<'a>) {
+        (self.inputs.iter().map(&of).collect(), of(&self.outputs))
+    }
 }
 
 /// What is still to be proven of a program on the garbler's side: its joints, and what was told of parts made for it alone.
 pub(super) struct GarblerUnproven<'a> {
     pub program: &'a Program,
-    pub joints: &'a Joints,
+    pub joints: &'a Joints<Bits>,
     pub told: &'a GarblerTold,
 }
 
 impl GarblerUnproven<'_> {
     pub fn claims<'a>(&'a self, [ka, ot]: [&'a Shares; 2], parts: &'a GarblerParts, view: &'a View<'a>, all: &mut Claims<'a>) {
         self.told.claims([ka, ot], &parts.batches, &parts.pools, all);
-        claims(all, self.program, view, self.joints);
+        claims(all, self.program, view, self.joints.solderings(|flips| Solderings { flips, told: None }));
     }
 }
 
@@ -250,43 +289,133 @@ impl EvaluatorReady {
         all: &mut Claims<'a>,
     ) {
         opened.claims([ka, ot], &self.parts.batches, &self.parts.pools, all);
-        claims(all, program, view, &self.joints);
+        let of_list = |list: &'a ToldJoints| Solderings { flips: &list.flips, told: Some(&list.solderings) };
+        claims(all, program, view, self.joints.solderings(of_list));
     }
 }
 
-/// Claims about the joints of a program.
-fn claims<'a>(claims: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, joints: &'a Joints) {
-    for (b, &(shape, inputs, offsets)) in view.batches.iter().enumerate() {
-        let (slots, solderings) = (&view.layout.slots[b], &joints.inputs[b]);
-        claims.known(solderings.len(), move |k, sum| {
-            let (bucket, wire) = (k / shape.inputs, k % shape.inputs);
-            view.add(program.slot(slots[bucket] as usize).inputs[wire], sum);
-            inputs.add(k, sum);
-            offsets.add_if(solderings[k].flip(), bucket, sum);
-            solderings[k].opening()
+/// Which joints begin at each global wire. Joints are counted batch after batch, and those of private outputs last.
+struct Uses {
+    /// Of each wire the first of its joints in `joints`; behind the last wire their number.
+    starts: Vec<u32>,
+    joints: Vec<u32>,
+    /// The first joint of each batch, and of the private outputs.
+    firsts: Vec<usize>,
+}
+
+impl Uses {
+    fn of(program: &Program, view: &View) -> Self {
+        let layout = view.layout;
+        let mut firsts = vec![0];
+        firsts.extend(view.batches.iter().zip(&layout.slots).scan(0, |sum, ((shape, ..), slots)| {
+            *sum += slots.len() * shape.inputs;
+            Some(*sum)
+        }));
+        let inputs = layout.slots.iter().flatten().flat_map(|&slot| program.slot(slot as usize).inputs);
+        let wires = || inputs.clone().chain(&layout.private_outputs).map(|&wire| wire as usize);
+        let mut starts = vec![0u32; program.wires() + 1];
+        wires().for_each(|wire| starts[wire] += 1);
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
+        }
+        let mut joints = vec![0; end as usize];
+        for (wire, joint) in wires().zip(0..) {
+            starts[wire] -= 1;
+            joints[starts[wire] as usize] = joint;
+        }
+        Uses { starts, joints, firsts }
+    }
+
+    /// The joints that begin at a wire: of which batch, or behind them the private outputs, and which there.
+    fn of_wire(&self, wire: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let joints = &self.joints[self.starts[wire] as usize..self.starts[wire + 1] as usize];
+        joints.iter().map(|&joint| {
+            let of = self.firsts.partition_point(|&first| first <= joint as usize) - 1;
+            (of, joint as usize - self.firsts[of])
+        })
+    }
+}
+
+/// Claims about the joints of a program: a wire's commitment and that of a head's input, or of a private output's gadget, differ by
+/// what was sent.
+fn claims<'a>(all: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, (joints, private): (Vec<Solderings<'a>>, Solderings<'a>)) {
+    let layout = view.layout;
+    let each = |all: &mut Claims<'a>, joints: Solderings<'a>, wires: usize| {
+        let openings = move |item: usize, of: Range<usize>, values: &mut [Label]| {
+            joints.openings(item * wires + of.start..item * wires + of.end, values);
+        };
+        all.each(Each::new(joints.len() / wires, wires).are(openings))
+    };
+    let mut groups: Vec<ClaimGroup> =
+        view.batches.iter().zip(&joints).map(|((shape, ..), &joints)| each(all, joints, shape.inputs)).collect();
+    groups.push(each(all, private, 1));
+    let of_private = groups[groups.len() - 1];
+
+    for ((&(shape, inputs, offsets), joints), &group) in view.batches.iter().zip(joints).zip(&groups) {
+        all.weighted(inputs, move |weights, first, sums| {
+            sums.iter_mut().zip(weights.from(group, first)).for_each(|(sum, weight)| *sum ^= weight);
+        });
+        all.weighted(offsets, move |weights, first, sums| {
+            for (sum, bucket) in sums.iter_mut().zip(first..) {
+                let flips = (bucket * shape.inputs..).map(|k| u128::from(joints.flip(k)).wrapping_neg());
+                let weights = weights.from(group, bucket * shape.inputs).take(shape.inputs);
+                *sum ^= weights.zip(flips).fold(0, |sum, (weight, flip)| sum ^ weight & flip);
+            }
         });
     }
-    claims.known(joints.outputs.len(), move |k, sum| {
-        let home = view.layout.private_home(k);
-        let (_, offsets) = view.homes[home.set as usize];
-        view.add(view.layout.private_outputs[k], sum);
-        view.add_home(home, sum);
-        let offsets = offsets.expect("private outputs end in input gadgets");
-        offsets.add_if(joints.outputs[k].flip(), home.bucket as usize, sum);
-        joints.outputs[k].opening()
-    });
+
+    let (uses, groups) = (Arc::new(Uses::of(program, view)), Arc::new(groups));
+    let used = |uses: &Uses, groups: &[ClaimGroup], weights: &Weights, wire: usize| {
+        uses.of_wire(wire).fold(0, |sum, (of, k)| sum ^ weights.of(groups[of], k))
+    };
+    let (batches, own) = (view.batches.len(), program.input_width(Party::Garbler));
+    let mut pooled = 0;
+    for (set, &shares) in view.homes.iter().enumerate() {
+        let (uses, groups) = (uses.clone(), groups.clone());
+        if let Some((shape, ..)) = view.batches.get(set) {
+            let (slots, outputs) = (&layout.slots[set], shape.outputs);
+            all.weighted(shares, move |weights, first, sums| {
+                for (sum, bucket) in sums.iter_mut().zip(first..) {
+                    let wire = program.slot(slots[bucket / outputs] as usize).first_output as usize + bucket % outputs;
+                    *sum ^= used(&uses, &groups, weights, wire);
+                }
+            });
+        } else if let Some(&offsets) = view.pool_offsets.get(set - batches) {
+            // The garbler's inputs lie on the first gadgets of the pools, its private outputs end on the others.
+            let before = pooled;
+            pooled += shares.len();
+            all.weighted(shares, move |weights, first, sums| {
+                for (sum, k) in sums.iter_mut().zip(before + first..) {
+                    *sum ^= if k < own { used(&uses, &groups, weights, k) } else { weights.of(of_private, k - own) };
+                }
+            });
+            all.weighted(offsets, move |weights, first, sums| {
+                for (sum, k) in sums.iter_mut().zip(before + first..).filter(|(_, k)| *k >= own) {
+                    *sum ^= weights.of(of_private, k - own) & u128::from(private.flip(k - own)).wrapping_neg();
+                }
+            });
+        } else {
+            all.weighted(shares, move |weights, first, sums| {
+                sums.iter_mut().zip(own + first..).for_each(|(sum, wire)| *sum ^= used(&uses, &groups, weights, wire));
+            });
+        }
+    }
 }
 
 /// The garbler, ready to evaluate once.
 pub(super) struct GarblerReady {
     pub parts: GarblerParts,
     pub ots: GarblerOts,
+    /// Of each set of homes.
+    values: Vec<Values>,
 }
 
 /// The evaluator, ready to evaluate once.
 pub(super) struct EvaluatorReady {
     pub parts: EvaluatorParts,
-    pub joints: Joints,
+    pub joints: Joints<ToldJoints>,
     pub ots: EvaluatorOts,
 }
 
@@ -322,32 +451,46 @@ impl Joined {
 }
 
 /// Joins the parts; the joints are not proven yet.
-pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerParts) -> Result<(GarblerReady, Joints), Error> {
+pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerParts) -> Result<(GarblerReady, Joints<Bits>), Error> {
     party.run.phase("build");
     let (ots, parts) = parts.take_ots();
-    let ready = GarblerReady { parts, ots: GarblerOts::join(ots) };
+    let ots = GarblerOts::join(ots);
+    let gadgets = parts.batches.iter().map(|c| &c.authenticators).chain(&parts.pools).map(|g| (&g.wires, Some(&g.offsets)));
+    let values = gadgets.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
+        Ok(Values { wires: wires.values()?, offsets: offsets.map_or_else(|| Ok(Labels::default()), Row::values)? })
+    });
+    let values = values.collect::<Result<_, Error>>()?;
+    let ready = GarblerReady { parts, ots, values };
     let Parts { layout, batches, .. } = &ready.parts;
-    let delta_ka = party.delta_ka;
-    let home = |wire: Wire| ready.home(layout.home(wire), delta_ka);
-    let of_batch = |(component, slots): (&GarblerComponent, &Vec<u32>)| {
-        let b = &component.batch;
-        let soldering = |k: usize| {
-            let (bucket, wire) = (k / b.shape.inputs, k % b.shape.inputs);
-            let to = CommittedWire { value: b.inputs.values[k], delta: Delta::new(b.offsets.values[bucket].bits()) };
-            Soldering::new(home(program.slot(slots[bucket] as usize).inputs[wire]), to)
+    let Garbler { run, hooks, delta_ka, window, .. } = party;
+    let home = |wire: Wire| ready.home(layout.home(wire), *delta_ka);
+    let mut joints = Joints { inputs: Vec::new(), outputs: Bits::default() };
+    for (id, (component, slots)) in batches.iter().zip(&layout.slots).enumerate() {
+        let (inputs, to, offsets) = (component.batch.shape.inputs, &component.batch.inputs, component.batch.offsets.values()?);
+        let mut flips = Bits::default();
+        let mut values = Labels::default();
+        let solder = |buckets: Range<usize>| {
+            let first = buckets.start * inputs;
+            values.resize(buckets.len() * inputs, Label::ZERO);
+            to.fill(first, &mut values)?;
+            let soldering = |k: usize| {
+                let (bucket, wire) = (k / inputs, k % inputs);
+                let to = CommittedWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
+                Soldering::new(home(program.slot(slots[bucket] as usize).inputs[wire]), to)
+            };
+            Ok((first..buckets.end * inputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
         };
-        (0..slots.len() * b.shape.inputs).into_par_iter().map(soldering).collect()
-    };
-    let private = layout.private_outputs.iter().enumerate();
-    let mut joints = Joints {
-        inputs: batches.iter().zip(&layout.slots).map(of_batch).collect(),
-        outputs: private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka))).collect(),
-    };
-    joints.inputs.iter_mut().enumerate().for_each(|(b, solderings)| party.hooks.alter(Point::Joints(b), solderings));
-    party.hooks.alter(Point::PrivateJoints, &mut joints.outputs);
-    for solderings in joints.inputs.iter().chain([&joints.outputs]) {
-        party.run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(solderings))?;
+        send_list(run, hooks, (Point::Joints(id), msg::SOLDERINGS), slots.len(), *window / inputs, solder, |solderings| {
+            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+        })?;
+        joints.inputs.push(flips);
     }
+    let private = layout.private_outputs.iter().enumerate();
+    let private = private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), *delta_ka)));
+    let mut private: Vec<Soldering> = private.collect();
+    hooks.alter(Point::PrivateJoints, &mut private);
+    run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&private))?;
+    joints.outputs = private.iter().map(|soldering| soldering.flip()).collect();
     Ok((ready, joints))
 }
 
@@ -355,13 +498,16 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
 pub(super) fn evaluator(party: &mut Evaluator, parts: Claimed<EvaluatorParts>) -> Result<Claimed<EvaluatorReady>, Error> {
     party.core.run.phase("build");
     let Parts { layout, batches, .. } = parts.told();
-    let mut receive = |count: usize| -> Result<Vec<Soldering>, Error> {
-        let mut solderings = vec![Soldering::default(); count];
-        party.core.run.channel.receive_into(msg::SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
-        Ok(solderings)
+    let EvaluatorCore { run, holder, told_memory, .. } = &mut party.core;
+    let count = |(c, slots): (&EvaluatorComponent, &Vec<u32>)| slots.len() * c.batch.shape.inputs;
+    let counts: Vec<usize> = batches.iter().zip(&layout.slots).map(count).collect();
+    let bytes = counts.iter().sum::<usize>() * size_of::<Soldering>();
+    let depot = if bytes as u64 > *told_memory { Depot::file(holder.fault())? } else { Depot::memory() };
+    let mut receive = |count: usize| {
+        let (solderings, flips) = run.solderings(&depot, msg::SOLDERINGS, count)?;
+        Ok::<_, Error>(ToldJoints { solderings, flips })
     };
-    let of_batch = |(c, slots): (&EvaluatorComponent, &Vec<u32>)| receive(slots.len() * c.batch.shape.inputs);
-    let inputs = batches.iter().zip(&layout.slots).map(of_batch).collect::<Result<_, _>>()?;
+    let inputs = counts.into_iter().map(&mut receive).collect::<Result<_, _>>()?;
     let joints = Joints { inputs, outputs: receive(layout.private_outputs.len())? };
     Ok(parts.map(|parts| {
         let (ots, parts) = parts.take_ots();
@@ -374,7 +520,7 @@ pub(super) fn garbler_proves(
     party: &mut Garbler,
     program: &Program,
     ready: &GarblerReady,
-    joints: &Joints,
+    joints: &Joints<Bits>,
     told: &GarblerTold,
 ) -> Result<(), Error> {
     let Garbler { run, committer, ka, ot, .. } = party;

@@ -81,7 +81,7 @@ pub(super) fn evaluator(
     run.phase("decode");
     let recovered = evaluated.delta_ka.is_some();
     let delta_ka = evaluated.delta_ka.unwrap_or(rng.delta());
-    let honest = honest_labels(ready, evaluated);
+    let honest = honest_labels(ready, evaluated)?;
     let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input)?;
     let labels = if recovered { restored } else { honest };
 
@@ -98,14 +98,15 @@ pub(super) fn evaluator(
 }
 
 /// The labels of the garbler's outputs, private ones first, as evaluation gave them.
-fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Labels {
+fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
     let EvaluatorReady { parts, joints, .. } = ready;
     let layout = &parts.layout;
-    let private = layout.private_outputs.iter().zip(&joints.outputs).enumerate().map(|(k, (&wire, soldering))| {
+    let solderings = joints.outputs.solderings.read(0..layout.private_outputs.len())?;
+    let private = layout.private_outputs.iter().zip(&*solderings).enumerate().map(|(k, (&wire, soldering))| {
         let offsets = parts.link(layout.home(wire)) ^ parts.link(layout.private_home(k));
         soldering.carry(evaluated.labels[wire as usize], offsets)
     });
-    Labels::new(private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect())
+    Ok(Labels::new(private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect()))
 }
 
 /// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's outputs.

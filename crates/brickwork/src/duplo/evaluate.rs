@@ -32,7 +32,7 @@ use super::tables;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
 use crate::circuit::{Party, Program};
-use crate::commit::{Claims, Committer, Holder};
+use crate::commit::{Claims, Committer, Each, Holder, Shares};
 use crate::garbling;
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 
@@ -72,16 +72,18 @@ pub(super) fn garbler(
 ) -> Result<(), Error> {
     let Garbler { run, committer, hooks, delta_ka, ka, ot, .. } = party;
     run.phase("evaluate");
-    let GarblerReady { parts, ots } = ready;
-    let (layout, ots) = (&parts.layout, &ots.committed);
+    let GarblerReady { parts, ots, .. } = ready;
+    let layout = &parts.layout;
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
+    let mut zeros = Labels::new(vec![Label::ZERO; count]);
+    ots.committed.fill(0, &mut zeros)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
     let own = input.iter().enumerate().map(|(w, &bit)| ready.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
     let wire = |k: usize| ready.home(layout.home(first + k as u32), *delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
-    let theirs = (0..count).map(|k| wire(k).base() ^ ots.values[k] ^ delta_ot.times(e[k]));
+    let theirs = (0..count).map(|k| wire(k).base() ^ zeros[k] ^ delta_ot.times(e[k]));
     let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
     let outputs = layout.evaluator_outputs.iter().map(|&w| ready.home(layout.home(w), *delta_ka).value);
@@ -91,21 +93,31 @@ pub(super) fn garbler(
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
 
     let homes = ready.view();
+    let of_outputs = homes.gathered(&layout.evaluator_outputs);
     let mut claims = Claims::new();
     if let Some(unproven) = unproven {
         unproven.claims([&ka.shares, &ot.shares], parts, &homes, &mut claims);
     }
-    claims.known(count, |k, sum| {
-        homes.add(first + k as u32, sum);
-        ots.shares.add(k, sum);
-        ot.shares.add_if(e[k], 0, sum);
-        Label::ZERO
-    });
+    let of_inputs = Each::new(count, 1).with_one(&ot.shares, |k, _| e[k]);
+    input_claims(of_inputs, [ots.committed.shares(), ots.wires.shares()], &mut claims);
     claims.bits(outputs.len(), |k, sum| {
-        homes.add(layout.evaluator_outputs[k], sum);
+        of_outputs.add(k, sum);
         outputs[k]
     });
     committer.prove(&mut run.channel, &[], &claims)
+}
+
+/// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the OT's label and that to
+/// the wire with its number.
+fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
+    let count = each.count();
+    let group = claims.each(each);
+    for shares in commitments {
+        claims.weighted(shares, move |weights, first, sums| {
+            let weights = weights.from(group, first).take(count.saturating_sub(first));
+            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum ^= weight);
+        });
+    }
 }
 
 /// The evaluator's input, masked with the choice bits of its OTs: f.
@@ -133,9 +145,9 @@ pub(super) fn evaluator(
     let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, link_ot, .. } = party;
     run.phase("evaluate");
     let EvaluatorReady { parts, ots, .. } = joined.told();
-    let EvaluatorOts { committed: ots, choices: ot_choices, labels: ot_labels, .. } = ots;
+    let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
     let layout = &parts.layout;
-    let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
+    let count = layout.evaluator_inputs.len();
     let own = program.input_width(Party::Garbler);
     let outputs = &layout.evaluator_outputs;
     // Room for all wires at once: what grows leaves copies behind.
@@ -154,16 +166,13 @@ pub(super) fn evaluator(
         labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
     }
     let homes = joined.told().view();
+    let of_outputs = homes.gathered(outputs);
     let mut claims = Claims::new();
     joined.claims([ka, ot], program, &homes, &mut claims);
-    claims.known(count, |k, sum| {
-        homes.add(first + k as u32, sum);
-        ots.add(k, sum);
-        ot.add_if(e(k), 0, sum);
-        sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
-    });
+    let opening = |k: usize, _, values: &mut [Label]| values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]));
+    input_claims(Each::new(count, 1).are(opening).with_one(ot, |k, _| e(k)), [ots, ot_wires], &mut claims);
     claims.bits(outputs.len(), |k, sum| {
-        homes.add(outputs[k], sum);
+        of_outputs.add(k, sum);
         Label::ZERO.with_colour(indicators[k])
     });
     let proof = holder.verify(&mut run.channel, &[], &claims)?;
@@ -291,8 +300,8 @@ fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slot
                 Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
                 _ => Cow::default(),
             };
-            for (wire, &from) in program.slot(slot as usize).inputs.iter().enumerate() {
-                let soldering = joints.inputs[batch][bucket * inputs + wire];
+            let to_head = joints.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
+            for (wire, (&from, soldering)) in program.slot(slot as usize).inputs.iter().zip(&*to_head).enumerate() {
                 let mut label = soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
                 if i > 0 {
                     label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);

@@ -102,6 +102,12 @@ mod honest {
             None
         }
 
+        /// Items of a list of so many that are made at a time, where `step` would do.
+        #[inline(always)]
+        pub fn step(&self, step: usize, _: usize) -> usize {
+            step.max(1)
+        }
+
         #[inline(always)]
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
 
@@ -181,6 +187,11 @@ mod cheating {
             let mut data = Zeroizing::new(data.to_vec());
             self.alter(point, &mut data);
             Data::Altered(data)
+        }
+
+        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole lists.
+        pub(in crate::duplo) fn step(&self, step: usize, count: usize) -> usize {
+            if self.alter.is_some() { count } else { step }.max(1)
         }
 
         pub(in crate::duplo) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {

@@ -22,6 +22,7 @@ mod hooks;
 pub mod msg;
 mod ots;
 mod parameters;
+mod parts;
 mod prepare;
 mod preprocess;
 mod proposal;

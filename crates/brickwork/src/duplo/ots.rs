@@ -25,7 +25,8 @@ use zeroize::Zeroizing;
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Pieces, Places};
 use super::{Cheat, Error, Garbler, Point, msg};
-use crate::commit::{COLUMN_WORDS, Claims, Column, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::split::Row;
+use crate::commit::{COLUMN_WORDS, Claims, Column, Holder, Lsb, New, Pending, Proof, Shares};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::ot::extension;
 use crate::random::{Rng, SEED_BYTES, Seed};
@@ -34,12 +35,14 @@ use crate::session::Run;
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it, committed.
 pub(super) struct GarblerOts {
     pub at: Places,
-    pub committed: Committed,
-    pub wires: Committed,
+    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
+    pub committed: Row,
+    pub wires: Row,
 }
 
 /// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕ b·Δ_ot.
 pub(super) struct EvaluatorOts {
+    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
     pub committed: Shares,
     pub wires: Shares,
     pub choices: Zeroizing<Vec<u8>>,
@@ -52,15 +55,19 @@ impl Pieces for GarblerOts {
     }
 
     fn len(&self) -> usize {
-        self.committed.values.len()
+        self.at.items.len()
     }
 
     fn slice(&self, items: Range<usize>) -> Self {
         GarblerOts {
             at: self.at.slice(items.clone()),
-            committed: self.committed.slice(items.clone()),
+            committed: self.committed.of_items(self.len(), items.clone()),
             wires: self.wires.of_items(self.len(), items),
         }
+    }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(GarblerOts { committed: self.committed.first(self.at.items.len())?, wires: self.wires.gathered()?, at: self.at })
     }
 }
 
@@ -81,12 +88,19 @@ impl Pieces for EvaluatorOts {
             labels: Labels::new(self.labels[items].to_vec()),
         }
     }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(EvaluatorOts { committed: self.committed.slice(0..self.labels.len()), wires: self.wires.gathered(), ..self })
+    }
 }
 
 impl GarblerOts {
     /// All of them in a row.
-    pub fn join(pieces: Vec<Self>) -> Self {
-        let mut all = GarblerOts { at: Places::default(), committed: Committed::default(), wires: Committed::default() };
+    pub fn join(mut pieces: Vec<Self>) -> Self {
+        if pieces.len() == 1 {
+            return pieces.swap_remove(0);
+        }
+        let mut all = GarblerOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
         for piece in &pieces {
             all.committed.append(&piece.committed);
             all.wires.append(&piece.wires);
@@ -117,6 +131,9 @@ impl EvaluatorOts {
 /// OTs that one task sums up.
 const OTS_A_TASK: usize = 4096;
 
+/// OTs whose commitments become columns at a time.
+const OTS_IN_HAND: usize = 64 * OTS_A_TASK;
+
 /// Which OTs are in which random combination: bit k of an OT's word says whether it is in combination k.
 pub(crate) struct Combinations {
     /// Of each OT; the last ones mask, each a combination of its own.
@@ -140,8 +157,15 @@ impl Combinations {
         Combinations { words, count: masks }
     }
 
-    /// Of each combination the sum of what `add` adds for its members: it is called with the member and the sum.
-    fn sums<T: Copy + Send + Sync>(&self, zero: T, add: impl Fn(usize, &mut T) + Sync, join: impl Fn(&mut T, &T) + Sync) -> Vec<T> {
+    /// Of each combination the sum of what `add` adds for those of its members that are among these: it is called with the member,
+    /// counted from the first of these, and the sum.
+    fn sums<T: Copy + Send + Sync>(
+        &self,
+        members: Range<usize>,
+        zero: T,
+        add: impl Fn(usize, &mut T) + Sync,
+        join: impl Fn(&mut T, &T) + Sync,
+    ) -> Vec<T> {
         let task = |(task, words): (usize, &[u128])| {
             let mut sums = vec![zero; self.count];
             for (i, &word) in words.iter().enumerate() {
@@ -157,16 +181,24 @@ impl Combinations {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
             a
         };
-        self.words.par_chunks(OTS_A_TASK).enumerate().map(task).reduce(|| vec![zero; self.count], join)
+        self.words[members].par_chunks(OTS_A_TASK).enumerate().map(task).reduce(|| vec![zero; self.count], join)
     }
 
     pub fn labels(&self, labels: &[Label]) -> Labels {
-        Labels::new(self.sums(Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
+        Labels::new(self.sums(0..self.words.len(), Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
     }
 
     pub fn shares(&self, shares: &Shares) -> Vec<Column> {
         let join = |a: &mut Column, b: &Column| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
-        self.sums([0; COLUMN_WORDS], |i, sum| shares.add(i, sum), join)
+        let mut total = vec![[0; COLUMN_WORDS]; self.count];
+        for first in (0..self.words.len()).step_by(OTS_IN_HAND) {
+            let members = first..self.words.len().min(first + OTS_IN_HAND);
+            // As columns, in which single ones are quickly found.
+            let here = shares.slice(members.clone());
+            let sums = self.sums(members, [0; COLUMN_WORDS], |i, sum| here.add(i, sum), join);
+            total.iter_mut().zip(&sums).for_each(|(total, sum)| join(total, sum));
+        }
+        total
     }
 
     /// The sums of secret bits.
@@ -203,8 +235,8 @@ pub(super) struct GarblerDrawn {
 /// The garbler's OTs, committed to.
 pub(super) struct GarblerCommitted {
     at: Places,
-    committed: Committed,
-    wires: Committed,
+    committed: Row,
+    wires: Row,
     drawn: GarblerDrawn,
 }
 
@@ -218,23 +250,25 @@ impl GarblerDrawn {
     pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
         let Garbler { run, committer, hooks, .. } = party;
         let first = committer.next_row();
-        let committed = committer.commit(&mut run.channel, &hooks.altered(Point::OtLabels, &self.labels))?;
+        let mut committed = committer.begin_row(self.labels.len())?;
+        committer.push(&mut run.channel, &mut committed, &hooks.altered(Point::OtLabels, &self.labels))?;
+        let committed = committer.finish(committed);
         let at = Places::begin([first, committer.next_row()]);
-        let wires = committer.commit_random(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
+        let wires = committer.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
         Ok(GarblerCommitted { at, committed, wires, drawn: self })
     }
 }
 
 impl GarblerCommitted {
-    pub fn new_commitments(&self) -> [&Committed; 2] {
-        [&self.committed, &self.wires]
+    pub fn new_commitments(&self) -> [New<'_>; 2] {
+        [&self.committed, &self.wires].map(New::from)
     }
 
     /// Receives what E shows and checks all of it: nothing may be opened before.
     pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, Shown), Error> {
         let Garbler { run, hooks, ot, .. } = party;
         let GarblerCommitted { at, committed, wires, drawn: GarblerDrawn { labels, binding } } = self;
-        let (count, all) = (labels.len() - binding, labels.len());
+        let count = labels.len() - binding;
         let shown = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
         let (seed, shown) = shown.split_at(SEED_BYTES);
         let (got, bits) = shown.split_at(binding * LABEL_BYTES);
@@ -253,10 +287,8 @@ impl GarblerCommitted {
         if !bool::from(honest) {
             return Err(Cheat::OtBinding.into());
         }
-        let committed = committed.slice(0..all);
-        let shown = Shown { sums: combinations.shares(&committed.shares), bits: bits.to_vec(), got };
-        let (at, wires) = (at.first(count), wires.slice(0..count));
-        Ok((GarblerOts { at, committed: committed.slice(0..count), wires }, shown))
+        let shown = Shown { sums: combinations.shares(committed.shares()), bits: bits.to_vec(), got };
+        Ok((GarblerOts { at: at.first(count), committed, wires }, shown))
     }
 }
 
@@ -315,7 +347,7 @@ impl EvaluatorCommitted<Shares> {
     /// Shows random combinations of the OTs.
     pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, Shown), Error> {
         let EvaluatorCommitted { committed, wires, drawn: EvaluatorDrawn { choices, labels, binding } } = self;
-        let (count, all) = (choices.len() - binding, choices.len());
+        let count = choices.len() - binding;
         let mut seed = [0; SEED_BYTES];
         core.rng.fill(&mut seed);
         let seed = Seed::from_bytes(seed);
@@ -324,9 +356,9 @@ impl EvaluatorCommitted<Shares> {
         let mut message = [&seed.as_bytes()[..], bytemuck::cast_slice(&got), &bits[..]].concat();
         core.hooks.alter(Point::OtBinding, &mut message);
         core.run.channel.send(msg::OT_BINDING, &message)?;
-        let committed = committed.slice(0..all);
         let shown = Shown { sums: combinations.shares(&committed), bits, got: got.to_vec() };
-        Ok((EvaluatorOts { committed, wires: wires.slice(0..count), choices, labels }.slice(0..count), shown))
+        let (choices, labels) = (choices[..count].to_vec().into(), Labels::new(labels[..count].to_vec()));
+        Ok((EvaluatorOts { committed, wires, choices, labels }, shown))
     }
 }
 

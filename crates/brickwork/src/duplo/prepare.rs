@@ -18,10 +18,14 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::challenge::{Batch, Challenge, pair};
+use super::hooks::Hooks;
+use super::parts::{IN_HAND, send_list};
 use super::preprocess::{self, EvaluatorBatch, GarblerBatch, Shape};
 use super::sessions::EvaluatorCore;
 use super::stock::{ComponentPieces, Origin, Pieces, Places};
@@ -30,13 +34,14 @@ use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::authenticator::{Authenticator, Hasher, Kind};
 use crate::bits::Bits;
 use crate::circuit::ComponentDigest;
-use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::split::Row;
+use crate::commit::{Holder, Lsb, New, Pending, Proof, Selection, Shares};
 use crate::cut_and_choose;
 use crate::label::{Delta, Label, Labels};
 use crate::random::{Rng, Seed};
 use crate::scratch::{Depot, Spool};
 use crate::session::Run;
-use crate::solder::{self, CommittedWire, Soldering};
+use crate::solder::{CommittedWire, Soldering};
 
 /// Opened gadgets that are neighbours like this are read in one go.
 const GADGETS_AT_ONCE: u32 = 1 << 15;
@@ -48,9 +53,9 @@ pub(super) struct GarblerGadgets {
     pub at: Places,
     /// Gadgets that the session had made before these, of either kind.
     pub made: u64,
-    pub wires: Committed,
+    pub wires: Row,
     /// Offsets of input gadgets; empty for plain ones.
-    pub offsets: Committed,
+    pub offsets: Row,
 }
 
 /// What the evaluator keeps of authenticators of one kind, bucket after bucket.
@@ -224,6 +229,10 @@ impl Pieces for GarblerGadgets {
         let (wires, offsets) = (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
         GarblerGadgets { origin: self.origin, at, made: self.made, wires, offsets }
     }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(GarblerGadgets { wires: self.wires.gathered()?, offsets: self.offsets.gathered()?, ..self })
+    }
 }
 
 impl Pieces for EvaluatorGadgets {
@@ -253,6 +262,10 @@ impl Pieces for EvaluatorGadgets {
             },
         }
     }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(EvaluatorGadgets { wires: self.wires.gathered(), offsets: self.offsets.gathered(), ..self })
+    }
 }
 
 impl Pieces for GarblerComponent {
@@ -268,6 +281,12 @@ impl Pieces for GarblerComponent {
         let outputs = self.batch.shape.outputs;
         let authenticators = self.authenticators.slice(slots.start * outputs..slots.end * outputs);
         GarblerComponent { batch: self.batch.slice(slots), authenticators }
+    }
+
+    fn gathered(self) -> Result<Self, Error> {
+        let GarblerComponent { batch, authenticators } = self;
+        let batch = GarblerBatch { inputs: batch.inputs.gathered()?, offsets: batch.offsets.gathered()?, ..batch };
+        Ok(GarblerComponent { batch, authenticators: authenticators.gathered()? })
     }
 }
 
@@ -287,6 +306,12 @@ impl Pieces for EvaluatorComponent {
             authenticators: self.authenticators.slice(slots.start * outputs..slots.end * outputs),
             output_solderings: self.output_solderings.slice(slots.start * batch.size * outputs..slots.end * batch.size * outputs),
         }
+    }
+
+    fn gathered(self) -> Result<Self, Error> {
+        let EvaluatorComponent { batch, authenticators, output_solderings } = self;
+        let batch = EvaluatorBatch { inputs: batch.inputs.gathered(), offsets: batch.offsets.gathered(), ..batch };
+        Ok(EvaluatorComponent { batch, authenticators: authenticators.gathered()?, output_solderings })
     }
 }
 
@@ -358,15 +383,34 @@ pub(super) struct GarblerMade {
     origin: Origin,
     at: Places,
     made: u64,
-    wires: Committed,
-    offsets: Committed,
+    wires: Row,
+    offsets: Row,
 }
 
 impl GarblerMade {
-    pub fn new_commitments(&self) -> [&Committed; 2] {
-        [&self.wires, &self.offsets]
+    pub fn new_commitments(&self) -> [New<'_>; 2] {
+        [&self.wires, &self.offsets].map(New::from)
     }
 }
+
+/// Some values of a row, and the places that they are of.
+type Part = (Range<usize>, Labels);
+
+/// The values at these places, unless the part is of them already.
+fn read(row: &Row, places: Range<usize>, part: &mut Part) -> Result<(), Error> {
+    if part.0 != places {
+        part.1.resize(places.len(), Label::ZERO);
+        part.1
+            .par_chunks_mut(READ_BY_A_TASK)
+            .enumerate()
+            .try_for_each(|(k, values)| row.fill(places.start + k * READ_BY_A_TASK, values))?;
+        part.0 = places;
+    }
+    Ok(())
+}
+
+/// Values that a task reads.
+const READ_BY_A_TASK: usize = 1 << 12;
 
 /// Makes gadgets of both kinds, and commits.
 pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<[GarblerMade; 2], Error> {
@@ -375,28 +419,56 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
     let [plain, input] = kinds(serial, parameters);
     let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
         let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
+        let step = hooks.step(IN_HAND, count);
         let first = committer.next_row();
         let offsets = match kind {
-            Kind::Plain => Committed::default(),
-            Kind::Input => committer.commit_random(&mut run.channel, count, Lsb::One)?,
+            Kind::Plain => Row::default(),
+            Kind::Input => committer.row(&mut run.channel, count, Lsb::One)?,
         };
         let at = Places::begin([committer.next_row(), first]);
-        let made_with = hooks.altered(Point::InputOffsets, &offsets.values);
+        // The offsets that gadgets are made with.
+        let mut with = Part::default();
+        let mut made_with = |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
+            if offsets.is_empty() {
+                return Ok(Zeroizing::new(vec![delta_ka; places.len()]));
+            }
+            if with.0 != places {
+                read(&offsets, places, &mut with)?;
+                hooks.alter(Point::InputOffsets, &mut with.1);
+            }
+            Ok(Zeroizing::new(with.1.iter().map(|offset| Delta::new(offset.bits())).collect()))
+        };
         let wires = match kind {
-            Kind::Plain => committer.commit_random(&mut run.channel, count, Lsb::Random)?,
+            Kind::Plain => committer.row(&mut run.channel, count, Lsb::Random)?,
             Kind::Input => {
-                let delta = |i: usize| Delta::new(made_with[i].bits());
-                let mut values = Labels::new(hasher.false_labels(count, |i| (i as u64, delta(i))));
-                values.par_iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
-                hooks.alter(Point::InputGadgets, &mut values);
-                committer.commit(&mut run.channel, &values)?
+                let mut wires = committer.begin_row(count)?;
+                for first in (0..count).step_by(step) {
+                    let deltas = made_with(hooks, first..count.min(first + step))?;
+                    let mut values = Labels::new(hasher.false_labels(deltas.len(), |i| ((first + i) as u64, deltas[i])));
+                    values.par_iter_mut().zip(&*deltas).for_each(|(v, &delta)| *v = CommittedWire::from_false_label(*v, delta).value);
+                    hooks.alter(Point::InputGadgets, &mut values);
+                    committer.push(&mut run.channel, &mut wires, &values)?;
+                }
+                committer.finish(wires)
             }
         };
-        let hashed = hooks.altered(if kind == Kind::Plain { Point::PlainHashed } else { Point::InputHashed }, &wires.values);
-        let wire = |i: usize| CommittedWire { value: hashed[i], delta: made_with.get(i).map_or(delta_ka, |o| Delta::new(o.bits())) };
-        let mut authenticators = hasher.authenticators(count, |i| (i as u64, wire(i).base(), wire(i).delta));
-        hooks.alter(if kind == Kind::Plain { Point::PlainAuthenticators } else { Point::InputAuthenticators }, &mut authenticators);
-        run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&authenticators))?;
+        let (hashed, hashes) = match kind {
+            Kind::Plain => (Point::PlainHashed, Point::PlainAuthenticators),
+            Kind::Input => (Point::InputHashed, Point::InputAuthenticators),
+        };
+        let mut message = run.channel.message(msg::AUTHENTICATORS);
+        let mut values = Part::default();
+        for first in (0..count.max(1)).step_by(step) {
+            let places = first..count.min(first + step);
+            read(&wires, places.clone(), &mut values)?;
+            let deltas = made_with(hooks, places.clone())?;
+            let values = hooks.altered(hashed, &values.1);
+            let wire = |i: usize| CommittedWire { value: values[i], delta: deltas[i] };
+            let mut authenticators = hasher.authenticators(places.len(), |i| ((first + i) as u64, wire(i).base(), wire(i).delta));
+            hooks.alter(hashes, &mut authenticators);
+            message.push(bytemuck::cast_slice(&authenticators))?;
+        }
+        message.finish()?;
         Ok(GarblerMade { kind, origin, at, made: *counter, wires, offsets })
     };
     let made = [make(plain)?, make(input)?];
@@ -408,48 +480,67 @@ impl GarblerMade {
     /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
     /// them; returns the gadgets of each, and which solderings in buckets flip.
     fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
-        let Garbler { run, hooks, delta_ka, .. } = party;
+        let Garbler { run, hooks, delta_ka, window, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
         let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
+        let fates = challenge.fates(size);
         let Challenge { opened, chosen } = &challenge;
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
 
-        let wire = |k: usize| {
-            let gadget = chosen[k] as usize;
-            CommittedWire {
-                value: wires.values[gadget],
-                delta: offsets.values.get(gadget).map_or(delta_ka, |offset| Delta::new(offset.bits())),
-            }
+        let open = |range: Range<usize>| {
+            let mut values = vec![Label::ZERO; range.len()];
+            let here = |gadget: usize| fates.place(gadget).ok().filter(|k| range.contains(k)).map(|k| k - range.start);
+            if plain { &wires } else { &offsets }.scatter(1, here, &mut values)?;
+            values.iter_mut().zip(&colours[range]).for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
+            Ok(values)
         };
-        let soldering = |k: usize| {
-            let (head, other) = pair(size, k);
-            Soldering::new(wire(head), wire(other))
+        let point = if plain { Point::OpenedPlain } else { Point::OpenedInput };
+        send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), opened.len(), *window, open, |_| {})?;
+        let chosen_values = |row: &Row, range: Range<usize>, values: &mut [Label]| {
+            row.scatter(1, |gadget| fates.place(gadget).err().filter(|k| range.contains(k)).map(|k| k - range.start), values)
         };
-        let mut solderings: Vec<Soldering> = (0..batch.pairs()).into_par_iter().map(soldering).collect();
-        let linked = if plain { &[] } else { &chosen[..] };
-        let mut links: Vec<Label> = linked.iter().map(|&gadget| offsets.values[gadget as usize] ^ delta_ka).collect();
-        hooks.alter(if plain { Point::PlainSolderings } else { Point::InputSolderings }, &mut solderings);
-        hooks.alter(Point::InputLinks, &mut links);
-        let half = |(&gadget, &colour): (&u32, &u8)| wires.values[gadget as usize] ^ delta_ka.times(colour);
-        let mut opening: Vec<Label> = match plain {
-            true => opened.iter().zip(&colours).map(half).collect(),
-            false => opened.iter().map(|&gadget| offsets.values[gadget as usize]).collect(),
+        let link = |range: Range<usize>| {
+            let mut values = vec![Label::ZERO; range.len()];
+            chosen_values(&offsets, range, &mut values)?;
+            values.iter_mut().for_each(|value| *value = *value ^ delta_ka);
+            Ok(values)
         };
-        hooks.alter(if plain { Point::OpenedPlain } else { Point::OpenedInput }, &mut opening);
-        run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opening))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
-        let flips = solder::flips(&solderings);
-        drop((solderings, links, opening));
+        let linked = if plain { 0 } else { chosen.len() };
+        send_list(run, hooks, (Point::InputLinks, msg::LINKS), linked, *window, link, |_| {})?;
 
-        let lists = head_lists(&challenge, size, uses);
-        let heads = |all: &Committed| if plain && all.values.is_empty() { Vec::new() } else { all.parts(&borrowed(&lists)) };
-        let (mut head_wires, mut head_offsets) = (heads(&wires).into_iter(), heads(&offsets).into_iter());
+        let mut flips = Bits::default();
+        let (mut values, mut deltas) = (Labels::default(), Labels::default());
+        let solder = |buckets: Range<usize>| {
+            let here = buckets.start * size..buckets.end * size;
+            values.resize(here.len(), Label::ZERO);
+            chosen_values(&wires, here.clone(), &mut values)?;
+            if !plain {
+                deltas.resize(here.len(), Label::ZERO);
+                chosen_values(&offsets, here.clone(), &mut deltas)?;
+            }
+            let wire = |k: usize| {
+                let delta = deltas.get(k - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+                CommittedWire { value: values[k - here.start], delta }
+            };
+            let soldering = |k: usize| {
+                let (head, other) = pair(size, k);
+                Soldering::new(wire(head), wire(other))
+            };
+            let pairs = size.saturating_sub(1);
+            Ok((buckets.start * pairs..buckets.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+        };
+        let (point, step) = if plain { (Point::PlainSolderings, *window) } else { (Point::InputSolderings, *window / 2) };
+        send_list(run, hooks, (point, msg::BUCKET_SOLDERINGS), batch.buckets, step / size.max(1), solder, |solderings| {
+            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+        })?;
+        drop((values, deltas));
+
         let of_use = |buckets: &Range<usize>| {
             let at = at.heads(&chosen[buckets.start * size..buckets.end * size], size);
-            let wires = head_wires.next().unwrap_or_default();
-            GarblerGadgets { origin, at, made, wires, offsets: head_offsets.next().unwrap_or_default() }
+            let heads = Arc::new(Selection::new(at.items.clone(), 1));
+            let offsets = if plain { Row::default() } else { offsets.pick(&heads) };
+            GarblerGadgets { origin, made, wires: wires.pick(&heads), offsets, at }
         };
         let gadgets = uses.iter().map(of_use).collect();
         let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
@@ -463,15 +554,6 @@ pub(super) struct GarblerOpenedGadgets {
     pub gadgets: unproven::Gadgets,
     /// Which gadget each chosen one is.
     pub chosen: Spool<u32>,
-}
-
-/// The heads of the buckets of each use.
-fn head_lists(challenge: &Challenge, size: usize, uses: &[Range<usize>]) -> Vec<Vec<usize>> {
-    uses.iter().map(|buckets| challenge.heads(buckets.clone(), size).collect()).collect()
-}
-
-fn borrowed(lists: &[Vec<usize>]) -> Vec<&[usize]> {
-    lists.iter().map(Vec::as_slice).collect()
 }
 
 /// What the garbler has after the opening: components with their authenticators, the pool for its wires, and what is to be
@@ -509,15 +591,28 @@ pub(super) fn garbler_opens(
     let (mut components, mut copies) = (Vec::new(), Vec::new());
     for (id, (opened, authenticators)) in batches.into_iter().zip(plain).enumerate() {
         let shape = opened.batch.shape;
-        let soldering = |k: usize| {
-            let head = CommittedWire { value: authenticators.wires.values[output_bucket(shape, k)], delta: delta_ka };
-            Soldering::new(opened.output(k), head)
+        let batch = shape.batch;
+        let heads = authenticators.wires.values()?;
+        let mut output_flips = Bits::default();
+        let mut values = Labels::default();
+        let fates = &opened.copies.fates;
+        let solder = |copies: Range<usize>| {
+            values.resize(copies.len() * shape.outputs, Label::ZERO);
+            let here = |copy: usize| fates.place(copy).err().filter(|k| copies.contains(k)).map(|k| k - copies.start);
+            opened.outputs.scatter(shape.outputs, here, &mut values)?;
+            let first = copies.start * shape.outputs;
+            let soldering = |k: usize| {
+                let from = CommittedWire { value: values[k - first], delta: opened.deltas[k / shape.outputs] };
+                Soldering::new(from, CommittedWire { value: heads[output_bucket(shape, k)], delta: delta_ka })
+            };
+            Ok((first..copies.end * shape.outputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
         };
-        let count = shape.batch.chosen() * shape.outputs;
-        let mut output_solderings: Vec<Soldering> = (0..count).into_par_iter().map(soldering).collect();
-        party.hooks.alter(Point::OutputSolderings(id), &mut output_solderings);
-        party.run.channel.send(msg::OUTPUT_SOLDERINGS, bytemuck::cast_slice(&output_solderings))?;
-        let output_flips = solder::flips(&output_solderings);
+        let Garbler { run, hooks, window, .. } = &mut *party;
+        let step = *window / shape.outputs;
+        send_list(run, hooks, (Point::OutputSolderings(id), msg::OUTPUT_SOLDERINGS), batch.chosen(), step, solder, |solderings| {
+            output_flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+        })?;
+        drop((heads, values));
         let preprocess::GarblerOpened { batch, copies: unproven, flips, chosen, .. } = opened;
         copies.push(GarblerOpenedCopies { copies: unproven, flips, output_flips, chosen });
         components.push(GarblerComponent { batch, authenticators });
@@ -610,10 +705,13 @@ impl EvaluatorReceived<Shares> {
         let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
         let gathered = depot.gather(&authenticators, &challenge.chosen)?;
         drop(authenticators);
-        let lists = head_lists(&challenge, size, uses);
-        let heads = |all: &Shares| if all.is_empty() { Vec::new() } else { all.parts(&borrowed(&lists)) };
-        let (mut head_wires, mut head_offsets) = (heads(&wires).into_iter(), heads(&offsets).into_iter());
-        drop(lists);
+        let of_heads = |buckets: &Range<usize>| {
+            let heads = challenge.heads(buckets.clone(), size).map(|gadget| gadget as u32).collect();
+            let heads = Arc::new(Selection::new(heads, 1));
+            (wires.pick(&heads), if plain { Shares::default() } else { offsets.pick(&heads) })
+        };
+        let (head_wires, head_offsets): (Vec<Shares>, Vec<Shares>) = uses.iter().map(of_heads).unzip();
+        let (mut head_wires, mut head_offsets) = (head_wires.into_iter(), head_offsets.into_iter());
         let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
         let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
         let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::challenge::{Batch, Challenge};
+use super::parts::{IN_HAND, send_list};
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Places, Request};
 use super::tables::{self, Room, Tables};
@@ -29,14 +30,15 @@ use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use crate::bits::Bits;
 use crate::circuit::{Circuit, ComponentDigest};
-use crate::commit::{Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::split::Row;
+use crate::commit::{Holder, Lsb, New, Pending, Proof, Selection, Shares};
 use crate::cut_and_choose::Kind;
 use crate::garbling::{GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash};
 use crate::label::{Delta, LABEL_BYTES, Label, Labels};
 use crate::random::{SEED_BYTES, Seed};
 use crate::scratch::{Depot, Spool};
 use crate::session::Run;
-use crate::solder::{self, CommittedWire, Soldering};
+use crate::solder::{CommittedWire, Soldering};
 use crate::stock::{Bulk, Writers};
 
 /// Copies that one task garbles side by side.
@@ -84,9 +86,9 @@ pub(super) struct GarblerBatch {
     /// Of the heads.
     pub at: Places,
     /// `[bucket][input wire]` of the heads.
-    pub inputs: Committed,
+    pub inputs: Row,
     /// `[bucket]` of the heads.
-    pub offsets: Committed,
+    pub offsets: Row,
 }
 
 /// What the evaluator keeps of a component's chosen copies, bucket after bucket.
@@ -219,19 +221,19 @@ pub(super) struct GarblerMade {
     shape: Shape,
     at: Places,
     /// `[copy][input wire]`.
-    inputs: Committed,
+    inputs: Row,
     /// `[copy]`.
-    offsets: Committed,
+    offsets: Row,
     /// `[copy][output wire]`.
-    outputs: Committed,
+    outputs: Row,
     plan: Plan,
     keys: GarblingKeys,
     deltas: Zeroizing<Vec<Delta>>,
 }
 
 impl GarblerMade {
-    pub fn new_commitments(&self) -> [&Committed; 3] {
-        [&self.inputs, &self.offsets, &self.outputs]
+    pub fn new_commitments(&self) -> [New<'_>; 3] {
+        [&self.inputs, &self.offsets, &self.outputs].map(New::from)
     }
 }
 
@@ -244,18 +246,28 @@ pub(super) struct GarblerOpened {
     /// Which copy each chosen one is.
     pub chosen: Vec<u32>,
     /// Of the chosen copies.
-    deltas: Zeroizing<Vec<Delta>>,
+    pub deltas: Zeroizing<Vec<Delta>>,
     /// `[copy][output wire]` of all copies.
-    outputs: Labels,
+    pub outputs: Row,
 }
 
-impl GarblerOpened {
-    /// Output `k` of the chosen copies, counted `[copy][wire]`.
-    pub fn output(&self, k: usize) -> CommittedWire {
-        let outputs = self.copies.shape.outputs;
-        let (copy, wire) = (k / outputs, k % outputs);
-        CommittedWire { value: self.outputs[self.chosen[copy] as usize * outputs + wire], delta: self.deltas[copy] }
+/// The committed values of wires of copies, which are in ascending order.
+fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
+    let (Some(&first), Some(&last)) = (copies.first(), copies.last()) else { return Ok(()) };
+    let span = (last - first) as usize + 1;
+    if span == copies.len() {
+        return row.fill(first as usize * each, values);
     }
+    if span <= 2 * copies.len() {
+        // Neighbours share blocks, so it takes less to make those between them, too.
+        let mut all = Labels::new(vec![Label::ZERO; span * each]);
+        row.fill(first as usize * each, &mut all)?;
+        for (&copy, values) in copies.iter().zip(values.chunks_mut(each)) {
+            values.copy_from_slice(&all[(copy - first) as usize * each..][..each]);
+        }
+        return Ok(());
+    }
+    copies.iter().zip(values.chunks_mut(each)).try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
 }
 
 /// Garbles and commits.
@@ -268,26 +280,34 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let shape = Shape::new(circuit, cut.into());
         let copies = shape.batch.items();
         let first = committer.next_row();
-        let inputs = committer.commit_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let inputs = committer.row(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
         let at = Places::begin([first, committer.next_row()]);
-        let offsets = committer.commit_random(&mut run.channel, copies, Lsb::One)?;
-        let deltas = offsets_of(&offsets.values).expect("the scheme sets the lowest bit");
+        let offsets = committer.row(&mut run.channel, copies, Lsb::One)?;
+        let committed = offsets.values()?;
+        let deltas = offsets_of(&committed).expect("the scheme sets the lowest bit");
         let plan = Plan::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
-        let indices: Vec<u32> = (0..copies as u32).collect();
-        let input = |copies: Range<usize>, labels: &mut [Label]| {
-            labels.copy_from_slice(&inputs.values[copies.start * shape.inputs..copies.end * shape.inputs]);
-            Ok(())
-        };
-        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &offsets.values)).unwrap_or(deltas);
-        let (mut outputs, hashes) = garble_copies(&plan, &keys, &indices, &deltas, shape, input, |here, copies| {
-            hooks.tables(id, copies, HashTables::new(here, shape.table_bytes))
-        })?;
-        let mut hashes: Vec<u8> = hashes.iter().flat_map(|sink| sink.finish()).flatten().collect();
-        hooks.alter(Point::CommittedOutputs(id), &mut outputs);
-        hooks.alter(Point::TableHashes(id), &mut hashes);
-        let outputs = committer.commit(&mut run.channel, &outputs)?;
-        run.channel.send(msg::TABLE_HASHES, &[&keys.start().to_le_bytes()[..], &hashes].concat())?;
+        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed)).unwrap_or(deltas);
+        drop(committed);
+        let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
+        hashes.extend_from_slice(&keys.start().to_le_bytes());
+        let mut outputs = committer.begin_row(copies * shape.outputs)?;
+        let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * rayon::current_num_threads();
+        let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
+        for start in (0..copies).step_by(step) {
+            let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
+            let input = |range: Range<usize>, values: &mut [Label]| inputs.fill((start + range.start) * shape.inputs, values);
+            let (mut values, sinks) =
+                garble_copies(&plan, &keys, &indices, &deltas[start..start + indices.len()], shape, input, |here, copies| {
+                    hooks.tables(id, copies, HashTables::new(here, shape.table_bytes))
+                })?;
+            hashes.extend(sinks.iter().flat_map(|sink| sink.finish()).flatten());
+            hooks.alter(Point::CommittedOutputs(id), &mut values);
+            committer.push(&mut run.channel, &mut outputs, &values)?;
+        }
+        let outputs = committer.finish(outputs);
+        hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
+        run.channel.send(msg::TABLE_HASHES, &hashes)?;
         *serial += 1;
         let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
         let component = component.digest();
@@ -299,47 +319,74 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
 impl GarblerMade {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
     pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
-        let Garbler { run, hooks, delta_ka, .. } = party;
-        let GarblerMade { id, origin, component, shape, at, inputs, offsets, mut outputs, plan, keys, deltas } = self;
+        let Garbler { run, hooks, delta_ka, window, .. } = party;
+        let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } = self;
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
-        let values = |copy: u32| &inputs.values[copy as usize * shape.inputs..][..shape.inputs];
+        let fates = challenge.fates(shape.batch.size);
         let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
-        let wire = |copy: usize, w: usize| CommittedWire { value: values(chosen[copy])[w], delta: deltas[copy] };
-        let soldering = |k: usize| {
-            let (head, copy, w) = shape.bucket_soldering(k);
-            Soldering::new(wire(head, w), wire(copy, w))
+
+        let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
+        offsets.scatter(1, |copy| fates.place(copy).ok(), &mut opened_offsets)?;
+        let open = |range: Range<usize>| {
+            let mut values = vec![Label::ZERO; range.len()];
+            let (of_offsets, of_inputs) = values.split_at_mut(range.end.min(opened.len()).saturating_sub(range.start));
+            of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
+            let first = range.start.max(opened.len()) - opened.len();
+            of_inputs.par_chunks_mut(shape.inputs).enumerate().try_for_each(|(c, values)| {
+                // A part may begin within a copy.
+                let mut place = first + c * shape.inputs;
+                let mut rest = values;
+                while !rest.is_empty() {
+                    let (copy, wire) = (opened[place / shape.inputs] as usize, place % shape.inputs);
+                    let (here, behind) = rest.split_at_mut(rest.len().min(shape.inputs - wire));
+                    inputs.fill(copy * shape.inputs + wire, here)?;
+                    place += here.len();
+                    rest = behind;
+                }
+                Ok::<(), Error>(())
+            })?;
+            Ok(values)
         };
-        let mut links: Vec<Label> = deltas.iter().map(|delta| delta.label() ^ *delta_ka).collect();
-        let mut solderings: Vec<Soldering> = (0..shape.bucket_solderings()).into_par_iter().map(soldering).collect();
-        let mut opened_values = Vec::with_capacity(opened.len() * (1 + shape.inputs));
-        opened_values.extend(opened.iter().map(|&copy| offsets.values[copy as usize]));
-        opened.iter().for_each(|&copy| opened_values.extend_from_slice(values(copy)));
-        hooks.alter(Point::Opened(id), &mut opened_values);
-        hooks.alter(Point::Links(id), &mut links);
-        hooks.alter(Point::BucketSolderings(id), &mut solderings);
-        run.channel.send(msg::OPENED, bytemuck::cast_slice(&opened_values))?;
-        run.channel.send(msg::LINKS, bytemuck::cast_slice(&links))?;
-        run.channel.send(msg::BUCKET_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
-        let flips = solder::flips(&solderings);
-        drop((opened_values, links, solderings));
+        let count = opened.len() * (1 + shape.inputs);
+        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
+        let link = |range: Range<usize>| Ok(deltas[range].iter().map(|delta| delta.label() ^ *delta_ka).collect::<Vec<Label>>());
+        send_list(run, hooks, (Point::Links(id), msg::LINKS), deltas.len(), IN_HAND, link, |_| {})?;
+
+        let Batch { size, buckets, .. } = shape.batch;
+        let mut flips = Bits::default();
+        let mut values = Labels::new(Vec::new());
+        let solder = |range: Range<usize>| {
+            let first = range.start * size;
+            values.resize(range.len() * size * shape.inputs, Label::ZERO);
+            let here = |copy: usize| fates.place(copy).err().and_then(|place| place.checked_sub(first)).filter(|&k| k < range.len() * size);
+            inputs.scatter(shape.inputs, here, &mut values)?;
+            let wire = |copy: usize, w: usize| CommittedWire { value: values[(copy - first) * shape.inputs + w], delta: deltas[copy] };
+            let soldering = |k: usize| {
+                let (head, copy, w) = shape.bucket_soldering(k);
+                Soldering::new(wire(head, w), wire(copy, w))
+            };
+            let pairs = (size - 1) * shape.inputs;
+            Ok((range.start * pairs..range.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+        };
+        let step = *window / (size * shape.inputs).max(1);
+        send_list(run, hooks, (Point::BucketSolderings(id), msg::BUCKET_SOLDERINGS), buckets, step, solder, |solderings| {
+            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+        })?;
+        drop(values);
 
         let order = tables::ranked(chosen);
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
-            let input = |copies: Range<usize>, labels: &mut [Label]| {
-                let of_copies = labels.chunks_mut(shape.inputs.max(1)).zip(&places[copies]);
-                of_copies.for_each(|(labels, &place)| labels.copy_from_slice(values(chosen[place])));
-                Ok(())
-            };
+            let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
+            let input = |range: Range<usize>, values: &mut [Label]| values_of(&inputs, shape.inputs, &copies[range], values);
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
                 hooks.tables(id, copies, InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] })
             };
-            let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
             garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink).map(|(_, tables)| tables)
         };
@@ -359,26 +406,19 @@ impl GarblerMade {
             (ready, done) = (made?, next);
             run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
         }
-        let heads = challenge.heads(0..shape.batch.buckets, shape.batch.size);
-        let batch = GarblerBatch {
-            origin,
-            component,
+        drop((ready, order));
+        let at = at.heads(chosen, size);
+        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
+        let batch = GarblerBatch { origin, component, shape, inputs: heads(&inputs, shape.inputs), offsets: heads(&offsets, 1), at };
+        let unproven = unproven::Copies {
             shape,
-            at: at.heads(chosen, shape.batch.size),
-            inputs: inputs.select(wires_of(heads.clone(), shape.inputs)),
-            offsets: offsets.select(heads),
+            fates,
+            inputs: inputs.into_shares(),
+            offsets: offsets.into_shares(),
+            outputs: outputs.shares().same(),
         };
-        let outputs_values = Labels::new(std::mem::take(&mut outputs.values));
-        let fates = challenge.fates(shape.batch.size);
-        let copies =
-            unproven::Copies { shape, fates, inputs: inputs.into_shares(), offsets: offsets.into_shares(), outputs: outputs.into_shares() };
-        Ok(GarblerOpened { batch, copies, flips, chosen: challenge.chosen, deltas, outputs: outputs_values })
+        Ok(GarblerOpened { batch, copies: unproven, flips, chosen: challenge.chosen, deltas, outputs })
     }
-}
-
-/// The places of all wires of these copies.
-fn wires_of(copies: impl Iterator<Item = usize>, wires: usize) -> impl Iterator<Item = usize> {
-    copies.flat_map(move |copy| copy * wires..(copy + 1) * wires)
 }
 
 /// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
@@ -482,7 +522,8 @@ impl EvaluatorReceived<Shares> {
         let outputs_told = depot.put(std::mem::take(&mut *garbled))?;
         let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: outputs_told };
         let fates = challenge.fates(shape.batch.size);
-        let heads = challenge.heads(0..shape.batch.buckets, shape.batch.size);
+        let items: Vec<u32> = challenge.heads(0..shape.batch.buckets, shape.batch.size).map(|copy| copy as u32).collect();
+        let heads = |row: &Shares, each: usize| row.pick(&Arc::new(Selection::new(items.clone(), each)));
         let Hashed { origin, component, plan, keys, .. } = hashed;
         let batch = EvaluatorBatch {
             origin,
@@ -490,8 +531,8 @@ impl EvaluatorReceived<Shares> {
             shape,
             plan: Arc::new(plan),
             keys,
-            inputs: inputs.select(wires_of(heads.clone(), shape.inputs)),
-            offsets: offsets.select(heads),
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
             links,
             solderings,
             tables,

@@ -41,6 +41,8 @@ pub struct Garbler<'o> {
     pub(super) ot: Committed,
     pub(super) rng: Rng,
     pub(super) hooks: Hooks,
+    /// Committed values that are made again at a time, to be brought into another order.
+    pub(super) window: usize,
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
     /// Authenticators made so far, of each kind at most.
@@ -100,7 +102,7 @@ impl<'o> Garbler<'o> {
             told.claims([&ka.shares, &ot.shares], &supply.components, &supply.pools, &mut claims);
             committer.prove(&mut run.channel, &[], &claims)?;
             drop(claims);
-            party.stock.put(supply);
+            party.stock.put(supply.gathered()?);
             Ok(party)
         })
     }
@@ -275,7 +277,7 @@ impl<'o> Evaluator<'o> {
             opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
             let proof = holder.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
-            party.stock.put(supply.proven(&proof));
+            party.stock.put(supply.proven(&proof).gathered()?);
             Ok(party)
         })
     }

@@ -25,7 +25,7 @@ use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg
 use crate::circuit::{Party, Program};
 use crate::commit::split::{Receiver, Sender};
 use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
-use crate::label::{Delta, Label};
+use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
 use crate::random::Rng;
@@ -138,6 +138,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
 
     run.phase("setup");
     let mut committer = Sender::new(code, &cot.keys(&watched));
+    committer.keep_in_memory(wanted.terms.table_memory);
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
@@ -152,6 +153,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
         committer,
         rng,
         hooks,
+        window: window(wanted.terms),
         cot,
         delta_ka,
         ka,
@@ -163,6 +165,11 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
         stock,
     };
     Ok((garbler, drawn))
+}
+
+/// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has no use for.
+pub(super) fn window(terms: &Terms) -> usize {
+    usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
 }
 
 /// What the session's first proof says of the garbler's offsets.

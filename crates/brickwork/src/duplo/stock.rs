@@ -145,6 +145,12 @@ pub(super) trait Pieces: Sized {
 
     /// A copy of some of them. The stock sees to it that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
+
+    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among all items.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if something lies in a file that cannot be read.
+    fn gathered(self) -> Result<Self, Error>;
 }
 
 /// A batch of a component's copies, with the authenticators of its outputs.
@@ -320,7 +326,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         }
     }
 
-    /// Adds what was made, checked and proven.
+    /// Adds what was made, checked and proven, and [gathered](Supply::gathered).
     pub fn put(&mut self, supply: Supply<B, G, O>) {
         supply.components.into_iter().for_each(|batch| self.put_component(batch));
         supply.pools.into_iter().for_each(|input| self.input.put(input));

@@ -19,11 +19,11 @@ use super::prepare::{self, EvaluatorComponent, EvaluatorGadgets, GarblerComponen
 use super::preprocess;
 use super::sessions::EvaluatorCore;
 use super::setup::{self, PendingOffsets};
-use super::stock::Request;
+use super::stock::{Pieces, Request};
 use super::unproven::{self, Copies, CopiesTold, OutputsOf, UseTold};
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use crate::bits::Bits;
-use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Pending, Proof, Shares};
+use crate::commit::{Claimed, Claims, Committer, Holder, New, Pending, Proof, Shares};
 use crate::scratch::Depot;
 use crate::solder::Solderings;
 
@@ -32,6 +32,20 @@ pub(super) struct Supply<B, G, O> {
     pub components: Vec<B>,
     pub pools: Vec<G>,
     pub ots: Option<O>,
+}
+
+impl<B: Pieces, G: Pieces, O: Pieces> Supply<B, G, O> {
+    /// For a stock.
+    ///
+    /// # Errors
+    /// As [`Pieces::gathered`].
+    pub fn gathered(self) -> Result<Self, Error> {
+        Ok(Supply {
+            components: self.components.into_iter().map(Pieces::gathered).collect::<Result<_, _>>()?,
+            pools: self.pools.into_iter().map(Pieces::gathered).collect::<Result<_, _>>()?,
+            ots: self.ots.map(Pieces::gathered).transpose()?,
+        })
+    }
 }
 
 /// The garbler's pieces.
@@ -67,10 +81,10 @@ impl GarblerCommitted {
     /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
     pub fn prove(&self, party: &mut Garbler, first: bool) -> Result<(), Error> {
         let Garbler { run, committer, ka, ot, .. } = party;
-        let mut new: Vec<&Committed> = Vec::new();
+        let mut new: Vec<New> = Vec::new();
         let mut claims = Claims::new();
         if first {
-            new.extend([&*ka, &*ot]);
+            new.extend([&*ka, &*ot].map(New::from));
             setup::offset_claims(ka, ot, &mut claims);
         }
         new.extend(self.components.iter().flat_map(|made| made.new_commitments()));
@@ -131,13 +145,13 @@ impl GarblerTold {
                 solderings: Solderings { flips: &made.flips, told: None },
                 outputs: Solderings { flips: &made.output_flips, told: None },
                 chosen: &made.chosen,
-                head_inputs: &component.batch.inputs.shares,
+                head_inputs: component.batch.inputs.shares(),
             };
             OutputsOf { shape: made.copies.shape, chosen: &made.chosen, claims: made.copies.claim(ka, told, claims) }
         };
         let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
         let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
-        let mut heads = authenticators.chain(pools).map(|gadgets| &gadgets.wires.shares);
+        let mut heads = authenticators.chain(pools).map(|gadgets| gadgets.wires.shares());
         let mut outputs = outputs.into_iter();
         for made in &self.gadgets {
             let told = |buckets: &'a Range<usize>| UseTold {

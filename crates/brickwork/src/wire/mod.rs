@@ -78,6 +78,11 @@ impl Channel {
         }
     }
 
+    /// Begins one message whose bytes come part after part. It is the same as if they came at once.
+    pub fn message(&mut self, tag: Tag) -> Message<'_> {
+        Message { channel: self, tag, waiting: Vec::new(), sent: false }
+    }
+
     fn altered(&mut self, tag: Tag, payload: &[u8]) -> Option<Vec<u8>> {
         let tamper = self.tamper.as_mut()?;
         let mut altered = payload.to_vec();
@@ -162,6 +167,55 @@ impl Channel {
             let main = self.main.receive_into(tag, first);
             join(main, workers)
         })
+    }
+}
+
+/// A message in the making. The peer waits for the rest of it, so it must be [finished](Message::finish).
+#[must_use = "a message must be finished"]
+pub struct Message<'c> {
+    channel: &'c mut Channel,
+    tag: Tag,
+    /// Less than a frame; where a hook wants to alter the message, all of it.
+    waiting: Vec<u8>,
+    sent: bool,
+}
+
+impl Message<'_> {
+    /// Sends the next bytes, or lets them wait for more.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        if self.channel.tamper.is_some() {
+            self.waiting.extend_from_slice(bytes);
+            return Ok(());
+        }
+        if !self.waiting.is_empty() {
+            let (here, behind) = bytes.split_at(bytes.len().min(MAX_FRAME_BYTES - self.waiting.len()));
+            self.waiting.extend_from_slice(here);
+            bytes = behind;
+            if self.waiting.len() == MAX_FRAME_BYTES {
+                self.channel.main.send(self.tag, &self.waiting)?;
+                self.sent = true;
+                self.waiting.clear();
+            }
+        }
+        let (frames, rest) = bytes.split_at(bytes.len() / MAX_FRAME_BYTES * MAX_FRAME_BYTES);
+        if !frames.is_empty() {
+            self.channel.main.send(self.tag, frames)?;
+            self.sent = true;
+        }
+        self.waiting.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// Sends what waits: the message is complete.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn finish(self) -> Result<(), Error> {
+        // A message without bytes is a frame, too.
+        if self.waiting.is_empty() && self.sent { Ok(()) } else { self.channel.send(self.tag, &self.waiting) }
     }
 }
 

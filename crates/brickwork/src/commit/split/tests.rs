@@ -85,7 +85,7 @@ impl Script {
                 };
                 claims.known(count, add);
                 claims.bits(count, add);
-                sender.prove(&mut left, &made.iter().collect::<Vec<_>>(), &claims)?;
+                sender.prove(&mut left, &made.iter().map(New::from).collect::<Vec<_>>(), &claims)?;
                 assert!(made[1].values.iter().all(|v| v.colour() == 0));
                 assert!(made[2].values.iter().all(|v| v.colour() == 1));
                 assert_eq!(made[3].values, *chosen);
@@ -222,7 +222,7 @@ fn row_27_hidden_values_are_combined_under_fresh_masks() {
                 }
             }));
             for _ in 0..2 {
-                sender.prove(&mut left, &[&made], &Claims::new()).unwrap();
+                sender.prove(&mut left, &[New::from(&made)], &Claims::new()).unwrap();
             }
             seen.lock().unwrap().clone()
         });
@@ -253,7 +253,7 @@ fn traffic_is_what_the_documentation_says() {
                 made.push(sender.commit(&mut left, &vec![Label::ZERO; count]).unwrap());
                 counts.push(left.sent_bytes());
             }
-            sender.prove(&mut left, &made.iter().collect::<Vec<_>>(), &Claims::new()).unwrap();
+            sender.prove(&mut left, &made.iter().map(New::from).collect::<Vec<_>>(), &Claims::new()).unwrap();
             counts.push(left.sent_bytes());
             counts
         });
@@ -458,7 +458,7 @@ fn a_lost_file_ends_the_proof_and_accuses_nobody() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
-            sender.prove(&mut left, &[&made], &Claims::new()).unwrap();
+            sender.prove(&mut left, &[New::from(&made)], &Claims::new()).unwrap();
         });
         let got = receiver.receive_random(&mut right, CHUNK + 1, Lsb::Random).unwrap();
         got.shares().lose_file();

@@ -13,7 +13,8 @@ use super::codec::{In, Out};
 use crate::Error;
 use crate::authenticator::{Hasher, Kind};
 use crate::circuit::{Component, ComponentDigest};
-use crate::commit::{Committed, Lsb, Shares, split};
+use crate::commit::split::{self, Row};
+use crate::commit::{Committed, Lsb, Shares};
 use crate::cut_and_choose;
 use crate::duplo::challenge::Batch;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
@@ -173,7 +174,7 @@ impl Stored for GarblerGadgets {
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
-        Ok(GarblerGadgets { origin, at, made: header.made, wires: Committed::default(), offsets: Committed::default() })
+        Ok(GarblerGadgets { origin, at, made: header.made, wires: Row::default(), offsets: Row::default() })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -186,16 +187,17 @@ impl Stored for GarblerGadgets {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
         if self.origin.kind == cut_and_choose::Kind::KeyAuthenticator {
-            self.wires = committer.again(wires, Lsb::Random, &numbers);
+            self.wires = committer.again(wires, Lsb::Random, &numbers).into();
             return Ok(());
         }
-        self.offsets = committer.again(offsets, Lsb::One, &numbers);
+        let offsets = committer.again(offsets, Lsb::One, &numbers);
         let hasher = Hasher::new(context.session, Kind::Input).after(self.made);
-        let delta = |i: usize| Delta::new(self.offsets.values[i].bits());
+        let delta = |i: usize| Delta::new(offsets.values[i].bits());
         let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
         let mut values = Labels::new(values);
         values.iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
-        self.wires = Committed { values: values.to_vec(), shares: committer.shares_again(wires, &numbers) };
+        self.wires = Committed { values: std::mem::take(&mut *values), shares: committer.shares_again(wires, &numbers) }.into();
+        self.offsets = offsets.into();
         Ok(())
     }
 }
@@ -218,7 +220,7 @@ impl Stored for GarblerComponent {
         let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
         let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
-        let [inputs, offsets] = std::array::from_fn(|_| Committed::default());
+        let [inputs, offsets] = std::array::from_fn(|_| Row::default());
         Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets }, authenticators })
     }
 
@@ -232,7 +234,7 @@ impl Stored for GarblerComponent {
         let (committer, GarblerBatch { at, shape, .. }) = (context.committer()?, &self.batch);
         let inputs = committer.again(at.rows[0], Lsb::Random, &at.numbers(shape.inputs));
         let offsets = committer.again(at.rows[1], Lsb::One, &at.numbers(1));
-        (self.batch.inputs, self.batch.offsets) = (inputs, offsets);
+        (self.batch.inputs, self.batch.offsets) = (inputs.into(), offsets.into());
         self.authenticators.derive(context)
     }
 }
@@ -245,14 +247,14 @@ impl Stored for GarblerOts {
     /// The labels depend on what the evaluator sent.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
-        out.pods(&self.committed.values[items]);
+        out.pods(&self.committed.held()[items]);
         Ok(())
     }
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let at = header.places(header.rows.last(), count, bytes)?;
         let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
-        Ok(GarblerOts { at, committed, wires: Committed::default() })
+        Ok(GarblerOts { at, committed: committed.into(), wires: Row::default() })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -264,8 +266,8 @@ impl Stored for GarblerOts {
 
     fn derive(&mut self, context: &Context) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
-        self.committed.shares = committer.shares_again(self.at.rows[0], &numbers);
-        self.wires = committer.again(self.at.rows[1], Lsb::Random, &numbers);
+        self.committed = std::mem::take(&mut self.committed).with_shares(committer.shares_again(self.at.rows[0], &numbers));
+        self.wires = committer.again(self.at.rows[1], Lsb::Random, &numbers).into();
         Ok(())
     }
 }

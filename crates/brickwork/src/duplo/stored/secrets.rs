@@ -10,6 +10,7 @@ use crate::commit::{Committed, Shares, split};
 use crate::duplo::hooks::Hooks;
 use crate::duplo::parameters::{code, stock_ot_binding};
 use crate::duplo::sessions::{EvaluatorCore, threads};
+use crate::duplo::setup::window;
 use crate::duplo::stock::Stock;
 use crate::duplo::{Evaluator, Garbler};
 use crate::label::{Delta, Label};
@@ -108,6 +109,7 @@ impl<'o> Garbler<'o> {
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
             hooks,
+            window: window(terms),
             binding: stock_ot_binding(terms.security),
             gadgets: 0,
             serial: 0,

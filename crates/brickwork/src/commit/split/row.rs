@@ -1,0 +1,422 @@
+//! Rows of many commitments, at the sender. Their values are made again whenever they are wanted: random ones follow from the seeds
+//! like the shares, for a few nanoseconds each. Those of the sender's choice are held while there is room for them, and follow
+//! from the corrections otherwise, which lie in a temporary file: they are what was sent, and hide the values from everybody
+//! who does not know the seeds.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use brickwork_kernels as kernels;
+use rayon::prelude::*;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Lsb, Recipe, Sender, Shares, rows_to_values};
+use crate::Error;
+use crate::commit::{Committed, New, NewValues, Selection};
+use crate::label::{Label, Labels};
+use crate::scratch::{Fault, Held, Scratch};
+use crate::wire::Channel;
+
+/// A row of commitments, or some of one. What it keeps of each is little or nothing.
+pub(crate) struct Row {
+    values: Values,
+    shares: Shares,
+}
+
+enum Values {
+    Held(Memory),
+    Again(Arc<Origin>),
+    /// Some of a row.
+    Picked(Arc<Origin>, Arc<Selection>),
+}
+
+/// Values, and the part of a budget that they take.
+struct Memory(Labels, #[expect(dead_code, reason = "goes back with the values")] Option<Held>);
+
+/// What the values of a row are made of.
+pub(crate) struct Origin {
+    recipe: Arc<Recipe>,
+    second: Arc<Vec<kernels::Aes128>>,
+    /// Of chosen values: what corrects the first coordinates, chunk after chunk, one row of blocks each.
+    corrections: Option<Scratch>,
+    fault: Arc<Fault>,
+}
+
+/// Rows and values in the making; erased at the end.
+#[derive(Default)]
+pub(super) struct Room {
+    first: Zeroizing<Vec<u128>>,
+    pub message: Zeroizing<Vec<u128>>,
+    corrections: Vec<u128>,
+    values: Labels,
+}
+
+impl Origin {
+    /// The rows of value bits of some blocks of a chunk, into `room.message`.
+    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error> {
+        let Room { first, message, corrections, .. } = room;
+        let (recipe, count) = (&self.recipe, blocks.len());
+        let start = u128::from(recipe.start) + (chunk * CHUNK_BLOCKS + blocks.start) as u128;
+        for (keys, lowest, rows) in [(&recipe.source.seeds, 0, &mut *first), (&*self.second, u128::MAX, &mut *message)] {
+            rows.resize(DIMENSION * count, 0);
+            kernels::ctr_rows(&keys[..DIMENSION], start, rows, count);
+            match recipe.lsb {
+                Lsb::Random => {}
+                Lsb::Zero => rows[..count].fill(0),
+                Lsb::One => rows[..count].fill(lowest),
+            }
+        }
+        message.iter_mut().zip(&**first).for_each(|(b, a)| *b ^= a);
+        if let Some(file) = &self.corrections {
+            let all = recipe.blocks(chunk);
+            corrections.resize(DIMENSION * all, 0);
+            file.read(bytemuck::cast_slice_mut(corrections), Self::offset(chunk))?;
+            for (row, correction) in message.chunks_exact_mut(count).zip(corrections.chunks_exact(all)) {
+                row.iter_mut().zip(&correction[blocks.clone()]).for_each(|(row, correction)| *row ^= correction);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the corrections of a chunk lie.
+    fn offset(chunk: usize) -> u64 {
+        (chunk * CHUNK * DIMENSION / 8) as u64
+    }
+
+    /// As [`Origin::message`] of a whole chunk, zero behind the last commitment. What cannot be read is noted.
+    pub(super) fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
+        let blocks = self.recipe.blocks(chunk);
+        self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault.note(error));
+        self.recipe.clear_behind_the_last(chunk, &mut room.message);
+    }
+
+    /// The values at the places from `first` on.
+    fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
+        let (mut room, end) = (Room::default(), first + values.len());
+        let mut rest = values;
+        let mut place = first;
+        while place < end {
+            let (chunk, until) = (place / CHUNK, end.min((place / CHUNK + 1) * CHUNK));
+            let blocks = place % CHUNK / BLOCK..(until - chunk * CHUNK).div_ceil(BLOCK);
+            self.message(chunk, blocks.clone(), &mut room)?;
+            room.values.resize(blocks.len() * BLOCK, Label::ZERO);
+            rows_to_values(&room.message, &mut room.values, blocks.len());
+            let (here, behind) = rest.split_at_mut(until - place);
+            here.copy_from_slice(&room.values[place % BLOCK..][..here.len()]);
+            (rest, place) = (behind, until);
+        }
+        Ok(())
+    }
+
+    /// The values of those chunks that are wanted, in their order: `with` gets the first place and the values.
+    fn each_chunk(&self, wanted: impl Fn(Range<usize>) -> bool, mut with: impl FnMut(usize, &[Label]) + Send) -> Result<(), Error> {
+        let count = self.recipe.count;
+        let places = |chunk: usize| chunk * CHUNK..count.min((chunk + 1) * CHUNK);
+        let chunks: Vec<usize> = (0..count.div_ceil(CHUNK)).filter(|&chunk| wanted(places(chunk))).collect();
+        let groups: Vec<&[usize]> = chunks.chunks(CHUNKS_IN_HAND).collect();
+        let room = || Labels::new(vec![Label::ZERO; CHUNK * chunks.len().min(CHUNKS_IN_HAND)]);
+        let make = |group: Option<&&[usize]>, values: &mut Labels| -> Result<(), Error> {
+            let chunks = group.copied().unwrap_or_default().par_iter().zip(values.par_chunks_mut(CHUNK));
+            chunks.map(|(&chunk, values)| self.fill(chunk * CHUNK, &mut values[..places(chunk).len()])).collect()
+        };
+        let (mut ready, mut next) = (room(), room());
+        make(groups.first(), &mut ready)?;
+        for (g, group) in groups.iter().enumerate() {
+            let use_ready = || {
+                for (&chunk, values) in group.iter().zip(ready.chunks(CHUNK)) {
+                    with(chunk * CHUNK, &values[..places(chunk).len()]);
+                }
+            };
+            let ((), made) = rayon::join(use_ready, || make(groups.get(g + 1), &mut next));
+            made?;
+            std::mem::swap(&mut ready, &mut next);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Committed::default().into()
+    }
+}
+
+impl From<Committed> for Row {
+    fn from(mut held: Committed) -> Self {
+        let (values, shares) = (std::mem::take(&mut held.values), std::mem::take(&mut held.shares));
+        Row { values: Values::Held(Memory(values.into(), None)), shares }
+    }
+}
+
+impl<'a> From<&'a Row> for New<'a> {
+    fn from(row: &'a Row) -> Self {
+        let values = match &row.values {
+            Values::Held(memory) => NewValues::Held(&memory.0),
+            Values::Again(origin) | Values::Picked(origin, _) => NewValues::Again(origin),
+        };
+        New { shares: &row.shares, values }
+    }
+}
+
+impl Row {
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Held(memory) => memory.0.len(),
+            Values::Again(origin) => origin.recipe.count,
+            Values::Picked(_, selection) => selection.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The shares alone.
+    pub fn into_shares(self) -> Shares {
+        self.shares
+    }
+
+    /// The values at the places from `first` on, which are fewest work where they follow each other in the row.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they lie in a file that cannot be read.
+    pub fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
+        let end = first + values.len();
+        match &self.values {
+            Values::Held(memory) => values.copy_from_slice(&memory.0[first..end]),
+            Values::Again(origin) => origin.fill(first, values)?,
+            Values::Picked(origin, selection) => {
+                let runs = |places| {
+                    let within = move |(place, number, count): (usize, usize, usize)| {
+                        let (start, end) = (number.max(first), (number + count).min(end));
+                        (start < end).then(|| (place + start - number, start - first, end - start))
+                    };
+                    selection.runs(places).filter_map(within)
+                };
+                origin.each_chunk(
+                    |places| runs(places).next().is_some(),
+                    |first, made| {
+                        for (place, number, count) in runs(first..first + made.len()) {
+                            values[number..number + count].copy_from_slice(&made[place - first..][..count]);
+                        }
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn values(&self) -> Result<Labels, Error> {
+        let mut values = Labels::new(vec![Label::ZERO; self.len()]);
+        match &self.values {
+            Values::Again(_) => values.par_chunks_mut(CHUNK).enumerate().try_for_each(|(c, values)| self.fill(c * CHUNK, values))?,
+            _ => self.fill(0, &mut values)?,
+        }
+        Ok(values)
+    }
+
+    /// Puts the values of items, of `each` commitments, where they are wanted: for each item the place among `wanted`.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn scatter(&self, each: usize, place: impl Fn(usize) -> Option<usize> + Sync, wanted: &mut [Label]) -> Result<(), Error> {
+        let mut put = |first: usize, values: &[Label]| {
+            let (mut at, end) = (first, first + values.len());
+            while at < end {
+                let (item, until) = (at / each, end.min((at / each + 1) * each));
+                if let Some(place) = place(item) {
+                    wanted[place * each + at % each..][..until - at].copy_from_slice(&values[at - first..until - first]);
+                }
+                at = until;
+            }
+        };
+        match &self.values {
+            Values::Held(memory) => put(0, &memory.0),
+            Values::Again(origin) => {
+                let some = |places: Range<usize>| (places.start / each..places.end.div_ceil(each)).any(|item| place(item).is_some());
+                origin.each_chunk(some, put)?;
+            }
+            Values::Picked(..) => put(0, &self.values()?),
+        }
+        Ok(())
+    }
+
+    /// Some of these, which are not made yet if all are not.
+    pub fn pick(&self, selection: &Arc<Selection>) -> Row {
+        let values = match &self.values {
+            Values::Again(origin) => Values::Picked(origin.clone(), selection.clone()),
+            Values::Held(memory) => {
+                let mut values = Labels::new(Vec::with_capacity(selection.len()));
+                values.extend(selection.places().map(|place| memory.0[place]));
+                Values::Held(Memory(values, None))
+            }
+            Values::Picked(..) => unreachable!("nothing is picked twice"),
+        };
+        Row { values, shares: self.shares.pick(selection) }
+    }
+
+    /// With all values in memory and all shares as columns, so that some can be had quickly.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn gathered(self) -> Result<Row, Error> {
+        Ok(Row { values: Values::Held(Memory(self.values()?, None)), shares: self.shares.gathered() })
+    }
+
+    /// The first of these.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn first(&self, count: usize) -> Result<Row, Error> {
+        let mut values = Labels::new(vec![Label::ZERO; count]);
+        self.fill(0, &mut values)?;
+        Ok(Row { values: Values::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
+    }
+
+    /// The values of a [gathered](Row::gathered) row.
+    ///
+    /// # Panics
+    /// If they would have to be made.
+    pub fn held(&self) -> &[Label] {
+        match &self.values {
+            Values::Held(memory) => &memory.0,
+            Values::Again(_) | Values::Picked(..) => unreachable!("what is kept for programs is gathered"),
+        }
+    }
+
+    /// The commitments of a gathered row that belong to some of `all` items, which have equally many each.
+    pub fn of_items(&self, all: usize, items: Range<usize>) -> Row {
+        let each = self.len().checked_div(all).unwrap_or(0);
+        let places = items.start * each..items.end * each;
+        let values = Labels::new(self.held()[places.clone()].to_vec());
+        Row { values: Values::Held(Memory(values, None)), shares: self.shares.slice(places) }
+    }
+
+    /// These commitments of a gathered row, then those of another.
+    pub fn append(&mut self, others: &Row) {
+        let mut values = Labels::new(Vec::with_capacity(self.len() + others.len()));
+        values.extend(self.held().iter().chain(others.held()));
+        self.values = Values::Held(Memory(values, None));
+        self.shares.append(&others.shares);
+    }
+
+    /// Puts shares in the place of none.
+    pub fn with_shares(self, shares: Shares) -> Row {
+        Row { shares, ..self }
+    }
+}
+
+/// A row of commitments to values that come one after the other.
+pub(crate) struct Committing {
+    recipe: Recipe,
+    /// Values that do not fill a message yet.
+    waiting: Labels,
+    corrections: Vec<u128>,
+    sent: usize,
+    kept: Kept,
+}
+
+enum Kept {
+    Memory(Labels, Option<Held>),
+    File(Scratch),
+}
+
+/// Commitments whose corrections are one message.
+const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
+
+impl Sender {
+    /// Commits to `count` values drawn by the protocol.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub(crate) fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
+        if count <= CHUNK {
+            return Ok(self.commit_rows(channel, count, lsb, None)?.into());
+        }
+        let recipe = self.next_recipe(count, lsb);
+        let mut corrections = Vec::new();
+        for m in 0..count.div_ceil(MESSAGE) {
+            self.send_message(channel, &recipe, m, None, None, &mut corrections)?;
+        }
+        Ok(self.made(recipe, None))
+    }
+
+    /// Commits to `count` values that [`Sender::push`] is given.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no room for a file.
+    pub(crate) fn begin_row(&mut self, count: usize) -> Result<Committing, Error> {
+        let held = self.budget.take((16 * count) as u64);
+        let kept = match count <= CHUNK || held.is_some() {
+            true => Kept::Memory(Labels::new(Vec::with_capacity(count)), held),
+            false => Kept::File(Scratch::new()?),
+        };
+        let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
+        Ok(Committing { recipe: self.next_recipe(count, Lsb::Random), waiting, corrections: Vec::new(), sent: 0, kept })
+    }
+
+    /// Commits to the next values.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails, [`Error::Resource`] if there is no room for a file.
+    pub(crate) fn push(&self, channel: &mut Channel, row: &mut Committing, mut values: &[Label]) -> Result<(), Error> {
+        while !values.is_empty() {
+            let (here, behind) = values.split_at(values.len().min(MESSAGE - row.waiting.len()));
+            row.waiting.extend_from_slice(here);
+            values = behind;
+            if row.waiting.len() == MESSAGE || row.sent + row.waiting.len() == row.recipe.count {
+                self.send_waiting(channel, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_waiting(&self, channel: &mut Channel, row: &mut Committing) -> Result<(), Error> {
+        let Committing { recipe, waiting, corrections, sent, kept } = row;
+        let message = *sent / MESSAGE;
+        self.send_message(channel, recipe, message, Some(waiting), None, corrections)?;
+        match kept {
+            Kept::Memory(values, _) => values.extend_from_slice(waiting),
+            Kept::File(file) => {
+                let first = message * CHUNKS_IN_HAND;
+                for (c, corrections) in corrections.chunks(self.code.length() * CHUNK_BLOCKS).enumerate() {
+                    let message = &corrections[..DIMENSION * recipe.blocks(first + c)];
+                    file.write(bytemuck::cast_slice(message), Origin::offset(first + c))?;
+                }
+            }
+        }
+        *sent += waiting.len();
+        waiting.zeroize();
+        Ok(())
+    }
+
+    /// The row, when all values are there.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub(crate) fn finish(&self, row: Committing) -> Row {
+        let Committing { recipe, sent, kept, .. } = row;
+        assert_eq!(sent, recipe.count, "a value for each commitment");
+        match kept {
+            Kept::Memory(values, held) => Row { values: Values::Held(Memory(values, held)), shares: Shares::of_recipe(recipe) },
+            Kept::File(file) => self.made(recipe, Some(file)),
+        }
+    }
+
+    /// Many commitments that were made.
+    fn made(&self, recipe: Recipe, corrections: Option<Scratch>) -> Row {
+        let shares = Shares::of_recipe(recipe);
+        let recipe = shares.recipe().expect("there are many").clone();
+        let origin = Origin { recipe, second: self.second.clone(), corrections, fault: self.fault.clone() };
+        Row { values: Values::Again(Arc::new(origin)), shares }
+    }
+}
