@@ -459,7 +459,7 @@ fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Su
         Shares::weighted(&lists, &mut sums.shares);
         if with_values {
             for (count, tell) in &claims.values {
-                let told = weighted_values(*count, |first, values, of| tell(&weights, first, values, of));
+                let told = weighted_values(*count, |first, values, of| tell(weights, first, values, of));
                 sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
             }
         }
