@@ -22,11 +22,11 @@ fn program(slots: usize) -> Result<Program, Error> {
     let mut state: Vec<Wire> = (0..STATE as Wire).map(|byte| 8 * byte).collect();
     for round in 0..slots.div_ceil(STATE) {
         let before = state.clone();
-        for place in 0..STATE.min(slots - round * STATE) {
+        for (place, byte) in state.iter_mut().enumerate().take(slots - round * STATE) {
             let bits = |place: usize| before[place]..before[place] + 8;
             // In eight rounds every byte comes to depend on every other.
             let inputs: Vec<Wire> = bits(place).chain(bits(place ^ 1 << (round % 8))).collect();
-            state[place] = program.slot(mix, &inputs)?;
+            *byte = program.slot(mix, &inputs)?;
         }
     }
     let wires = state.iter().flat_map(|&first| first..first + 8).collect();
