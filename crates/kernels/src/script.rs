@@ -6,7 +6,7 @@ use std::ops::Range;
 pub const PIECE: usize = 512;
 
 /// Most AND gates in a batch.
-pub const BATCH: usize = 8;
+pub const BATCH: usize = 16;
 
 /// The slot that stands for the constant one: in it the garbler has Δ and the evaluator zero, so that INV is an XOR with
 /// it. No step writes it.

@@ -5,7 +5,8 @@
 //! first few AND gates whose inputs depend on no AND gate still to come, do the XORs they need, then those gates. So
 //! XORs come in long runs, which keeps the branches predictable, and the AND gates of a batch are independent, which
 //! fills the AES unit even for a single copy. XORs are done no later than at the end of their window, so that labels do
-//! not pile up.
+//! not pile up. Those of a run go by their depth in it, so that few wait for the one just before: what was stored a
+//! moment ago takes longer to load than an XOR takes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +18,7 @@ use crate::circuit::{Circuit, Gate, Wire};
 /// Most gates in a window, for circuits of few AND gates.
 const WINDOW: usize = 1 << 16;
 
-/// XOR and INV gates, in order, then AND gates that do not depend on each other.
+/// XOR and INV gates, none before those that it reads, then AND gates that do not depend on each other.
 #[derive(Default)]
 pub(super) struct Batch {
     pub free: Vec<FreeGate>,
@@ -28,6 +29,8 @@ pub(super) struct Batch {
 pub(super) struct FreeGate {
     pub gate: Gate,
     pub out: Wire,
+    /// Length of the longest chain of gates of the batch that ends here.
+    depth: u32,
 }
 
 /// An AND gate.
@@ -75,6 +78,8 @@ struct Window<'a> {
     /// AND gates that wait for nothing, the first of the circuit first.
     ready: BinaryHeap<Reverse<u32>>,
     done: Vec<bool>,
+    /// The depths of the gates in the present batch; 0 for all others.
+    depths: Vec<u32>,
     batch: Batch,
 }
 
@@ -89,6 +94,7 @@ impl<'a> Window<'a> {
             starts: vec![0; gates.len() + 1],
             ready: BinaryHeap::new(),
             done: vec![false; gates.len()],
+            depths: vec![0; gates.len()],
             batch: Batch::default(),
         };
         let mut number = and_gates;
@@ -141,9 +147,7 @@ impl<'a> Window<'a> {
                 }
                 self.batch.ands.push(AndGate { a, b, out: self.first + k as Wire, number_in_piece: self.numbers[k] });
             }
-            emit(&self.batch);
-            self.batch.free.clear();
-            self.batch.ands.clear();
+            self.emit_batch(emit);
             let mut available = Vec::new();
             for k in taken {
                 self.done[k as usize] = true;
@@ -155,8 +159,18 @@ impl<'a> Window<'a> {
             self.compute(k);
         }
         if !self.batch.free.is_empty() {
-            emit(&self.batch);
+            self.emit_batch(emit);
         }
+    }
+
+    fn emit_batch(&mut self, emit: &mut impl FnMut(&Batch)) {
+        // The sort is stable, so that gates of one depth stay near those that read them.
+        self.batch.free.sort_by_key(|free| free.depth);
+        emit(&self.batch);
+        for free in self.batch.free.drain(..) {
+            self.depths[(free.out - self.first) as usize] = 0;
+        }
+        self.batch.ands.clear();
     }
 
     /// Follows up on gates that no longer wait: AND gates become ready, others need not be waited for.
@@ -189,7 +203,9 @@ impl<'a> Window<'a> {
             if path.len() == before {
                 path.pop();
                 if !std::mem::replace(&mut self.done[k], true) {
-                    self.batch.free.push(FreeGate { gate: self.gates[k], out: self.first + k as Wire });
+                    let depth = 1 + self.operands(k).map(|o| self.depths[o]).max().unwrap_or(0);
+                    self.depths[k] = depth;
+                    self.batch.free.push(FreeGate { gate: self.gates[k], out: self.first + k as Wire, depth });
                 }
             }
         }
