@@ -1,5 +1,5 @@
 //! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where there are more than
-//! fit its share, in a temporary file without a name, from which they are read piece by piece. Those of a stock go into its
+//! fit its share, in temporary files without a name, from which they are read piece by piece. Those of a stock go into its
 //! segment as they come.
 //!
 //! A file holds nothing that the garbler does not know, and a reader of it without a label of every input wire learns nothing.
@@ -13,7 +13,7 @@ use crate::garbling::TableSource;
 use crate::scratch::Scratch;
 use crate::stock::Writer;
 
-/// Messages in hand while tables go to a file.
+/// Messages in hand while tables go to files.
 const MESSAGES_IN_HAND: usize = 4;
 
 /// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so that they are
@@ -35,14 +35,39 @@ pub(super) struct Tables {
 
 enum Kept {
     Memory(Vec<u8>),
-    File(Scratch),
+    Files(Files),
     /// They are units of its bulk, in their order.
     Segment(Box<Writer>),
 }
 
+/// Tables whose messages take turns between two files: threads that write to one file wait for each other.
+struct Files {
+    files: [Scratch; 2],
+    copies_a_message: usize,
+    table_bytes: usize,
+}
+
+impl Files {
+    fn new(copies_a_message: usize, table_bytes: usize) -> Result<Self, Error> {
+        Ok(Files { files: [Scratch::new()?, Scratch::new()?], copies_a_message, table_bytes })
+    }
+
+    /// Where the tables of the copy with this rank begin.
+    fn place(&self, rank: usize) -> (&Scratch, u64) {
+        let (message, within) = (rank / self.copies_a_message, rank % self.copies_a_message);
+        let before = message / self.files.len() * self.copies_a_message + within;
+        (&self.files[message % self.files.len()], before as u64 * self.table_bytes as u64)
+    }
+
+    fn write(&self, message: usize, tables: &[u8]) -> Result<(), Error> {
+        let (file, offset) = self.place(message * self.copies_a_message);
+        file.write(tables, offset)
+    }
+}
+
 /// Where tables go.
 pub(super) enum Room<'a> {
-    /// Into memory where there is so much, which gets less, and into a file otherwise.
+    /// Into memory where there is so much, which gets less, and into files otherwise.
     Here(&'a mut u64),
     /// Into a segment whose bulk has a unit for each copy.
     Segment(Box<Writer>),
@@ -83,13 +108,13 @@ impl Tables {
                 Kept::Memory(bytes)
             }
             Room::Here(_) => {
-                let file = Scratch::new()?;
+                let files = Files::new(copies_a_message, table_bytes)?;
                 let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
-                    true => file.write(tables, (k * message) as u64),
+                    true => files.write(k, tables),
                     false => Ok(()),
                 };
                 piece_by_piece(total, message, receive, write)?;
-                Kept::File(file)
+                Kept::Files(files)
             }
             Room::Segment(writer) => {
                 // What is sealed was checked.
@@ -219,43 +244,46 @@ pub(super) struct Source<'a> {
     tables: &'a Tables,
     /// The copies of the walk, by their places in `tables`.
     places: Vec<usize>,
-    /// The copies whose piece is at hand, if it came from a file.
+    /// The copies whose piece is at hand, if it came from the files.
     members: Vec<usize>,
     buffer: Vec<u8>,
     piece: usize,
 }
 
+/// Space between what two copies have in the buffer, so that they do not compete for the same lines of the cache.
+const SPACE: usize = 64;
+
 impl Source<'_> {
-    fn start(&self, copy: usize) -> usize {
-        self.tables.ranks[self.places[copy]] as usize * self.tables.table_bytes
+    fn rank(&self, copy: usize) -> usize {
+        self.tables.ranks[self.places[copy]] as usize
     }
 }
 
 impl TableSource for Source<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
-        let file = match &*self.tables.kept {
+        let files = match &*self.tables.kept {
             Kept::Memory(_) => return Ok(()),
             Kept::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
-            Kept::File(file) => file,
+            Kept::Files(files) => files,
         };
         self.piece = bytes.len();
         self.members.clear();
         self.members.extend_from_slice(copies);
-        self.buffer.resize(copies.len() * bytes.len(), 0);
+        self.buffer.resize(copies.len() * (bytes.len() + SPACE), 0);
         for (k, &copy) in copies.iter().enumerate() {
-            let start = (self.start(copy) + bytes.start) as u64;
-            file.read(&mut self.buffer[k * bytes.len()..(k + 1) * bytes.len()], start)?;
+            let (file, start) = files.place(self.rank(copy));
+            file.read(&mut self.buffer[k * (bytes.len() + SPACE)..][..bytes.len()], start + bytes.start as u64)?;
         }
         Ok(())
     }
 
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
         match &*self.tables.kept {
-            Kept::Memory(tables) => &tables[self.start(copy)..][bytes],
+            Kept::Memory(tables) => &tables[self.rank(copy) * self.tables.table_bytes..][bytes],
             Kept::Segment(_) => unreachable!("they were not prepared"),
-            Kept::File(_) => {
+            Kept::Files(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
-                &self.buffer[k * self.piece..(k + 1) * self.piece]
+                &self.buffer[k * (self.piece + SPACE)..][..self.piece]
             }
         }
     }
@@ -284,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_and_memory_give_every_copy_its_tables() {
+    fn files_and_memory_give_every_copy_its_tables() {
         assert_eq!(ranked(&COPIES), [4, 1, 3, 2, 0]);
         for in_memory in [0, 5 * BYTES as u64 - 1, 5 * BYTES as u64] {
             let tables = receive(in_memory, None).unwrap();
