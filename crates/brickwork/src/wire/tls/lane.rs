@@ -20,8 +20,8 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Ciphertext read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
-/// Plaintext that rustls may hold encrypted before it goes to the socket: four full records.
-const BUFFER_BYTES: usize = 64 << 10;
+/// Plaintext that rustls may hold encrypted before it goes to the socket: sixteen full records.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A party that has sent nothing for this long gives a sign of life.
 const LIFE_PERIOD: Duration = Duration::from_millis(500);
