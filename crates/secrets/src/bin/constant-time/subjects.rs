@@ -13,7 +13,7 @@ use brickwork::ot::{base, extension};
 use brickwork::random::{Rng, Seed};
 use brickwork::solder::{CommittedWire, Soldering};
 use brickwork::wire::{Channel, Stream};
-use brickwork_kernels::{Aes128, And, BATCH, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
+use brickwork_kernels::{Aes128, And, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
 
 /// One call, ready to be timed: everything that is not to be timed has been done.
 pub type Call<'a> = Box<dyn FnOnce() + 'a>;
@@ -89,8 +89,7 @@ fn script() -> Script {
     for batch in 0..8u32 {
         let base = 1 + 16 * batch;
         (0..8).for_each(|i| builder.xor(base + i, base + 15 - i, base + 16 + i));
-        let ands: Vec<And> =
-            (0..BATCH as u32).map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i }).collect();
+        let ands: Vec<And> = (0..8).map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i }).collect();
         builder.batch(&ands);
     }
     builder.finish()
