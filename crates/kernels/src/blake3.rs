@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-pub use subtree::{CHUNK_BYTES, SUBTREE_BYTES, Subtree, subtree_values, subtree_values_with};
+pub use subtree::{CHUNK_BYTES, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values, subtree_values_with};
 
 /// Most inputs that are compressed together: two registers of 16.
 const MOST_LANES: usize = 32;

@@ -28,7 +28,10 @@ mod aarch64;
 mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
-pub use blake3::{CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, subtree_values, subtree_values_with};
+pub use blake3::{
+    CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values, parent_values_with, subtree_values,
+    subtree_values_with,
+};
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use erase::erase;
 pub use garble::{Keys, LANES, Wires};

@@ -1,7 +1,7 @@
 //! Hashes of tables, by which the garbler is bound to them: BLAKE3, of many copies side by side.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
-use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, subtree_values};
+use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values, subtree_values};
 
 use super::TableSink;
 use crate::Error;
@@ -46,11 +46,31 @@ fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
     while bytes - done >= CHUNK_BYTES {
         let size = 1 << (bytes - done).min(SUBTREE_BYTES).ilog2();
         let subtrees: Vec<Subtree> = trees.iter().zip(pieces).map(|(tree, piece)| tree.subtree(0, &piece[done..done + size])).collect();
-        trees.iter_mut().zip(values(&subtrees)).for_each(|(tree, value)| tree.push(value, size));
+        let values = values(&subtrees);
+        join_due(trees);
+        trees.iter_mut().zip(values).for_each(|(tree, value)| tree.push(value, size));
         done += size;
     }
     if done < bytes {
         trees.iter_mut().zip(pieces).for_each(|(tree, piece)| tree.push_last(&piece[done..]));
+    }
+}
+
+/// Does the joins that the next subtrees would do, of all trees at a time.
+fn join_due(trees: &mut [&mut Tree]) {
+    loop {
+        let mut due: Vec<&mut Tree> = trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
+        // A few are faster one by one.
+        if due.len() < 4 {
+            return;
+        }
+        let pairs: Vec<[Value; 2]> = due.iter().filter_map(|tree| tree.stack.last_chunk()).copied().collect();
+        let mut values = vec![[0; TABLE_HASH_BYTES]; pairs.len()];
+        parent_values(&pairs, &mut values);
+        for (tree, value) in due.iter_mut().zip(values) {
+            tree.stack.truncate(tree.stack.len() - 2);
+            tree.stack.push(value);
+        }
     }
 }
 
@@ -125,7 +145,7 @@ impl Tree {
     /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are joined only when more
     /// follows, because the last join makes the root.
     fn push(&mut self, value: Value, bytes: usize) {
-        while self.stack.len() > self.chunks.count_ones() as usize {
+        while self.join_is_due() {
             self.join();
         }
         self.stack.push(value);
@@ -136,6 +156,11 @@ impl Tree {
     fn push_last(&mut self, bytes: &[u8]) {
         let start = self.chunks * CHUNK_BYTES as u64;
         self.push(blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root(), 0);
+    }
+
+    /// Whether the last two subtrees are of the same size; there are always two then.
+    fn join_is_due(&self) -> bool {
+        self.stack.len() > self.chunks.count_ones() as usize
     }
 
     fn join(&mut self) {
@@ -169,12 +194,12 @@ mod tests {
         for length in around.iter().flat_map(|&n| [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]) {
             let expected = *blake3::hash(&bytes[..length]).as_bytes();
             assert_eq!(table_hash(&bytes[..length]), expected, "{length}");
-            let mut sink = HashTables::new(3, length);
+            let mut sink = HashTables::new(6, length);
             for piece in bytes[..length].chunks(SUBTREE_BYTES) {
-                sink.piece(&[0, 2], &[piece, piece]).unwrap();
+                sink.piece(&[0, 2, 3, 4, 5], &[piece; 5]).unwrap();
                 sink.tables(1, piece).unwrap();
             }
-            assert_eq!(sink.finish(), [expected; 3], "{length}");
+            assert_eq!(sink.finish(), [expected; 6], "{length}");
         }
     }
 

@@ -55,9 +55,57 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
     for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
         kernel.run(Trees { inputs: Inputs { subtrees, chunks }, nodes: &mut nodes });
-        for (value, [low, high]) in values.iter_mut().zip(&nodes) {
-            value[..16].copy_from_slice(&low.to_le_bytes());
-            value[16..].copy_from_slice(&high.to_le_bytes());
+        write_values(&nodes, values);
+    }
+}
+
+/// The chaining value of each of some pairs of subtrees, none of which makes a whole input. In constant time.
+///
+/// # Panics
+/// If there is not one place for each value.
+pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
+    parent_values_with(Kernel::best(), children, values);
+}
+
+/// [`parent_values`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`parent_values`].
+pub fn parent_values_with(kernel: Kernel, children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
+    assert_eq!(children.len(), values.len(), "one place for each value");
+    let mut nodes = [[0; 2]; 2 * MOST_LANES];
+    for (children, values) in children.chunks(MOST_LANES).zip(values.chunks_mut(MOST_LANES)) {
+        for (node, child) in nodes.iter_mut().zip(children.as_flattened()) {
+            let [low, high] = [child.first_chunk(), child.last_chunk()].map(|half| *half.expect("16 of 32 bytes"));
+            *node = [u128::from_le_bytes(low), u128::from_le_bytes(high)];
+        }
+        kernel.run(Parents { nodes: &mut nodes, count: children.len() });
+        write_values(&nodes, values);
+    }
+}
+
+fn write_values(nodes: &[Value], values: &mut [[u8; 32]]) {
+    for (value, [low, high]) in values.iter_mut().zip(nodes) {
+        value[..16].copy_from_slice(&low.to_le_bytes());
+        value[16..].copy_from_slice(&high.to_le_bytes());
+    }
+}
+
+/// One step up the tree.
+struct Parents<'a> {
+    /// Nodes `2 k` and `2 k + 1` are those under parent `k`, which takes place `k`.
+    nodes: &'a mut [Value],
+    count: usize,
+}
+
+impl Task for Parents<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Parents { nodes, count } = self;
+        for first in (0..count).step_by(2 * lanes::<V>()) {
+            // SAFETY: the caller vouches for the features of `V`.
+            unsafe { parents::<V>(nodes, first, (first + 2 * lanes::<V>()).min(count)) };
         }
     }
 }
@@ -106,10 +154,8 @@ impl Task for Trees<'_> {
         // Each step halves the nodes, until a subtree has one.
         for _ in 0..inputs.chunks.ilog2() {
             count /= 2;
-            for first in (0..count).step_by(at_once) {
-                // SAFETY: the caller vouches for the features of `V`; there are `2 * count` nodes.
-                unsafe { parents::<V>(nodes, first, (first + at_once).min(count)) };
-            }
+            // SAFETY: the caller vouches for the features of `V`.
+            unsafe { Parents { nodes, count }.run::<V>() };
         }
     }
 }
@@ -252,6 +298,20 @@ mod tests {
     }
 
     #[test]
+    fn parents_are_those_of_the_blake3_crate() {
+        use blake3::hazmat::{Mode, merge_subtrees_non_root};
+        let children: Vec<[[u8; 32]; 2]> = (0..77u8).map(|k| [0, 100].map(|side| std::array::from_fn(|i| k ^ (side + i as u8)))).collect();
+        let expected: Vec<[u8; 32]> = children.iter().map(|[left, right]| merge_subtrees_non_root(left, right, Mode::Hash)).collect();
+        for kernel in Kernel::all_available() {
+            for count in [0, 1, 2, 7, 8, 9, 16, 31, 32, 33, 77] {
+                let mut values = vec![[0; 32]; count];
+                parent_values_with(kernel, &children[..count], &mut values);
+                assert_eq!(values, expected[..count], "{kernel:?}, {count}");
+            }
+        }
+    }
+
+    #[test]
     fn other_sizes_are_refused() {
         let bytes = [0; 2 * SUBTREE_BYTES];
         for sizes in [[0, 0], [1023, 1023], [3072, 3072], [2 * SUBTREE_BYTES, 2 * SUBTREE_BYTES], [1024, 2048]] {
@@ -265,5 +325,6 @@ mod tests {
     fn a_place_for_each_value() {
         let subtree = Subtree { bytes: &[0; SUBTREE_BYTES], first_chunk: 0 };
         assert!(std::panic::catch_unwind(|| subtree_values(&[subtree], &mut [])).is_err());
+        assert!(std::panic::catch_unwind(|| parent_values(&[[[0; 32]; 2]], &mut [])).is_err());
     }
 }
