@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
-/// Commitments and tables fill hundreds of megabytes.
+/// Commitments and tables fill hundreds of megabytes, and libraries that read inputs and keys erase nothing.
 #[global_allocator]
-static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages;
+static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 
 fn main() -> ExitCode {
     brickwork_cli::main()

@@ -12,6 +12,7 @@ use brickwork::session::{self, Job, SecurityReport};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
+use brickwork_kernels::Erasing;
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
@@ -61,12 +62,6 @@ pub struct Arguments {
     leash: bool,
 }
 
-/// What a party needs to know, and nobody else may.
-struct Secrets {
-    identity: Identity,
-    input: Value,
-}
-
 /// What a party works on.
 struct Work<'a> {
     party: Party,
@@ -87,8 +82,7 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     };
     let executions = arguments.parameters.executions.executions;
     let peer = public_key(&arguments.peer)?;
-    let Secrets { identity, input } = secrets(arguments, &program, party)?;
-    let input = files::input_bits(&program, party, executions, &input)?;
+    let (identity, input) = secrets(arguments, &program, party)?;
     let job = job(party, arguments, &program, identity.public_key(), peer)?;
     let flags = SourceFlags::default();
     let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
@@ -260,17 +254,21 @@ impl Estimate {
     }
 }
 
-fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<Secrets, Failure> {
-    if arguments.leash {
-        return from_parent();
-    }
+/// What a party needs to know, and nobody else may: who it is, and the bits of its input.
+fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
+    let _erasing = Erasing::begin();
+    let (identity, input) = if arguments.leash { from_parent()? } else { from_files(arguments, program, party)? };
+    Ok((identity, files::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
+}
+
+fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Value), Failure> {
     let path = arguments
         .identity
         .as_ref()
         .ok_or_else(|| Failure::usage("--identity is missing", "`brickwork keygen -o KEYFILE` makes a key; give --identity KEYFILE"))?;
     let executions = arguments.parameters.executions.executions;
     let input = files::value(arguments.input.as_deref(), program, party, executions)?;
-    Ok(Secrets { identity: files::identity(path)?, input })
+    Ok((files::identity(path)?, input))
 }
 
 fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, peer: PublicKey) -> Result<Job, Failure> {
@@ -408,7 +406,7 @@ pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
 }
 
 /// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
-fn from_parent() -> Result<Secrets, Failure> {
+fn from_parent() -> Result<(Identity, Value), Failure> {
     let broken = || Failure::usage("--leash is for `brickwork run` alone", "leave it out, and give --input and --identity");
     let mut line = Zeroizing::new(String::new());
     io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut line).map_err(|_| broken())?;
@@ -421,7 +419,7 @@ fn from_parent() -> Result<Secrets, Failure> {
     let Some(Value::String(pem)) = value.get_mut("identity") else { return Err(broken()) };
     let identity = Identity::from_pem(pem)?;
     pem.zeroize();
-    Ok(Secrets { identity, input: value["input"].take() })
+    Ok((identity, value["input"].take()))
 }
 
 /// A stream that is gone is no reason to panic.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::{Identity, PublicKey};
+use brickwork_kernels::Erasing;
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -53,6 +54,8 @@ const GRACE: Duration = Duration::from_secs(3);
 const PROCESS_HINT: &str = "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    // The parties are other processes; this one knows both inputs.
+    let _erasing = Erasing::begin();
     // What is wrong with the program or the inputs shows here, before anything is started.
     let program = files::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;

@@ -1,6 +1,7 @@
 //! `brickwork simulate`: the program in the clear, for both parties at once.
 
 use brickwork::circuit::{Party, Program};
+use brickwork_kernels::Erasing;
 use serde_json::json;
 
 use crate::arguments::{Executions, ProgramArguments};
@@ -43,6 +44,7 @@ impl Values {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let _erasing = Erasing::begin();
     let program = files::program(&arguments.program)?;
     let executions = arguments.executions.executions;
     let values = arguments.values.read(&program, executions)?;

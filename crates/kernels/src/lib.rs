@@ -36,7 +36,7 @@ pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, 
 pub use erase::erase;
 pub use garble::{Keys, LANES, Wires};
 pub use kernel::Kernel;
-pub use pages::LargePages;
+pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};

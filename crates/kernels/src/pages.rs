@@ -1,28 +1,68 @@
-//! An allocator that puts large buffers on large pages.
+//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases what is given back.
 //!
 //! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB the machine spends
 //! more time on making pages known and on finding them than on the data. Linux gives larger ones to those who ask.
+//!
+//! What holds a secret in this project erases it. But inputs go through parsers, keys through libraries, and these erase
+//! nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, but buffers of some megabytes are mappings of their own on pages as large as the system gives.
-/// They go back to the system when they are freed. On other systems than Linux it is the system's allocator.
-pub struct LargePages;
+/// How many [`Erasing`] there are.
+static ERASING: AtomicUsize = AtomicUsize::new(0);
 
-/// Smaller buffers are the system allocator's.
-#[cfg(all(target_os = "linux", not(miri)))]
-const LARGE: usize = 4 << 20;
+/// While it lives, [`LargePages`] erases all blocks that are freed or moved, whoever frees them. It takes a little of everybody's
+/// time: it is for the reading of inputs and keys, not for all of a run.
+#[must_use = "it ends when it is dropped"]
+#[derive(Debug)]
+pub struct Erasing(());
+
+impl Erasing {
+    /// From now on.
+    pub fn begin() -> Self {
+        ERASING.fetch_add(1, Ordering::Relaxed);
+        Erasing(())
+    }
+}
+
+impl Drop for Erasing {
+    fn drop(&mut self) {
+        ERASING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn is_erasing() -> bool {
+    ERASING.load(Ordering::Relaxed) > 0
+}
+
+/// The system's allocator, but buffers of some megabytes are mappings of their own on pages as large as the system gives. They go
+/// back to the system when they are freed. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
+pub struct LargePages<S = System>(S);
+
+impl LargePages {
+    /// The one to declare as the program's.
+    pub const fn new() -> Self {
+        LargePages(System)
+    }
+}
+
+impl Default for LargePages {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 // SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides on, to
 // `mapping`, which keeps what the trait asks for: fresh memory of its own, aligned, freed with the layout it was made for.
-#[cfg(all(target_os = "linux", not(miri)))]
-unsafe impl GlobalAlloc for LargePages {
+unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match mapping::serves(layout) {
             true => mapping::map(layout.size()),
             // SAFETY: the caller's promises are the same.
-            false => unsafe { System.alloc(layout) },
+            false => unsafe { self.0.alloc(layout) },
         }
     }
 
@@ -32,7 +72,7 @@ unsafe impl GlobalAlloc for LargePages {
             // A new mapping is zero.
             true => mapping::map(layout.size()),
             // SAFETY: the caller's promises are the same.
-            false => unsafe { System.alloc_zeroed(layout) },
+            false => unsafe { self.0.alloc_zeroed(layout) },
         }
     }
 
@@ -41,8 +81,15 @@ unsafe impl GlobalAlloc for LargePages {
         match mapping::serves(layout) {
             // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any more.
             true => unsafe { mapping::unmap(block, layout.size()) },
-            // SAFETY: likewise by the system's allocator.
-            false => unsafe { System.dealloc(block, layout) },
+            // SAFETY: likewise by the system's allocator; until then all of it may be written to, whatever it holds.
+            false => unsafe {
+                if is_erasing() {
+                    block.write_bytes(0, layout.size());
+                    // Somebody may look: so the compiler leaves no write out.
+                    zeroize::optimization_barrier(std::slice::from_raw_parts(block, layout.size()));
+                }
+                self.0.dealloc(block, layout);
+            },
         }
     }
 
@@ -50,9 +97,9 @@ unsafe impl GlobalAlloc for LargePages {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller vouches that `size` is not 0 and does not overflow with the layout's alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        if !mapping::serves(layout) && !mapping::serves(wanted) {
+        if !is_erasing() && !mapping::serves(layout) && !mapping::serves(wanted) {
             // SAFETY: the caller's promises are the same.
-            return unsafe { System.realloc(block, layout, size) };
+            return unsafe { self.0.realloc(block, layout, size) };
         }
         // SAFETY: both blocks are as long as what is copied, and a new block does not overlap an old one.
         unsafe {
@@ -66,20 +113,6 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
-// SAFETY: forwards everything.
-unsafe impl GlobalAlloc for LargePages {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are the same.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping {
     use std::alloc::Layout;
@@ -87,7 +120,8 @@ mod mapping {
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-    use super::LARGE;
+    /// Smaller buffers are the system allocator's.
+    const LARGE: usize = 4 << 20;
 
     /// Size and alignment of a large page.
     const PAGE: usize = 2 << 20;
@@ -132,9 +166,71 @@ mod mapping {
     }
 }
 
+/// Nothing is mapped: all blocks are the system allocator's.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod mapping {
+    use std::alloc::Layout;
+
+    pub fn serves(_: Layout) -> bool {
+        false
+    }
+
+    pub fn map(_: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    /// # Safety
+    /// There is nothing to unmap.
+    pub unsafe fn unmap(_: *mut u8, _: usize) {}
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// The system's allocator, which gets nothing back but zeros.
+    struct Checking {
+        freed: AtomicUsize,
+    }
+
+    // SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.
+    unsafe impl GlobalAlloc for Checking {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: as the caller's.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            // SAFETY: the block is the caller's until it is freed below, and all of it has been written to.
+            let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
+            assert!(bytes.iter().all(|&b| b == 0), "something is left in a freed block");
+            self.freed.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: as the caller's.
+            unsafe { System.dealloc(block, layout) }
+        }
+    }
+
+    #[test]
+    fn what_is_freed_or_moved_is_erased() {
+        let _erasing = Erasing::begin();
+        let pages = LargePages(Checking { freed: AtomicUsize::new(0) });
+        let layout = |size: usize| Layout::from_size_align(size, 8).unwrap();
+        for size in [1, 7, 8, 4096, 100_001] {
+            // SAFETY: sizes are not 0; every access is within the block, which is freed once with its layout.
+            unsafe {
+                let block = pages.alloc(layout(size));
+                block.write_bytes(0xa5, size);
+                let moved = pages.realloc(block, layout(size), 3 * size);
+                assert!((0..size).all(|i| *moved.add(i) == 0xa5));
+                moved.write_bytes(0x5a, 3 * size);
+                let moved = pages.realloc(moved, layout(3 * size), size);
+                pages.dealloc(moved, layout(size));
+            }
+        }
+        assert_eq!(pages.0.freed.into_inner(), 15);
+    }
 
     #[test]
     fn blocks_of_all_sizes_keep_what_is_written() {
@@ -143,17 +239,18 @@ mod tests {
             let layout = |size: usize| Layout::from_size_align(size, 64).unwrap();
             // SAFETY: sizes are not 0; every access is within the block, which is freed once with its layout.
             unsafe {
-                let block = LargePages.alloc_zeroed(layout(from));
+                let pages = LargePages::new();
+                let block = pages.alloc_zeroed(layout(from));
                 assert!(!block.is_null() && block.align_offset(64) == 0);
                 let bytes = std::slice::from_raw_parts_mut(block, from);
                 assert!(bytes.iter().all(|&b| b == 0));
                 bytes.iter_mut().enumerate().for_each(|(i, b)| *b = (i % 251) as u8);
-                let moved = LargePages.realloc(block, layout(from), to);
+                let moved = pages.realloc(block, layout(from), to);
                 assert!(!moved.is_null() && moved.align_offset(64) == 0);
                 let bytes = std::slice::from_raw_parts_mut(moved, to);
                 assert!(bytes[..from.min(to)].iter().enumerate().all(|(i, &b)| b == (i % 251) as u8));
                 bytes[to - 1] = 7;
-                LargePages.dealloc(moved, layout(to));
+                pages.dealloc(moved, layout(to));
             }
         }
     }
@@ -161,7 +258,7 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_null() {
         // SAFETY: nothing is accessed.
-        let block = unsafe { LargePages.alloc(Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap()) };
+        let block = unsafe { LargePages::new().alloc(Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap()) };
         assert!(block.is_null());
     }
 }

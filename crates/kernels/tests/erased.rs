@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brickwork::circuit::library;
 use brickwork::wire::memory_pair;
 use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
 
@@ -139,6 +140,20 @@ fn what_is_freed_holds_no_secret() {
         eprintln!("{times} x {name} in a freed block of {length} bytes\n{}", ours(who));
     }
     assert!(report.is_empty(), "secrets remain in freed memory");
+}
+
+/// Recovery computes in the clear in every run; a program may be one component, whose inputs are then those of the parties.
+#[test]
+fn a_computation_in_the_clear_leaves_no_input() {
+    let inputs = [garbler_input(), evaluator_input()];
+    let [x, y] = [&inputs[0][..32], &inputs[1][..32]];
+    for program in [library::millionaires().unwrap(), library::millionaires().unwrap().whole().unwrap()] {
+        let freed = freed_by(|| drop(program.simulate(x, y)));
+        for input in [x, y] {
+            let bytes: Vec<u8> = input.iter().map(|&bit| u8::from(bit)).collect();
+            assert_eq!(freed.find_bytes("an input", &bytes).count(), 0, "{} slots", program.slot_count());
+        }
+    }
 }
 
 /// The search finds what is there: a label in a vector that nobody erased, at any place in it.

@@ -19,6 +19,8 @@ pub use builder::{Bit, Builder};
 pub use port::{MAX_TYPE_DEPTH, Port, Type};
 pub use program::{Component, ComponentDigest, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot};
 
+use zeroize::Zeroizing;
+
 use crate::Error;
 
 /// Index of a wire.
@@ -154,7 +156,7 @@ impl Circuit {
     /// If `inputs` does not have [`Circuit::inputs`] elements.
     pub fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
         assert_eq!(inputs.len(), self.inputs(), "one bit for each input wire");
-        let mut wires = Vec::with_capacity(self.wires());
+        let mut wires = Zeroizing::new(Vec::with_capacity(self.wires()));
         wires.extend_from_slice(inputs);
         for gate in self.gates() {
             let bit = match gate {

@@ -86,16 +86,20 @@ impl Program {
     }
 
     /// Evaluates slots of one component that do not depend on one another.
-    fn simulate_group(&self, slots: &[u32], wires: &mut [bool], scratch: &mut Vec<u64>) {
+    fn simulate_group(&self, slots: &[u32], wires: &mut [bool], scratch: &mut Zeroizing<Vec<u64>>) {
         let component: ComponentId = self.slot(slots[0] as usize).component;
         let circuit = &self.component(component).circuit;
         if let [slot] = *slots {
             // A circuit may be large enough that words instead of bools would not fit into the memory.
             let Slot { inputs, first_output, .. } = self.slot(slot as usize);
-            let inputs: Vec<bool> = inputs.iter().map(|&w| wires[w as usize]).collect();
-            let outputs = circuit.evaluate(&inputs);
+            let inputs: Zeroizing<Vec<bool>> = Zeroizing::new(inputs.iter().map(|&w| wires[w as usize]).collect());
+            let outputs = Zeroizing::new(circuit.evaluate(&inputs));
             wires[first_output as usize..][..outputs.len()].copy_from_slice(&outputs);
             return;
+        }
+        if scratch.capacity() < circuit.wires() {
+            // What grows leaves a copy behind.
+            *scratch = Zeroizing::new(Vec::with_capacity(circuit.wires()));
         }
         scratch.clear();
         scratch.resize(circuit.inputs(), 0);
