@@ -39,8 +39,7 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
         cargo_with(root, &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(), &environment)?;
     }
-    let protocol =
-        ["test", "--release", "--target", AARCH64, "-p", "brickwork", "--features", "adversary", "--test", "duplo", "random_programs"];
+    let protocol = ["test", "--release", "--target", AARCH64, "-p", "brickwork", "--features", "adversary", "--test", "duplo"];
     cargo_with(root, &protocol, &environment)
 }
 
@@ -54,7 +53,7 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
         cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &sanitizer)?;
     }
-    // Valgrind knows no AVX-512: the kernels that it can run are those that the emulated machine has.
+    // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave theirs alone.
     let runner = [("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"), ("PROPTEST_CASES", "4")];
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
         cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &runner)?;

@@ -36,7 +36,7 @@ impl Authenticator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Plain: outputs of slots and the evaluator's inputs.
+    /// Plain: outputs of slots.
     Plain = 0,
     /// Self-authenticating: the garbler's inputs and the outputs that only the garbler learns.
     Input = 1,

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use brickwork::authenticator::{Hasher, Kind};
 use brickwork::commit::code::Code;
 use brickwork::commit::split;
-use brickwork::commit::{Holder, Lsb};
+use brickwork::commit::{Claims, Committer, Holder, Lsb};
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{base, extension};
 use brickwork::random::{Rng, Seed};
@@ -268,6 +268,22 @@ pub fn protocols() -> Vec<Subject> {
         let mut rng = Rng::expand(&rng.seed(), "base OT");
         Box::new(move || drop(black_box(base::Receiver::new(&instance, &choices, &mut rng, 1))))
     };
+    let committer = |rng: &mut Rng| {
+        let code = Code::for_security(40).expect("it is offered");
+        let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
+        split::Sender::new(code, &pairs)
+    };
+    let values = |class: bool, rng: &mut Rng| -> Vec<Label> { (0..256).map(|_| Label::from_bits(secret(class, rng))).collect() };
+    let commit = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (mut sender, values, mut channel) = (committer(rng), values(class, rng), replay(&[]));
+        Box::new(move || drop(black_box(sender.commit(&mut channel, &values).expect("nothing is received"))))
+    };
+    let prove = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (mut sender, values) = (committer(rng), values(class, rng));
+        let mut channel = replay(&[(split::msg::SEED.0, &random_bytes(16, rng))]);
+        let committed = sender.commit(&mut channel, &values).expect("nothing is received");
+        Box::new(move || sender.prove(&mut channel, &[(&committed).into()], &Claims::new()).expect("a seed is received"))
+    };
     let holder = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
@@ -286,12 +302,14 @@ pub fn protocols() -> Vec<Subject> {
             [(split::msg::CORRECTIONS.0, &corrections[..]), (split::msg::CORRECTIONS.0, &corrections), (split::msg::ANSWER.0, &answer)];
         let mut channel = replay(&messages);
         let pending = holder.receive_random(&mut channel, 128, Lsb::Random).expect("any correction is taken");
-        Box::new(move || assert!(holder.verify(&mut channel, &[&pending], &brickwork::commit::Claims::new()).is_err()))
+        Box::new(move || assert!(holder.verify(&mut channel, &[&pending], &Claims::new()).is_err()))
     };
     vec![
         subject("OT extension, sender's offset", sender),
         subject("OT extension, receiver's choices", receiver),
         subject("base OT, receiver's choices", base_receiver),
+        subject("commitments, values: corrections", commit),
+        subject("commitments, values: a proof", prove),
         subject("commitments, watch bits: corrections", holder),
         subject("commitments, watch bits: a proof", verify),
     ]
