@@ -31,43 +31,43 @@ impl Label {
 
     /// The label with these bits, least significant first.
     #[inline]
-    pub const fn from_bits(bits: u128) -> Self {
+    pub fn from_bits(bits: u128) -> Self {
         Label(bits)
     }
 
     /// The bits of the label.
     #[inline]
-    pub const fn bits(self) -> u128 {
+    pub fn bits(self) -> u128 {
         self.0
     }
 
     /// The label read from its 16 bytes on the wire.
     #[inline]
-    pub const fn from_bytes(bytes: [u8; LABEL_BYTES]) -> Self {
+    pub fn from_bytes(bytes: [u8; LABEL_BYTES]) -> Self {
         Label(u128::from_le_bytes(bytes))
     }
 
     /// The 16 bytes of the label on the wire.
     #[inline]
-    pub const fn to_bytes(self) -> [u8; LABEL_BYTES] {
+    pub fn to_bytes(self) -> [u8; LABEL_BYTES] {
         self.0.to_le_bytes()
     }
 
     /// The colour bit, 0 or 1.
     #[inline]
-    pub const fn colour(self) -> u8 {
+    pub fn colour(self) -> u8 {
         (self.0 & 1) as u8
     }
 
     /// This label with its colour bit replaced by `bit` (0 or 1).
     #[inline]
-    pub const fn with_colour(self, bit: u8) -> Self {
+    pub fn with_colour(self, bit: u8) -> Self {
         Label(self.0 & !1 | (bit & 1) as u128)
     }
 
     /// `self` if `bit` is 1, the zero label if it is 0; in constant time.
     #[inline]
-    pub const fn times(self, bit: u8) -> Self {
+    pub fn times(self, bit: u8) -> Self {
         Label(self.0 & (bit as u128 & 1).wrapping_neg())
     }
 }
@@ -75,31 +75,31 @@ impl Label {
 impl Delta {
     /// The offset with these bits, its least significant one set.
     #[inline]
-    pub const fn new(bits: u128) -> Self {
+    pub fn new(bits: u128) -> Self {
         Delta(bits | 1)
     }
 
     /// The offset with these bits; `None` if the least significant one is 0, which only a cheater produces.
     #[inline]
-    pub const fn checked(bits: u128) -> Option<Self> {
+    pub fn checked(bits: u128) -> Option<Self> {
         if bits & 1 == 1 { Some(Delta(bits)) } else { None }
     }
 
     /// The bits of the offset.
     #[inline]
-    pub const fn bits(self) -> u128 {
+    pub fn bits(self) -> u128 {
         self.0
     }
 
     /// The offset as a difference of labels.
     #[inline]
-    pub const fn label(self) -> Label {
+    pub fn label(self) -> Label {
         Label(self.0)
     }
 
     /// The offset if `bit` is 1, zero if it is 0; in constant time.
     #[inline]
-    pub const fn times(self, bit: u8) -> Label {
+    pub fn times(self, bit: u8) -> Label {
         Label(self.0).times(bit)
     }
 }

@@ -29,12 +29,12 @@ impl Seed {
     }
 
     /// The bytes of the seed.
-    pub const fn as_bytes(&self) -> &[u8; SEED_BYTES] {
+    pub fn as_bytes(&self) -> &[u8; SEED_BYTES] {
         &self.0
     }
 
     /// The seed as an integer, little endian: a key of a block cipher.
-    pub const fn bits(&self) -> u128 {
+    pub fn bits(&self) -> u128 {
         u128::from_le_bytes(self.0)
     }
 }

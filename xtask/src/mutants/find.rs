@@ -1,6 +1,6 @@
 //! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check switched off.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
@@ -54,6 +54,8 @@ struct Source<'a> {
     syntax: syn::File,
     /// Where an operator starts: its own range and that of its expression; none where a `let` stands beside it.
     operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
+    /// Where the left side of an operator starts that is a cast, which must not stand before a `<`.
+    casts: HashSet<usize>,
     /// Where an arm of a `match` starts that has a `_`: where its `=>` does.
     arms: HashMap<usize, usize>,
 }
@@ -64,7 +66,7 @@ impl<'a> Source<'a> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut places = Places::default();
         places.visit_file(&syntax);
-        Ok(Source { file, text, lines, syntax, operators: places.operators, arms: places.arms })
+        Ok(Source { file, text, lines, syntax, operators: places.operators, casts: places.casts, arms: places.arms })
     }
 
     /// The byte at a line and column, which count characters from 1.
@@ -90,7 +92,11 @@ impl<'a> Source<'a> {
             "BinaryOperator" | "UnaryOperator" => {
                 let (operator, expression) = self.operators.get(&start)?;
                 let at = expression.clone()?;
-                let text = [&self.text[at.start..operator.start], &replacement, &self.text[operator.end..at.end]].concat();
+                let (left, right) = (&self.text[at.start..operator.start], &self.text[operator.end..at.end]);
+                let text = match self.casts.contains(&at.start) {
+                    true => format!("({left}) {replacement}{right}"),
+                    false => [left, &replacement, right].concat(),
+                };
                 Some(Change::Expression(at, text))
             }
             "MatchArm" => Some(Change::Arm(*self.arms.get(&start)?)),
@@ -110,6 +116,7 @@ impl<'a> Source<'a> {
 #[derive(Default)]
 struct Places {
     operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
+    casts: HashSet<usize>,
     arms: HashMap<usize, usize>,
 }
 
@@ -127,6 +134,9 @@ impl<'ast> Visit<'ast> for Places {
         let operator = binary.op.span().byte_range();
         let whole = (!has_let(&binary.left) && !has_let(&binary.right)).then(|| binary.span().byte_range());
         self.operators.insert(operator.start, (operator, whole));
+        if let syn::Expr::Cast(left) = &*binary.left {
+            self.casts.insert(left.span().byte_range().start);
+        }
         visit::visit_expr_binary(self, binary);
     }
 
@@ -253,8 +263,12 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         if call.method == "filter" {
-            let (whole, receiver) = (call.span().byte_range(), call.receiver.span().byte_range());
-            self.found("delete filter of", call, Change::Expression(whole, self.source.text[receiver].to_owned()));
+            let change = match call.args.first() {
+                Some(syn::Expr::Closure(closure)) => Change::Expression(closure.body.span().byte_range(), "true".into()),
+                // This compiles where the receiver has the type of what comes out, as an option has.
+                _ => Change::Expression(call.span().byte_range(), self.source.text[call.receiver.span().byte_range()].to_owned()),
+            };
+            self.found("delete filter of", call, change);
         }
         visit::visit_expr_method_call(self, call);
     }
@@ -295,7 +309,7 @@ mod tests {
             ]
         );
         let woven = weave(TEXT, checks.iter().map(|c| c.change.as_ref().unwrap()).enumerate()).text;
-        assert!(woven.contains("let kept = (if crate::mutants::on(2) { Some(x) } else { Some(x).filter(|x| *x < 5) });"), "{woven}");
+        assert!(woven.contains("Some(x).filter(|x| (if crate::mutants::on(2) { true } else { *x < 5 }));"), "{woven}");
     }
 
     #[test]

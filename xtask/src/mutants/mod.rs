@@ -7,6 +7,7 @@
 mod build;
 mod find;
 mod trial;
+mod watch;
 mod weave;
 
 use std::collections::{BTreeMap, HashSet};

@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use super::build::Built;
+use super::watch::{Cost, TICK, Watch};
 
-/// Between two looks at a running test.
-const TICK: Duration = Duration::from_millis(10);
-/// A longer pause than this between two looks: the machine was held up, and the tests with it.
-const HELD_UP: Duration = Duration::from_secs(5);
 /// What a test program may take of memory and of a file, in KiB: a mutant knows no measure.
 const LIMIT_KIB: u64 = 8 << 20;
-/// Ticks that a test gets at least, and how many times its usual ones.
-const PATIENCE: (u64, u64) = (2000, 10);
+/// What a test is taken to cost before it was measured: some wait for a deadline of seconds.
+const UNKNOWN: Cost = Cost { ticks: 0, pause: 300 };
+/// How often tests run again that failed while the machine was busy with other things.
+const AGAIN: usize = 2;
 /// Ticks that the first tests of a mutant take together; each further round takes twice as many.
 const FIRST_ROUND: u64 = 30;
 
-/// One test: its program, its name, its usual ticks.
+/// One test: its program, its name, what it takes usually.
 #[derive(Clone, Debug)]
 pub struct Test {
     program: PathBuf,
     pub name: String,
-    ticks: u64,
+    cost: Cost,
 }
 
 /// How a run of tests ended.
 enum End {
     Passed,
     Failed,
+    /// Failed, but the machine was so busy with other things that this may be the reason.
+    Disturbed,
     Hung,
 }
 
@@ -108,19 +108,20 @@ impl Trials {
             let list = list.map_err(|e| format!("{}: {e}", program.display()))?.stdout;
             let list = String::from_utf8_lossy(&list);
             let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
-            all.extend(names.map(|name| Test { program: program.clone(), name: name.into(), ticks: 0 }));
+            all.extend(names.map(|name| Test { program: program.clone(), name: name.into(), cost: UNKNOWN }));
         }
         let runs = each(benches, all.len(), |bench, t| {
             let _ = std::fs::remove_file(&bench.met);
-            let (end, ticks) = trials.run(bench, &[&all[t]], &[("MUTANTS_MET", bench.met.display().to_string())])?;
+            let (end, cost) = trials.run(bench, &[&all[t]], &[("MUTANTS_MET", bench.met.display().to_string())])?;
             let met = std::fs::read_to_string(&bench.met).unwrap_or_default();
-            Ok((matches!(end, End::Passed), ticks, met.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()))
+            Ok((matches!(end, End::Passed), cost, met.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()))
         })?;
         let mut text = stamp(built)?;
-        for (test, (passed, ticks, met)) in all.into_iter().zip(runs) {
+        for (test, (passed, cost, met)) in all.into_iter().zip(runs) {
             let list: Vec<String> = met.iter().map(usize::to_string).collect();
-            text += &format!("\n{}\t{}\t{passed}\t{ticks}\t{}", test.program.display(), test.name, list.join(" "));
-            trials.add(Test { ticks, ..test }, passed, met);
+            let (ticks, pause) = (cost.ticks, cost.pause);
+            text += &format!("\n{}\t{}\t{passed}\t{ticks}\t{pause}\t{}", test.program.display(), test.name, list.join(" "));
+            trials.add(Test { cost, ..test }, passed, met);
         }
         std::fs::write(&kept, text).map_err(|e| format!("{}: {e}", kept.display()))?;
         Ok(trials)
@@ -143,16 +144,17 @@ impl Trials {
         let mut trials = Trials::new(built);
         for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();
-            let [program, name, passed, ticks, met] = fields[..] else { return None };
+            let [program, name, passed, ticks, pause, met] = fields[..] else { return None };
             let met = met.split_whitespace().map(|mutant| mutant.parse().ok()).collect::<Option<_>>()?;
-            trials.add(Test { program: program.into(), name: name.into(), ticks: ticks.parse().ok()? }, passed == "true", met);
+            let cost = Cost { ticks: ticks.parse().ok()?, pause: pause.parse().ok()? };
+            trials.add(Test { program: program.into(), name: name.into(), cost }, passed == "true", met);
         }
         Some(trials)
     }
 
     /// Tests, and seconds that they take together.
     pub fn tests(&self) -> (usize, f64) {
-        (self.tests.len(), self.tests.iter().map(|t| t.ticks).sum::<u64>() as f64 * TICK.as_secs_f64())
+        (self.tests.len(), self.tests.iter().map(|t| t.cost).sum::<Cost>().ticks as f64 * TICK.as_secs_f64())
     }
 
     /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of the file, then
@@ -160,17 +162,17 @@ impl Trials {
     pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, seconds: f64) -> Result<Outcome, String> {
         let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
         let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
-        order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].ticks)), self.tests[t].ticks));
+        order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks));
         let mut left = seconds / TICK.as_secs_f64();
         order.retain(|&t| {
-            left -= self.tests[t].ticks as f64;
+            left -= self.tests[t].cost.ticks as f64;
             left >= 0.0
         });
         let (mut from, mut round) = (0, FIRST_ROUND);
         while from < order.len() {
             let mut ticks = 0;
             let within = |t: &&usize| {
-                ticks += self.tests[**t].ticks;
+                ticks += self.tests[**t].cost.ticks;
                 ticks <= round
             };
             let count = order[from..].iter().take_while(within).count().max(1);
@@ -180,7 +182,7 @@ impl Trials {
             match end {
                 End::Passed => (from, round) = (from + count, 2 * round),
                 End::Hung => return Ok(Outcome::Hung(tests[0].name.clone())),
-                End::Failed => {
+                End::Failed | End::Disturbed => {
                     let output = std::fs::read(&bench.output).unwrap_or_default();
                     let output = String::from_utf8_lossy(&output);
                     let failed = output.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
@@ -197,23 +199,25 @@ impl Trials {
         self.catches.lock().expect("no worker panics")
     }
 
-    /// Runs tests with a mutant, again where the machine was held up meanwhile.
+    /// Runs tests with a mutant, again where they failed while the machine was busy with other things.
     fn run_undisturbed(&self, bench: &Bench, tests: &[&Test], mutant: usize) -> Result<End, String> {
+        let mut again = AGAIN;
         loop {
-            let start = Instant::now();
-            let (end, ticks) = self.run(bench, tests, &[("MUTANT", mutant.to_string())])?;
-            if matches!(end, End::Passed) || start.elapsed() < TICK * ticks as u32 * 2 + HELD_UP {
-                return Ok(end);
+            let (end, _) = self.run(bench, tests, &[("MUTANT", mutant.to_string())])?;
+            match end {
+                End::Disturbed if again > 0 => again -= 1,
+                End::Disturbed => return Ok(End::Failed),
+                end => return Ok(end),
             }
         }
     }
 
-    /// Runs tests of one program after those of another; how that ended, and ticks.
-    fn run(&self, bench: &Bench, tests: &[&Test], environment: &[(&str, String)]) -> Result<(End, u64), String> {
+    /// Runs tests of one program after those of another; how that ended, and what they took.
+    fn run(&self, bench: &Bench, tests: &[&Test], environment: &[(&str, String)]) -> Result<(End, Cost), String> {
         let output = File::create(&bench.output).map_err(|e| format!("{}: {e}", bench.output.display()))?;
         let _ = std::fs::remove_dir_all(&bench.temporary);
         std::fs::create_dir_all(&bench.temporary).map_err(|e| format!("{}: {e}", bench.temporary.display()))?;
-        let mut ticks = 0;
+        let mut costs = Vec::new();
         for tests in tests.chunk_by(|a, b| a.program == b.program) {
             let limits = format!("ulimit -v {LIMIT_KIB} -f {} 2>/dev/null; exec \"$@\"", 2 * LIMIT_KIB);
             let mut command = Command::new("sh");
@@ -226,27 +230,29 @@ impl Trials {
             let files = || output.try_clone().map(Stdio::from).map_err(|e| format!("{}: {e}", bench.output.display()));
             command.stdin(Stdio::null()).stdout(files()?).stderr(files()?);
             let mut child = command.spawn().map_err(|e| format!("{}: {e}", tests[0].program.display()))?;
-            let usual = tests.iter().map(|t| t.ticks).sum::<u64>();
-            let patience = ticks + PATIENCE.0.max(usual.saturating_mul(PATIENCE.1));
+            let (usual, mut watch) = (tests.iter().map(|t| t.cost).sum(), Watch::new(child.id()));
             let status = loop {
+                let hangs = watch.hangs(usual);
                 if let Some(status) = child.try_wait().map_err(|e| format!("waiting for a test: {e}"))? {
                     break Some(status);
                 }
-                if ticks > patience {
+                if hangs {
                     let _ = child.kill();
                     let _ = child.wait();
                     break None;
                 }
                 std::thread::sleep(TICK);
-                ticks += 1;
             };
-            match status {
-                None => return Ok((End::Hung, ticks)),
-                Some(status) if !status.success() => return Ok((End::Failed, ticks)),
-                Some(_) => {}
-            }
+            costs.push(watch.cost());
+            let end = match status {
+                None => End::Hung,
+                Some(status) if status.success() => continue,
+                Some(_) if watch.disturbed() => End::Disturbed,
+                Some(_) => End::Failed,
+            };
+            return Ok((end, costs.into_iter().sum()));
         }
-        Ok((End::Passed, ticks.max(1)))
+        Ok((End::Passed, costs.into_iter().sum()))
     }
 }
 

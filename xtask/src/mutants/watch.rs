@@ -1,0 +1,142 @@
+//! Whether a running test still gets on, on a machine that does other work too.
+
+use std::time::{Duration, Instant};
+
+/// Between two looks at a running test.
+pub const TICK: Duration = Duration::from_millis(10);
+/// Ticks that tests may work at least, and how many times their usual ones.
+const WORK: (u64, u64) = (1000, 10);
+/// Ticks that tests may do nothing at all at a stretch at least, and how many times their usual ones: all their parties wait.
+const PAUSE: (u64, u64) = (500, 3);
+/// A longer pause than this between two looks: the machine was held up, and the tests with it.
+const HELD_UP: Duration = Duration::from_secs(2);
+/// A test may take so much longer than its own work, and still its failure is not that of its patience: that is 60 s.
+const SLOWED_DOWN: Duration = Duration::from_secs(50);
+
+/// What tests take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Ticks of CPU time, and those in which all threads slept.
+    pub ticks: u64,
+    /// Ticks of the longest time without any work.
+    pub pause: u64,
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Cost>>(costs: I) -> Cost {
+        costs.fold(Cost::default(), |a, b| Cost { ticks: a.ticks + b.ticks, pause: a.pause.max(b.pause) })
+    }
+}
+
+/// A process under observation. What counts is its own work and sleep, not the time in which others have the processor.
+pub struct Watch {
+    process: u32,
+    start: Instant,
+    look: Instant,
+    /// CPU time in ticks.
+    worked: u64,
+    slept: u64,
+    pause: u64,
+    longest: u64,
+    disturbed: bool,
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub fn new(process: u32) -> Self {
+        let now = Instant::now();
+        Watch { process, start: now, look: now, worked: 0, slept: 0, pause: 0, longest: 0, disturbed: false }
+    }
+
+    /// Takes a look; whether tests that cost this usually are at work for far too long, or have come to a halt.
+    pub fn hangs(&mut self, usual: Cost) -> bool {
+        self.disturbed |= self.look.elapsed() > HELD_UP;
+        self.look = Instant::now();
+        let Some(activity) = Activity::of(self.process) else { return false };
+        self.disturbed |= activity.stopped;
+        if activity.asleep && activity.worked == self.worked {
+            self.slept += 1;
+            self.pause += 1;
+            self.longest = self.longest.max(self.pause);
+        } else {
+            self.pause = 0;
+        }
+        self.worked = activity.worked;
+        self.worked + self.slept > WORK.0.max(usual.ticks.saturating_mul(WORK.1))
+            || self.pause > PAUSE.0.max(usual.pause.saturating_mul(PAUSE.1))
+    }
+
+    /// What the process has cost so far.
+    pub fn cost(&self) -> Cost {
+        Cost { ticks: (self.worked + self.slept).max(1), pause: self.longest }
+    }
+
+    /// Whether a failure may be the machine's: the process was stopped, or had to wait for others for long.
+    pub fn disturbed(&self) -> bool {
+        self.disturbed || self.start.elapsed() > TICK * self.cost().ticks as u32 + SLOWED_DOWN
+    }
+}
+
+/// What a process does right now.
+struct Activity {
+    /// Its CPU time so far, in ticks.
+    worked: u64,
+    /// No thread runs or would like to.
+    asleep: bool,
+    /// Somebody has stopped it.
+    stopped: bool,
+}
+
+impl Activity {
+    /// As Linux tells; elsewhere every process is asleep, which makes a tick of every look.
+    fn of(process: u32) -> Option<Activity> {
+        if !cfg!(target_os = "linux") {
+            return Some(Activity { worked: 0, asleep: true, stopped: false });
+        }
+        let about = |stat: String| -> Option<(String, u64)> {
+            // The name before these fields is in brackets, and may contain anything.
+            let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+            let time = |field: usize| fields.get(field)?.parse::<u64>().ok();
+            Some(((*fields.first()?).to_owned(), time(11)? + time(12)?))
+        };
+        let folder = format!("/proc/{process}");
+        // The kernel counts in hundredths of a second: our ticks.
+        let (_, worked) = about(std::fs::read_to_string(format!("{folder}/stat")).ok()?)?;
+        let threads = std::fs::read_dir(format!("{folder}/task")).ok()?.flatten();
+        let states = threads.filter_map(|t| about(std::fs::read_to_string(t.path().join("stat")).ok()?));
+        let states: Vec<String> = states.map(|(state, _)| state).collect();
+        let all = |letter: &str| !states.is_empty() && states.iter().all(|state| state == letter);
+        Some(Activity { worked, asleep: all("S"), stopped: states.iter().any(|s| s == "T") })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    fn watched(script: &str, usual: Cost) -> (Option<Cost>, Cost) {
+        let mut child: Child = Command::new("sh").args(["-c", script]).spawn().expect("a shell");
+        let mut watch = Watch::new(child.id());
+        let hung = loop {
+            if watch.hangs(usual) {
+                child.kill().expect("it runs");
+                child.wait().expect("it ends");
+                break Some(watch.cost());
+            }
+            if child.try_wait().expect("it can be waited for").is_some() {
+                break None;
+            }
+            std::thread::sleep(TICK);
+        };
+        (hung, watch.cost())
+    }
+
+    #[test]
+    fn who_sleeps_for_ever_hangs() {
+        let (hung, cost) = watched("exec sleep 0.3", Cost::default());
+        assert!(hung.is_none() && cost.pause > 0, "{cost:?}");
+        let (hung, cost) = watched("exec sleep 1000", Cost::default());
+        assert!(hung.is_some() && cost.pause > PAUSE.0, "{cost:?}");
+    }
+}
