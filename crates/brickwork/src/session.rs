@@ -355,3 +355,37 @@ pub(crate) struct Answer {
 fn digest(hello: &Hello) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 greeting", bytemuck::bytes_of(hello))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{FRAME_HEADER_BYTES, memory_pair};
+
+    /// Flights hold messages of several phases: what each took is added up, at either party.
+    #[test]
+    fn a_report_counts_each_phase_once_and_in_order() {
+        const TAG: Tag = Tag(7);
+        for role in [Party::Garbler, Party::Evaluator] {
+            let (left, mut peer) = memory_pair();
+            let mut observer = Unobserved;
+            let mut run = Run::new(left, role, &mut observer);
+            for (phase, sent, received) in [("prepare", 10, 0), ("setup", 20, 3), ("decode", 0, 0), ("prepare", 5, 4)] {
+                run.phase(phase);
+                run.channel.send(TAG, &vec![0; sent]).unwrap();
+                peer.send(TAG, &vec![0; received]).unwrap();
+                peer.flush().unwrap();
+                run.channel.receive(TAG, received).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let reports = run.finish().unwrap();
+            let told: Vec<_> = reports.iter().map(|r| (r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
+            let header = FRAME_HEADER_BYTES as u64;
+            let expected = [("setup", 20 + header, 3 + header), ("prepare", 15 + 2 * header, 4 + 2 * header), ("decode", header, header)];
+            assert_eq!(
+                told,
+                expected.map(|(name, sent, received)| if role == Party::Garbler { (name, sent, received) } else { (name, received, sent) })
+            );
+            assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
+        }
+    }
+}

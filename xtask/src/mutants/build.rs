@@ -157,8 +157,10 @@ fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     if main.is_empty() { spans.into_iter().filter_map(at).collect() } else { main }
 }
 
-/// The test programs that cargo built.
+/// The test programs that cargo built, in an order that does not depend on which was there already.
 fn programs(messages: &[Value]) -> Vec<PathBuf> {
     let tests = messages.iter().filter(|m| m["reason"] == "compiler-artifact" && m["profile"]["test"] == true);
-    tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect()
+    let mut programs: Vec<PathBuf> = tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect();
+    programs.sort();
+    programs
 }

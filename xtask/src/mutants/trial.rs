@@ -17,7 +17,7 @@ const UNKNOWN: Cost = Cost { ticks: 0, pause: 300 };
 /// How often tests run again that failed while the machine was busy with other things.
 const AGAIN: usize = 2;
 /// Ticks that the first tests of a mutant take together; each further round takes twice as many.
-const FIRST_ROUND: u64 = 30;
+const FIRST_ROUND: u64 = 8;
 
 /// One test: its program, its name, what it takes usually.
 #[derive(Clone, Debug)]
