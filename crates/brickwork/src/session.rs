@@ -388,4 +388,64 @@ mod tests {
             assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
         }
     }
+
+    const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+
+    /// The greetings of a garbler and an evaluator, one of them altered, and what each makes of the other's.
+    fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [(Vec<u8>, [u8; 32], Result<Answer, Error>); 2] {
+        let (mut left, mut right) = memory_pair();
+        let greet = |channel: &mut Channel, role: Party| {
+            let (sent, seen) = std::sync::mpsc::channel();
+            channel.set_tamper(Box::new(move |_, hello| {
+                sent.send(hello.clone()).unwrap();
+                alter(role, hello);
+            }));
+            let greeting = Greeting::send(channel, role, &TERMS, &Digests { program: [3; 32], parameters: [4 + role as u8; 32] }).unwrap();
+            channel.flush().unwrap();
+            (seen.recv().unwrap(), greeting.digest(), greeting)
+        };
+        let (garbler, evaluator) = (greet(&mut left, Party::Garbler), greet(&mut right, Party::Evaluator));
+        [(garbler, left), (evaluator, right)].map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
+    }
+
+    /// What a session's secrets are bound to: both greetings, the garbler's first, each with its nonce. Fixed for good: a change is
+    /// one of the protocol.
+    #[test]
+    fn row_16_the_session_is_named_after_both_greetings() {
+        let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
+        let (at_garbler, at_evaluator) = (at_garbler.unwrap(), at_evaluator.unwrap());
+        let name = blake3::derive_key("brickwork 2026-11 session identifier", &[&garbler[..], &evaluator].concat());
+        assert_eq!((at_garbler.session, at_evaluator.session), (name, name));
+        assert_eq!((mine, other), (at_evaluator.digest, at_garbler.digest));
+        assert_eq!([mine, other], [garbler, evaluator].map(|hello| blake3::derive_key("brickwork 2026-11 greeting", &hello)));
+        assert_eq!((at_garbler.parameters, at_evaluator.parameters), ([5; 32], [4; 32]));
+        assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
+    }
+
+    /// Each field by itself: of the role, which is 0 or 1, and its padding every byte.
+    #[test]
+    fn row_19_each_field_of_a_greeting_counts() {
+        for (byte, why) in [
+            (0, "no Brickwork"),
+            (7, "version"),
+            (8, "--security"),
+            (12, "malformed"),
+            (13, "malformed"),
+            (15, "malformed"),
+            (16, "program"),
+            (47, "program"),
+            (80, "identities"),
+            (111, "identities"),
+        ] {
+            for liar in [Party::Garbler, Party::Evaluator] {
+                let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 2 } else { 0 });
+                for (role, (_, _, result)) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+                    match result {
+                        Err(Error::Mismatch(reason)) => assert!(role != liar && reason.contains(why), "byte {byte}: {reason}"),
+                        result => assert!(role == liar && result.is_ok(), "byte {byte} is not looked at"),
+                    }
+                }
+            }
+        }
+    }
 }

@@ -61,7 +61,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
 fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], seconds: f64, results: &mut Results) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
     let built = build::build(root, work, mutants)?;
-    let benches: Vec<Bench> = (0..std::thread::available_parallelism().map_or(1, usize::from)).map(|n| Bench::new(work, n)).collect();
+    // Twice as many as processors: tests that hang wait and do not work.
+    let workers = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let benches: Vec<Bench> = (0..workers).map(|n| Bench::new(work, n)).collect();
     let trials = Trials::prepare(&built, work, &benches)?;
     let (tests, all) = trials.tests();
     eprintln!("xtask: {} mutants compile; {tests} tests, {all:.0} s one after another", mutants.len() - built.unviable.len());

@@ -7,7 +7,7 @@ pub const TICK: Duration = Duration::from_millis(10);
 /// Ticks that tests may work at least, and how many times their usual ones.
 const WORK: (u64, u64) = (1000, 10);
 /// Ticks that tests may do nothing at all at a stretch at least, and how many times their usual ones: all their parties wait.
-const PAUSE: (u64, u64) = (500, 3);
+const PAUSE: (u64, u64) = (300, 3);
 /// A longer pause than this between two looks: the machine was held up, and the tests with it.
 const HELD_UP: Duration = Duration::from_secs(2);
 /// A test may take so much longer than its own work, and still its failure is not that of its patience: that is 60 s.

@@ -397,3 +397,27 @@ fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
     let slots = u32::try_from(slots).map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
     Ok(BatchSpec { kind, slots })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a session spends besides its batches, as docs/security.md says (sections 3, 7 and 11): with the code of length 275 and
+    /// distance 42, three proofs in a run and 2^20 in a session with stock.
+    #[test]
+    fn row_28_each_check_has_its_part_of_the_budget() {
+        let spent = |proofs, extensions| -> Vec<f64> {
+            checks(40, proofs, extensions).unwrap().checks().iter().map(|(_, bound)| bound.log2()).collect()
+        };
+        let combinations = |proofs: f64| (proofs * (4.0 * 42.0 + 275.0)).log2() - 128.0;
+        for (spent, expected) in [
+            (spent(PROOFS, 2.0), [-42.0, combinations(3.0), -48.0, -114.0]),
+            (spent(STOCK_PROOFS, STOCK_PROOFS), [-42.0, combinations(1048576.0), -48.0, -95.0]),
+        ] {
+            assert_eq!(spent.len(), 4);
+            assert!(spent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{spent:?}, not {expected:?}");
+        }
+        assert_eq!([40, 64, 80].map(ot_binding), [48, 72, 88]);
+        assert_eq!([40, 64, 80].map(stock_ot_binding), [68, 92, 108]);
+    }
+}

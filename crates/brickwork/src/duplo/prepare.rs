@@ -805,3 +805,34 @@ pub(super) fn evaluator_opens(
     }
     Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input], output_flips })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cut_and_choose::Cut;
+    use crate::duplo::adversary::harness::{small, toy};
+
+    /// E's challenge to checked authenticators: either half of each, as the seed says.
+    #[test]
+    fn row_08_either_half_is_asked_for() {
+        let [one, other] = [[1; 16], [2; 16]].map(|seed| colours(&Seed::from_bytes(seed), 1000));
+        assert!(one.iter().chain(&other).all(|&colour| colour < 2));
+        for colours in [&one, &other] {
+            let ones = colours.iter().filter(|&&colour| colour == 1).count();
+            assert!((400..600).contains(&ones), "{ones} of 1000");
+        }
+        assert_ne!(one, other);
+    }
+
+    /// Gadgets of one kind share no index in a session, whichever kind there are more of.
+    #[test]
+    fn row_29_later_gadgets_have_other_indices() {
+        let cut = |bucket, opened| Cut { slots: 2, bucket, opened };
+        let mut parameters = small(&toy(), [3, 4], [3, 6], [3, 4]);
+        for (plain, input, made) in [(cut(3, 5), cut(3, 4), 11), (cut(3, 5), cut(5, 4), 14)] {
+            (parameters.plain, parameters.input) = (plain, input);
+            assert_eq!(counted(0, &parameters), made);
+            assert_eq!(counted(100, &parameters), 100 + made);
+        }
+    }
+}

@@ -295,3 +295,25 @@ impl Gadgets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of wires may begin and end inside an item.
+    #[test]
+    fn runs_of_wires_are_cut_where_items_begin() {
+        for wires in 1..5 {
+            for (first, len) in [(0, 0), (0, 1), (0, 7), (1, 1), (3, 12), (5, 8), (11, 2)] {
+                let mut sums: Vec<u128> = (first..first + len).map(|k| k as u128).collect();
+                let mut seen = Vec::new();
+                each_item(&mut sums, first, wires, |item, wire, sums| {
+                    assert!(wire + sums.len() <= wires, "more than the item's");
+                    sums.iter().enumerate().for_each(|(i, &k)| assert_eq!(k, (item * wires + wire + i) as u128));
+                    seen.extend_from_slice(sums);
+                });
+                assert_eq!(seen, sums);
+            }
+        }
+    }
+}

@@ -149,6 +149,24 @@ fn row_19_two_garblers() {
     });
 }
 
+/// An input of another length than the program's is the caller's mistake: nothing is sent.
+#[test]
+fn row_19_inputs_of_another_length() {
+    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    for length in [0, 2, 4] {
+        for party in [Party::Garbler, Party::Evaluator] {
+            let (left, right) = memory_pair();
+            let result = match party {
+                Party::Garbler => crate::duplo::garbler(left, &job, &vec![true; length], &mut Unobserved),
+                Party::Evaluator => crate::duplo::evaluator(left, &job, &vec![true; length], &mut Unobserved),
+            };
+            assert!(matches!(result, Err(Error::Input(_))), "{party:?}, {length} bits: {result:?}");
+            let mut right = right;
+            assert!(matches!(right.receive(HELLO, 0), Err(Error::Io(_))), "{party:?} greeted");
+        }
+    }
+}
+
 /// A nonce altered on its way leaves the parties with two session identifiers, under which nothing fits together: the
 /// keys of the base OTs differ, and with them the rows of their extension.
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::super::msg;
 use super::harness::*;
 use crate::Cheat;
-use crate::circuit::Party;
+use crate::circuit::{Party, Recipient};
 use crate::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use crate::commit::{Committer, Holder};
 use crate::cut_and_choose::Cut;
@@ -294,4 +294,25 @@ fn row_27_answers_about_indicator_bits_tell_nothing_else() {
         assert!(answer[16..16 * 128].chunks(16).all(|row| rows.insert(row.to_vec())), "a mask twice, or none");
     }
     assert_eq!(rows.len(), PROOFS * 127);
+}
+
+/// What the evaluator sends of its input is masked with the choice bits of its OTs: they are drawn anew in each run, and neither
+/// bit is preferred. The garbler sees f and knows neither.
+#[test]
+fn row_27_the_masks_of_the_evaluators_input_are_random() {
+    const WIRES: u32 = 40;
+    let program = ands(WIRES, Recipient::Garbler);
+    let masks = [false, false, true].map(|bit| {
+        let (sent, seen) = std::sync::mpsc::channel();
+        let case = Case::new(&program, small(&program, [1, 4], [1, 6], [1, 4])).inputs(&[true; WIRES as usize], &[bit; WIRES as usize]);
+        let outcome = case.sends(Party::Evaluator, msg::MASKED_INPUT, 0, move |f| sent.send(f.clone()).unwrap()).run_alone();
+        assert_eq!(outcome.garbler.unwrap().outputs, [bit; WIRES as usize]);
+        seen.recv().unwrap().into_iter().map(|byte| if bit { !byte } else { byte }).collect::<Vec<u8>>()
+    });
+    for (i, mask) in masks.iter().enumerate() {
+        let ones = mask.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        // Outside of these bounds with probability less than 2^-30.
+        assert!((2..WIRES - 1).contains(&ones), "{ones} of {WIRES} bits are 1");
+        assert!(!masks[..i].contains(mask), "a mask came again");
+    }
 }
