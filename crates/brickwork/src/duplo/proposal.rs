@@ -184,3 +184,24 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
         false => Err(Error::Mismatch("what is proposed as a cut of the program has other inputs or outputs".into())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{Port, ProgramBuilder, Recipient, Type};
+
+    #[test]
+    fn row_19_a_cut_has_the_programs_interface() {
+        let program = |x: u32, y: u32, to: Recipient| {
+            let ports = |name: &str, width: u32| vec![Port::new(name, Type::Uint(width))];
+            let mut program = ProgramBuilder::new("p", ports("x", x), ports("y", y)).unwrap();
+            program.output(Port::new("z", Type::Uint(1)), to, vec![0]).unwrap();
+            program.finish().unwrap()
+        };
+        let given = program(2, 3, Recipient::Both);
+        assert!(same_interface(&given, &program(2, 3, Recipient::Both)).is_ok());
+        for other in [program(1, 3, Recipient::Both), program(2, 4, Recipient::Both), program(2, 3, Recipient::Garbler)] {
+            assert!(matches!(same_interface(&given, &other), Err(Error::Mismatch(_))));
+        }
+    }
+}

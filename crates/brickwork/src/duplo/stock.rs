@@ -386,3 +386,105 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         Ok(Parts { layout, batches, pools, ots })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{Port, ProgramBuilder, Type};
+    use crate::duplo::adversary::harness::component;
+
+    struct Items(Vec<usize>);
+
+    impl Pieces for Items {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn origins(&self) -> Vec<Origin> {
+            Vec::new()
+        }
+
+        fn slice(&self, items: Range<usize>) -> Self {
+            Items(self.0[items].to_vec())
+        }
+
+        fn gathered(self) -> Result<Self, Error> {
+            Ok(self)
+        }
+    }
+
+    /// However items are put in and taken out, each comes once, in its order; and so does what is left.
+    #[test]
+    fn row_16_each_item_of_a_pool_is_taken_once() {
+        for takes in [vec![], vec![4], vec![3], vec![3, 1], vec![2, 4, 1], vec![1, 1, 1, 1, 1, 1, 1, 1, 1], vec![9], vec![5, 0, 4]] {
+            let mut pool = Pool::new();
+            for items in [0..4, 4..4, 4..7, 7..9] {
+                pool.put(Items(items.collect()));
+            }
+            let mut seen = Vec::new();
+            for &count in &takes {
+                let taken = pool.take(count);
+                assert_eq!(taken.iter().map(Items::len).sum::<usize>(), count, "{takes:?}");
+                seen.extend(taken.into_iter().flat_map(|items| items.0));
+            }
+            assert_eq!(pool.left(), 9 - seen.len(), "{takes:?}");
+            seen.extend(pool.into_pieces().into_iter().flat_map(|items| items.0));
+            assert_eq!(seen, (0..9).collect::<Vec<_>>(), "{takes:?}");
+        }
+    }
+
+    fn and(name: &str) -> Component {
+        component(name, 2, |b, w| vec![b.and(w[0], w[1])])
+    }
+
+    /// Both parties name what they want made: no two wishes have one name.
+    #[test]
+    fn row_19_each_request_has_its_name() {
+        let or = component("or", 2, |b, w| vec![b.or(w[0], w[1])]);
+        let request = |components: &[(&Component, usize)], garbler_wires, ots| {
+            let components = components.iter().map(|(c, slots)| ((*c).clone(), *slots)).collect();
+            Request { components, garbler_wires, ots }.digest()
+        };
+        let and = and("and");
+        let names = [
+            request(&[(&and, 1)], 2, Some(3)),
+            request(&[(&and, 2)], 2, Some(3)),
+            request(&[(&or, 1)], 2, Some(3)),
+            request(&[(&and, 1), (&or, 1)], 2, Some(3)),
+            request(&[(&or, 1), (&and, 1)], 2, Some(3)),
+            request(&[], 2, Some(3)),
+            request(&[(&and, 1)], 3, Some(3)),
+            request(&[(&and, 1)], 2, Some(2)),
+            request(&[(&and, 1)], 2, Some(0)),
+            request(&[(&and, 1)], 2, None),
+        ];
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "request {i}");
+        }
+        // What is asked for no slots is not asked for.
+        assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
+    }
+
+    /// Two components of a program that are one circuit share what there is of it.
+    #[test]
+    fn row_16_what_serves_one_component_does_not_serve_another() {
+        let mut program = ProgramBuilder::new("twins", vec![Port::new("x", Type::Uint(2))], vec![]).unwrap();
+        let mut last = 0;
+        for name in ["one", "other"] {
+            let id = program.component(and(name)).unwrap();
+            for _ in 0..2 {
+                last = program.slot(id, &[0, 1]).unwrap();
+            }
+        }
+        program.output(Port::new("z", Type::Uint(1)), Recipient::Garbler, vec![last]).unwrap();
+        let program = program.finish().unwrap();
+        let digest = program.component_digests()[0];
+        assert_eq!(program.component_digests(), [digest; 2]);
+        for (there, lacking) in [(0, [2, 2]), (1, [1, 2]), (3, [0, 1]), (4, [0, 0]), (9, [0, 0])] {
+            let counts = Counts { components: HashMap::from([(digest, there)]), input: 2, ots: Some(0) };
+            let request = counts.missing(&program);
+            assert_eq!(request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(), lacking, "{there}");
+            assert_eq!((request.garbler_wires, request.ots), (1, Some(0)));
+        }
+    }
+}

@@ -321,6 +321,22 @@ mod tests {
         begun.receive(channel, &GREETINGS[0], &SESSION, send)
     }
 
+    /// Points of the oracle depend on all that is hashed, and none is the identity.
+    #[test]
+    fn row_01_every_point_is_another() {
+        let points = |greeting: u8, direction: Direction| {
+            let instance = Instance::new(&[greeting; 32], direction);
+            let asked = [(0, 0, &b"other"[..]), (1, 0, b"other"), (0, 1, b"other"), (0, 0, b"another")];
+            asked.map(|(index, slot, other)| instance.point(index, slot, other))
+        };
+        let series = [points(1, Direction::GarblerSends), points(2, Direction::GarblerSends), points(1, Direction::EvaluatorSends)];
+        let all = series.concat();
+        for (i, point) in all.iter().enumerate() {
+            assert!(!point.is_identity() && !all[..i].contains(point), "point {i}");
+        }
+        assert_eq!(points(1, Direction::GarblerSends), series[0]);
+    }
+
     fn choices(n: usize) -> Vec<u8> {
         let mut rng = Rng::new("test").unwrap();
         (0..n).map(|_| rng.below(2) as u8).collect()

@@ -613,6 +613,38 @@ mod tests {
         assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
     }
 
+    /// Who could ask for the same question twice, with other rows, would choose its rows after the question.
+    #[test]
+    fn row_02_the_question_depends_on_every_row() {
+        let question = |parts: &[&[u128]]| {
+            let mut oracle = Oracle::new(&[3; 32]).call(0);
+            parts.iter().for_each(|rows| oracle.absorb(rows));
+            *oracle.seed().as_bytes()
+        };
+        let rows: Vec<u128> = (0..256).collect();
+        let asked = question(&[&rows]);
+        assert_eq!(question(&[&rows[..128], &rows[128..]]), asked);
+        for (row, bit) in [(0, 0), (0, 127), (128, 64), (255, 1)] {
+            let mut others = rows.clone();
+            others[row] ^= 1 << bit;
+            assert_ne!(question(&[&others]), asked);
+        }
+        assert_ne!(question(&[&rows[1..]]), asked);
+    }
+
+    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session.
+    #[test]
+    fn keys_are_hashes_of_number_and_label() {
+        let hash = KeyHash { next: 5, ..KeyHash::new(&[3; 32]) };
+        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
+        let label = Label::from_bits(77);
+        let keys = hash.keys(std::iter::repeat_n(label, 3));
+        for (number, seed) in (5_u64..).zip(keys) {
+            let expected = blake3::keyed_hash(&key, &[&number.to_le_bytes()[..], &label.to_bytes()].concat());
+            assert_eq!(seed.as_bytes()[..], expected.as_bytes()[..crate::random::SEED_BYTES]);
+        }
+    }
+
     #[test]
     fn row_18_other_lengths_are_refused() {
         for length in [0, 128 * 16, 128 * 16 * 3 + 1] {

@@ -288,6 +288,22 @@ pub enum Verdict {
 mod tests {
     use super::*;
 
+    /// Row 24: what the peer says it did last must lead from here to where it says it stands.
+    #[test]
+    fn row_24_a_last_entry_leads_to_the_peers_head() {
+        let mut mine = State::new(&[3; 32]);
+        mine.apply(&Entry::Confirmed).unwrap();
+        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        let mut ahead = mine.clone();
+        ahead.apply(&entry).unwrap();
+        let verdict = |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
+        assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
+        // It could be done, but leads elsewhere; and it could not be done.
+        assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
+        assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
+        assert!(matches!(verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })), Verdict::Apart));
+    }
+
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);

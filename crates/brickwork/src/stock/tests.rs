@@ -182,6 +182,103 @@ fn row_21_unfinished_batches_are_not_used() {
     assert_eq!(draw(&mut store, 1).unwrap(), [0]);
 }
 
+/// A step is stored and made once each, in this order, and a job that is finished may be done again.
+#[test]
+fn row_21_a_step_is_finished_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let nothing = |store: &mut Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
+    for entry in [Entry::Stored, Entry::Made] {
+        nothing(&mut store, entry);
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    nothing(&mut store, Entry::Made);
+    put(&mut store, ONE, "one").unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    for entry in [Entry::Stored, Entry::Made] {
+        nothing(&mut store, entry);
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    // The step that was stored is another one.
+    nothing(&mut store, Entry::Made);
+}
+
+/// A row stands for its table and its key alone.
+#[test]
+fn row_23_a_row_serves_at_no_other_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    let row = vec![1_u8, 2, 3];
+    let (_, key, sealed) = store.sealed(SECRETS, ID.to_vec(), &row).unwrap();
+    let sealed = sealed.unwrap();
+    assert_eq!(store.open_row::<Vec<u8>>(SECRETS, &key, &sealed).unwrap(), row);
+    refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(SECRETS, &[4; 32], &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(SECRETS, &key[1..], &sealed), "altered");
+    // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that vouches for them.
+    let (_, _, again) = store.sealed(SECRETS, key, &row).unwrap();
+    assert_ne!(again.unwrap()[..12], sealed[..12]);
+}
+
+/// After a write failed nothing is taken from a store: neither secrets nor items that were taken before, and nothing is added.
+#[test]
+fn row_22_nothing_comes_out_of_a_store_that_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let taken = store.append(&ID, &take(ONE, 2)).unwrap();
+    store.read(&taken, |_, _| Ok(())).unwrap();
+    let _ = store.poison::<()>(Err(Error::Stock("test".into())));
+    let failed = "a write failed before (stock: test)";
+    refused(store.secrets(&ID), failed);
+    refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
+    refused(store.read_units(&taken, ONE, &[0]), failed);
+    refused(store.append(&ID, &take(ONE, 1)), failed);
+    refused(store.writer(&ID, ONE + 2).map(drop), failed);
+}
+
+/// A batch is what its own writer wrote.
+#[test]
+fn row_23_a_writer_serves_one_batch() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let writer = store.writer(&ID, TWO).unwrap();
+    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why)) if why.contains("another batch")));
+    // The serials of this step and no others.
+    refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
+    refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
+    put(&mut store, ONE, "one").unwrap();
+    refused(store.writer(&ID, ONE).map(drop), "cannot be added");
+}
+
+/// What is missing is named before anything is used, and reading everything reads all of it.
+#[test]
+fn row_23_missing_segments_and_secrets_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let segments: Vec<_> = fs::read_dir(store.segments()).unwrap().map(|file| file.unwrap().path()).collect();
+    let bytes: u64 = segments.iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert_eq!((segments.len(), store.verify().unwrap()), (2, bytes));
+    store.present(&ID).unwrap();
+    for path in &segments {
+        let good = fs::read(path).unwrap();
+        fs::remove_file(path).unwrap();
+        refused(store.present(&ID), &path.display().to_string());
+        fs::write(path, &good[1..]).unwrap();
+        refused(store.present(&ID), &path.display().to_string());
+        fs::write(path, &good).unwrap();
+        store.present(&ID).unwrap();
+    }
+    store.write(&[(SECRETS, ID.to_vec(), Some(vec![0; 60]))]).unwrap();
+    refused(store.verify(), "altered");
+    store.write(&[(SECRETS, ID.to_vec(), None)]).unwrap();
+    refused(store.verify(), "no such epoch");
+}
+
 /// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
 #[test]
 fn row_16_an_epoch_begins_once() {
@@ -206,6 +303,10 @@ fn row_16_an_epoch_begins_once() {
 #[test]
 fn keys_are_64_digits() {
     assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());
+    let bytes: [u8; 32] = std::array::from_fn(|i| 0x1e ^ (i as u8 * 37));
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sealed = StoreKey::from_hex(&digits).unwrap().rows().seal(b"about", b"row").unwrap();
+    assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
     for bad in ["", "0f", &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
         assert!(matches!(StoreKey::from_hex(bad), Err(Error::Input(_))), "{bad}");
     }
