@@ -391,8 +391,11 @@ mod tests {
 
     const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
 
-    /// The greetings of a garbler and an evaluator, one of them altered, and what each makes of the other's.
-    fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [(Vec<u8>, [u8; 32], Result<Answer, Error>); 2] {
+    /// What a party greeted with, its digest, and what it made of the other's greeting.
+    type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
+
+    /// A garbler and an evaluator greet each other; one of the greetings may be altered on its way.
+    fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Greeted; 2] {
         let (mut left, mut right) = memory_pair();
         let greet = |channel: &mut Channel, role: Party| {
             let (sent, seen) = std::sync::mpsc::channel();
