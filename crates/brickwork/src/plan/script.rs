@@ -7,7 +7,7 @@ use crate::circuit::{Circuit, Party, Program, Recipient};
 use crate::commit::code::Code;
 use crate::cut_and_choose::Cut;
 use crate::duplo::Parameters;
-use crate::session::TABLE_MEMORY;
+use crate::session::{TABLE_MEMORY, told_memory};
 
 use Party::{Evaluator, Garbler};
 
@@ -100,12 +100,16 @@ struct Script {
     room: u64,
     /// Whether the tables of a component in use, in their order, lie in the temporary file.
     spilled: Vec<bool>,
+    /// Whether what the evaluator is told of copies and authenticators does.
+    told_in_files: bool,
 }
 
 /// The steps of a run.
 pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let n = Code::for_security(parameters.security).map_or(0, |code| code.length() as u64);
-    let mut script = Script { steps: Vec::new(), n, room: TABLE_MEMORY, spilled: Vec::new() };
+    let told = parameters.told_bytes(program.components().iter().map(|component| &*component.circuit));
+    let told_in_files = told > told_memory(TABLE_MEMORY);
+    let mut script = Script { steps: Vec::new(), n, room: TABLE_MEMORY, spilled: Vec::new(), told_in_files };
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
@@ -127,6 +131,7 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     script.phase("build");
     script.again(all);
     script.prove(None, None, Some(all.max(of_copies + of_gadgets + binding + joints))); // 8, 9
+    script.filed(Work::ReadBack, told - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
     script.evaluate(program, parameters); // 9, 10, 11
     script.decode(program, parameters); // 12
     script.steps
@@ -155,6 +160,11 @@ impl Script {
         if units > 0 {
             self.steps.push(Step::Work { by, work, units: units as f64, tasks });
         }
+    }
+
+    /// So many bytes of what the evaluator was told are written or read, if they lie in files.
+    fn filed(&mut self, work: Work, bytes: u64, tasks: u64) {
+        self.work(Evaluator, work, if self.told_in_files { bytes } else { 0 }, tasks);
     }
 
     fn message(&mut self, from: Party, payload: u64) {
@@ -274,11 +284,13 @@ impl Script {
         self.commit(plain.copies(), false);
         self.work(Garbler, Work::HashLabel, 2 * plain.copies(), MANY);
         self.message(Garbler, 32 * plain.copies());
+        self.filed(Work::Spill, 32 * plain.copies(), 1);
         self.commit(input.copies(), false);
         self.work(Garbler, Work::HashLabel, input.copies(), MANY);
         self.commit(input.copies(), true);
         self.work(Garbler, Work::HashLabel, 2 * input.copies(), MANY);
         self.message(Garbler, 32 * input.copies());
+        self.filed(Work::Spill, 32 * input.copies(), 1);
         plain.copies() + 2 * input.copies()
     }
 
@@ -311,6 +323,8 @@ impl Script {
             self.message(Garbler, LABEL * opened * (1 + inputs));
             self.message(Garbler, LABEL * kept);
             self.message(Garbler, LABEL * solderings);
+            self.filed(Work::Spill, LABEL * (opened * (inputs + outputs) + solderings), 1);
+            self.filed(Work::ReadBack, LABEL * opened * inputs, MANY);
             let tables = 32 * ands * kept;
             let spills = tables > self.room;
             self.room -= if spills { 0 } else { tables };
@@ -356,6 +370,9 @@ impl Script {
             self.message(Garbler, LABEL * opened);
             self.message(Garbler, LABEL * links);
             self.message(Garbler, LABEL * solderings);
+            // Authenticators come into the order of buckets, by way of bins with their places.
+            self.filed(Work::ReadBack, 32 * cut.copies() + 36 * cut.kept(), 1);
+            self.filed(Work::Spill, (36 + 32 + 4) * cut.kept() + LABEL * (links + solderings), 1);
             self.work(Evaluator, Work::HashLabel, hashes * opened, MANY);
             known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
         }
@@ -363,6 +380,7 @@ impl Script {
             let solderings = cut.kept() * circuit.outputs().len() as u64;
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * solderings);
+            self.filed(Work::Spill, LABEL * solderings, 1);
             known += solderings;
         }
         known
@@ -396,6 +414,10 @@ impl Script {
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.work(Evaluator, Work::Solder, kept * (circuit.inputs() as u64 + outputs), tasks);
             self.work(Evaluator, Work::ReadBack, if self.spilled[place] { 32 * ands * kept } else { 0 }, tasks);
+            let solderings = (kept - u64::from(cut.slots)) * circuit.inputs() as u64 + kept * outputs;
+            self.filed(Work::ReadBack, LABEL * solderings, tasks);
+            let authenticators = u64::from(cut.slots) * outputs * votes(parameters.plain);
+            self.filed(Work::ReadBack, (32 + 4 + LABEL) * authenticators, MANY);
             self.work(Evaluator, Work::EvaluateAnd, ands * kept, tasks);
             self.work(Evaluator, Work::EvaluateXor, (circuit.gate_count() as u64 - ands) * kept, tasks);
             self.work(Evaluator, Work::HashLabel, u64::from(cut.slots) * outputs * votes(parameters.plain), MANY);
