@@ -179,6 +179,12 @@ impl Case {
         self
     }
 
+    /// The evaluator keeps nothing in memory that can lie in files.
+    pub fn in_files(mut self) -> Case {
+        self.evaluator.job.table_memory = 0;
+        self
+    }
+
     /// What one party wants to run.
     pub fn wants(mut self, role: Party, change: impl FnOnce(&mut Job, &mut Parameters)) -> Case {
         let side = self.side(role);

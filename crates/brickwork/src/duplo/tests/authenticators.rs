@@ -166,6 +166,8 @@ fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
     let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
     let two_labels = flip(chosen(Cut { slots: 1, bucket: 3, opened: 4 })[0], 0);
+    // Wherever the gadgets lie.
+    let case = if last { case.in_files() } else { case };
     case.lie(Point::InputGadgets, flips(gadgets, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
 }
 

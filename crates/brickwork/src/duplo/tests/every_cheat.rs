@@ -26,19 +26,29 @@ macro_rules! provoked {
             $(
                 assert!(is_listed(Cheat::$variant));
                 assert_eq!(Some(Cheat::$variant), ($cheat).detected(), "{}", stringify!($variant));
+                assert_eq!(Some(Cheat::$variant), Detected::in_files($cheat).detected(), "{} in files", stringify!($variant));
             )*
         }
     };
 }
 
 /// What a cheat ends in.
-trait Detected {
+trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
+
+    /// The same where the evaluator keeps in files what it is told.
+    fn in_files(self) -> Self {
+        self
+    }
 }
 
 impl Detected for Case {
     fn detected(self) -> Option<Cheat> {
         self.run_alone().cheat().map(|(_, cheat)| cheat)
+    }
+
+    fn in_files(self) -> Self {
+        self.in_files()
     }
 }
 

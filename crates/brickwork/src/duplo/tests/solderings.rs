@@ -29,14 +29,16 @@ const SOLDERINGS: [Point; 9] = [
 /// is told where there are any.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
     for point in SOLDERINGS {
-        let outcome = Case::toy()
-            .lie(point, move |labels| {
-                if !labels.is_empty() {
-                    lie(labels)
-                }
-            })
-            .run();
-        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+        for toy in [Case::toy(), Case::toy().in_files()] {
+            let outcome = toy
+                .lie(point, move |labels| {
+                    if !labels.is_empty() {
+                        lie(labels)
+                    }
+                })
+                .run();
+            outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+        }
     }
 }
 
