@@ -53,6 +53,8 @@ struct Sizes {
     /// Commitments to copies, and those of them to output wires.
     copies: u64,
     outputs: u64,
+    /// Slots of all components.
+    slots: u64,
     /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
     head_copies: u64,
     head_gadgets: u64,
@@ -80,6 +82,7 @@ impl Sizes {
         for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
             let circuit = &component.circuit;
             let (inputs, outputs, slots) = (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
+            sizes.slots += slots;
             sizes.copies += cut.copies() * (inputs + outputs + 1);
             sizes.outputs += cut.copies() * outputs;
             sizes.head_copies += slots * (inputs + 1);
@@ -123,26 +126,30 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let joins = LABEL * sizes.joints + places;
     let garbler = garbler_ots + opens_copies.max(heads + opens_gadgets.max(joins)) + sizes.buckets;
 
+    // Corrections stay as long as anything may be claimed of the heads.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
-    let heads = share * (sizes.head_copies + sizes.head_gadgets);
+    let heads = PLACE * (sizes.slots + u64::from(plain.slots) + u64::from(input.slots));
+    let links = (LABEL + PLACE) * sizes.links + LABEL * u64::from(input.slots);
+    let kept = corrections + heads + links + ots * (LABEL + 1);
     let tables = match tables(program, parameters) {
         in_file if in_file > TABLE_MEMORY => sizes.in_hand,
         in_memory => in_memory,
     };
-    let evaluator_ots = ots * (2 * share + LABEL + 1);
-    // The hashes of all authenticators, of those in buckets, and while they are brought into the order of buckets.
-    let (all, kept) = (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
-    let gathering = (all + AUTHENTICATOR * plain.kept()).max(kept + AUTHENTICATOR * input.copies());
-    let told = told(program, parameters);
-    let [all, gathering, told] = if told > told_memory(TABLE_MEMORY) { [0; 3] } else { [all, gathering - kept + told, told] };
-    let orders = PLACE * plain.copies().max(input.copies());
-    let opened = (LABEL + 4) * u64::from(plain.opened) + (2 * LABEL + 4) * u64::from(input.opened);
-    let links = LABEL * (sizes.links + u64::from(input.slots));
-    let candidates = 2 * (LABEL * sizes.joined).min(CANDIDATES);
-    let opens = gathering + orders + corrections + opened;
-    let joins = told + corrections + opened + LABEL * sizes.joints;
-    let evaluates = told + candidates + LABEL * (sizes.joints + program.wires() as u64);
+    // The hashes of all authenticators, and what is told of those in buckets, while they are brought into the order of buckets.
+    let (all, in_buckets) = (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
+    let gathering = (all + AUTHENTICATOR * plain.kept()).max(in_buckets + AUTHENTICATOR * input.copies()) - in_buckets;
+    let in_memory = |told: u64| if told > told_memory(TABLE_MEMORY) { 0 } else { told };
+    let (told, joints) = (in_memory(told(program, parameters)), in_memory(LABEL * sizes.joints));
+    let [all, gathering] = [all, gathering].map(|hashes| if told == 0 { 0 } else { hashes });
     let receives = corrections + all + sizes.hashes;
-    let evaluator = evaluator_ots + receives.max(tables + heads + links + opens.max(joins).max(evaluates));
+    let opens = gathering + PLACE * plain.copies().max(input.copies());
+    let joins = joints + 4 * (sizes.joints + program.wires() as u64);
+    // Labels of inputs and the commitments to outputs, then labels of all wires.
+    let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
+    let inputs = program.input_width(Party::Garbler) as u64 + 2 * ots;
+    let proves = joints + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();
+    let candidates = 2 * (LABEL * sizes.joined).min(CANDIDATES);
+    let evaluates = joints + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
+    let evaluator = receives.max(kept + tables + told + opens.max(joins).max(proves).max(evaluates));
     [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
 }
