@@ -24,6 +24,8 @@ pub type Column = [u64; COLUMN_WORDS];
 
 /// Commitments in a block: the bits of a 128-bit word.
 pub(super) const BLOCK: usize = 128;
+/// Bytes of columns that are kept rather than made again. The tests of this crate keep none, others nearly all.
+const FEW_COLUMNS: usize = if cfg!(test) { 0 } else { 16 << 20 };
 /// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
 pub(super) const CHUNK_BLOCKS: usize = 16;
 /// Commitments in a chunk.
@@ -311,11 +313,14 @@ impl Shares {
         }
     }
 
-    /// Some of these, which stay in the recipe if they are one: for [weighted](super::Claims::weighted) claims.
+    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up sooner than the recipe
+    /// is followed once more; many stay in the recipe, if these are one.
     pub(crate) fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
-            Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
-            Form::Columns { .. } | Form::Picked(..) => self.select(selection.places()),
+            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > FEW_COLUMNS => {
+                Shares(Form::Picked(recipe.clone(), selection.clone()))
+            }
+            _ => self.select(selection.places()),
         }
     }
 
