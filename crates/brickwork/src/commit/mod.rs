@@ -27,6 +27,7 @@ use crate::label::Label;
 use crate::wire::Channel;
 
 use shares::BLOCK;
+pub(crate) use shares::FEW_COLUMNS;
 pub(crate) use shares::Selection;
 pub use shares::{COLUMN_WORDS, Column, Shares};
 

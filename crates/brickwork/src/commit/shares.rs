@@ -25,7 +25,7 @@ pub type Column = [u64; COLUMN_WORDS];
 /// Commitments in a block: the bits of a 128-bit word.
 pub(super) const BLOCK: usize = 128;
 /// Bytes of columns that are kept rather than made again. The tests of this crate keep none, others nearly all.
-const FEW_COLUMNS: usize = if cfg!(test) { 0 } else { 16 << 20 };
+pub(crate) const FEW_COLUMNS: usize = if cfg!(test) { 0 } else { 16 << 20 };
 /// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
 pub(super) const CHUNK_BLOCKS: usize = 16;
 /// Commitments in a chunk.

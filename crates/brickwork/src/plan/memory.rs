@@ -2,6 +2,7 @@
 //! is joined, and when it is evaluated.
 
 use crate::circuit::{Component, Party, Program};
+use crate::commit::FEW_COLUMNS;
 use crate::commit::code::Code;
 use crate::cut_and_choose::Cut;
 use crate::duplo::Parameters;
@@ -53,8 +54,8 @@ struct Sizes {
     /// Commitments to copies, and those of them to output wires.
     copies: u64,
     outputs: u64,
-    /// Slots of all components.
-    slots: u64,
+    /// Of each component the slots and the inputs.
+    heads: Vec<(u64, u64)>,
     /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
     head_copies: u64,
     head_gadgets: u64,
@@ -82,7 +83,7 @@ impl Sizes {
         for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
             let circuit = &component.circuit;
             let (inputs, outputs, slots) = (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
-            sizes.slots += slots;
+            sizes.heads.push((slots, inputs));
             sizes.copies += cut.copies() * (inputs + outputs + 1);
             sizes.outputs += cut.copies() * outputs;
             sizes.head_copies += slots * (inputs + 1);
@@ -128,7 +129,10 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
 
     // Corrections stay as long as anything may be claimed of the heads.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
-    let heads = PLACE * (sizes.slots + u64::from(plain.slots) + u64::from(input.slots));
+    let head = |items: u64, each: u64| if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each };
+    let heads = sizes.heads.iter().map(|&(slots, inputs)| head(slots, inputs)).sum::<u64>()
+        + head(plain.slots.into(), 1)
+        + 2 * head(input.slots.into(), 1);
     let links = (LABEL + PLACE) * sizes.links + LABEL * u64::from(input.slots);
     let kept = corrections + heads + links + ots * (LABEL + 1);
     let tables = match tables(program, parameters) {
