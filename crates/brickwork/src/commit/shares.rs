@@ -425,7 +425,13 @@ impl Shares {
         }
         for row in rows {
             let shares = row[0].0;
-            let lists: Vec<Listed<W>> = row.into_iter().map(|(shares, weigh)| Listed::of(shares, weigh)).collect();
+            let mut lists: Vec<Listed<W>> = Vec::new();
+            for (shares, weigh) in row {
+                // Several lists of the same commitments need room for one.
+                if !lists.iter_mut().any(|list| list.also(shares, weigh)) {
+                    lists.push(Listed::of(shares, weigh));
+                }
+            }
             let work = |mut sum: Weighted, chunk: usize| {
                 sum.add(shares, &lists, chunk);
                 sum
@@ -603,11 +609,21 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
             Form::Columns { .. } | Form::Recipe(_) => Listed::Runs(weigh, None),
             Form::Picked(_, selection) if selection.each > 1 => Listed::Runs(weigh, Some(selection)),
             Form::Picked(_, selection) => {
-                let mut weights = vec![0; selection.len()];
-                weights.par_chunks_mut(WEIGHTS_A_TASK).enumerate().for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
-                Listed::Made(weights, selection)
+                let mut list = Listed::Made(vec![0; selection.len()], selection);
+                list.also(shares, weigh);
+                list
             }
         }
+    }
+
+    /// Adds the weights of another list, if it is about the same single commitments.
+    fn also(&mut self, shares: &Shares, weigh: &W) -> bool {
+        let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
+        let same = std::ptr::eq(*mine, &**theirs);
+        if same {
+            made.par_chunks_mut(WEIGHTS_A_TASK).enumerate().for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
+        }
+        same
     }
 }
 

@@ -118,6 +118,11 @@ impl Sender {
         self.budget = Budget::new(bytes);
     }
 
+    /// What is noted that could not be read before a proof.
+    pub(crate) fn fault(&self) -> &Arc<Fault> {
+        &self.fault
+    }
+
     fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Recipe {
         let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
         self.next_block += count.div_ceil(BLOCK) as u64;

@@ -134,9 +134,10 @@ impl Parameters {
             let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
             LABEL_BYTES as u64 * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
         });
-        let of_gadgets = [&self.plain, &self.input]
-            .into_iter()
-            .map(|cut| (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept() + LABEL_BYTES as u64 * pairs(cut));
+        let of_gadgets = [&self.plain, &self.input].into_iter().map(|cut| {
+            let opened = (LABEL_BYTES + size_of::<u32>()) as u64 * u64::from(cut.opened);
+            (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept() + LABEL_BYTES as u64 * pairs(cut) + opened
+        });
         of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
     }
 

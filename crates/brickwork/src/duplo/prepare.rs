@@ -44,7 +44,7 @@ use crate::session::Run;
 use crate::solder::{CommittedWire, Soldering};
 
 /// Opened gadgets that are neighbours like this are read in one go.
-const GADGETS_AT_ONCE: u32 = 1 << 15;
+const GADGETS_AT_ONCE: u32 = 1 << 17;
 
 /// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
 pub(super) struct GarblerGadgets {
@@ -480,7 +480,7 @@ impl GarblerMade {
     /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
     /// them; returns the gadgets of each, and which solderings in buckets flip.
     fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
-        let Garbler { run, hooks, delta_ka, window, .. } = party;
+        let Garbler { run, committer, hooks, delta_ka, window, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
         let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
@@ -545,7 +545,9 @@ impl GarblerMade {
         let gadgets = uses.iter().map(of_use).collect();
         let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
         let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
-        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, chosen: Spool::of(challenge.chosen) }))
+        let in_memory = challenge.chosen.len() <= *window;
+        let depot = if in_memory { Depot::memory() } else { Depot::file(committer.fault())? };
+        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, chosen: depot.put(challenge.chosen)? }))
     }
 }
 
@@ -678,7 +680,7 @@ impl EvaluatorReceived<Shares> {
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let opened = &challenge.opened;
         let plain = self.kind == Kind::Plain;
-        let told = run.labels(msg::OPENED_AUTHENTICATORS, opened.len())?;
+        let told: Spool<Label> = run.values(depot, msg::OPENED_AUTHENTICATORS, opened.len())?;
         let (mut head_links, mut received, mut coloured) = (Vec::new(), 0usize, false);
         let links = depot.fill(if plain { 0 } else { batch.chosen() }, |links: &mut [Label]| {
             run.channel.receive_into(msg::LINKS, bytemuck::cast_slice_mut(links))?;
@@ -693,15 +695,17 @@ impl EvaluatorReceived<Shares> {
             return Err(Cheat::LinkColour.into());
         }
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
-        let hashes = self.hashes(opened)?;
-        let (told_wires, told_offsets) = match plain {
-            true => {
-                self.check_halves(opened, &hashes, &colours, &told)?;
-                (told, Vec::new())
+        let (mut made, mut checked) = (Vec::with_capacity(if plain { 0 } else { opened.len() }), 0);
+        for some in opened.chunk_by(|a, b| a / GADGETS_AT_ONCE == b / GADGETS_AT_ONCE) {
+            let here = checked..checked + some.len();
+            let (hashes, told) = (self.hashes(some)?, told.read(here.clone())?);
+            match plain {
+                true => self.check_halves(some, &hashes, &colours[here.clone()], &told)?,
+                false => made.extend(self.check_offsets(some, &hashes, &told)?),
             }
-            false => (self.check_offsets(opened, &hashes, &told)?, told),
-        };
-        let values = unproven::OpenedGadgets { gadgets: opened.clone(), wires: told_wires, offsets: told_offsets };
+            checked = here.end;
+        }
+        let (told_wires, told_offsets) = if plain { (told, Spool::default()) } else { (depot.put(made)?, told) };
         let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
         let gathered = depot.gather(&authenticators, &challenge.chosen)?;
         drop(authenticators);
@@ -715,6 +719,7 @@ impl EvaluatorReceived<Shares> {
         let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
         let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
         let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };
+        let values = unproven::OpenedGadgets { gadgets: depot.put(challenge.opened)?, wires: told_wires, offsets: told_offsets };
         let mut indices = depot.put(challenge.chosen)?.split(&lengths(size)).into_iter();
         let mut authenticators = gathered.split(&lengths(size)).into_iter();
         let mut links = links.split(&of_input(size)).into_iter();
@@ -737,15 +742,11 @@ impl EvaluatorReceived<Shares> {
         Ok((gadgets, EvaluatorOpenedGadgets { gadgets: unproven, values }))
     }
 
-    /// The pairs of hashes of the opened gadgets, which come in ascending order.
+    /// The pairs of hashes of some opened gadgets, which are neighbours in ascending order.
     fn hashes(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
-        let mut hashes = Vec::with_capacity(opened.len());
-        for some in opened.chunk_by(|a, b| a / GADGETS_AT_ONCE == b / GADGETS_AT_ONCE) {
-            let first = some[0] as usize;
-            let here = self.authenticators.read(first..some[some.len() - 1] as usize + 1)?;
-            hashes.extend(some.iter().map(|&gadget| here[gadget as usize - first]));
-        }
-        Ok(hashes)
+        let first = opened[0] as usize;
+        let here = self.authenticators.read(first..opened[opened.len() - 1] as usize + 1)?;
+        Ok(opened.iter().map(|&gadget| here[gadget as usize - first]).collect())
     }
 
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.

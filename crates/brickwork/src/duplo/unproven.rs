@@ -149,11 +149,19 @@ pub(super) struct Gadgets {
 /// The openings of the checked gadgets of one kind.
 pub(super) struct OpenedGadgets {
     /// Which gadget each one is.
-    pub gadgets: Vec<u32>,
+    pub gadgets: Spool<u32>,
     /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can compute.
-    pub wires: Vec<Label>,
+    pub wires: Spool<Label>,
     /// None for plain ones.
-    pub offsets: Vec<Label>,
+    pub offsets: Spool<Label>,
+}
+
+impl OpenedGadgets {
+    /// Some of the gadgets, with what one of these lists says of them.
+    fn with<T>(&self, list: &Spool<Label>, places: Range<usize>, tell: impl FnOnce(&mut dyn Iterator<Item = (u32, Label)>) -> T) -> T {
+        let (gadgets, values) = (self.gadgets.read_or_note(places.clone()), list.read_or_note(places));
+        tell(&mut gadgets.iter().copied().zip(values.iter().copied()))
+    }
 }
 
 /// What was told of the gadgets of one use.
@@ -249,8 +257,8 @@ impl Gadgets {
         let solderings = claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
         if let Some(opened) = opened {
             claims.values(opened.gadgets.len(), move |weights, first, values, of| {
-                let told = opened.gadgets[first..].iter().zip(&opened.wires[first..]);
-                tell(weights, solderings, told.map(|(&gadget, &wire)| (gadget, wire)), values.iter_mut().zip(of));
+                let places = first..first + values.len();
+                opened.with(&opened.wires, places, |told| tell(weights, solderings, told, values.iter_mut().zip(of)));
             });
         }
         for (told, buckets) in told.iter().copied().zip(&self.uses) {
@@ -279,8 +287,8 @@ impl Gadgets {
         let links = claims.each(Each::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, linked));
         if let Some(opened) = opened {
             claims.values(opened.gadgets.len(), move |weights, first, values, of| {
-                let told = opened.gadgets[first..].iter().zip(&opened.offsets[first..]);
-                tell(weights, links, told.map(|(&gadget, &offset)| (gadget, offset)), values.iter_mut().zip(of));
+                let places = first..first + values.len();
+                opened.with(&opened.offsets, places, |told| tell(weights, links, told, values.iter_mut().zip(of)));
             });
         }
         for (told, buckets) in told.into_iter().zip(&self.uses) {
