@@ -104,13 +104,53 @@ impl Sizes {
     }
 }
 
+/// What the garbler holds besides the program: when the copies and the authenticators are opened, when outputs are soldered, the
+/// program is joined, and its joints are proven.
+fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
+    let (plain, input) = (parameters.plain, parameters.input);
+    let ots = program.input_width(Party::Evaluator) as u64;
+    // Values that are made again a window at a time, and what is made of them.
+    let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
+    let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
+    // Chosen values are held as long as there is room.
+    let mut held = 0;
+    let outputs = used().map(|(component, cut)| cut.copies() * component.circuit.outputs().len() as u64);
+    for bytes in outputs.chain([input.copies(), ots]).map(|values| LABEL * values) {
+        held += if held + bytes <= TABLE_MEMORY { bytes } else { 0 };
+    }
+    let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
+    let (mut in_hand, mut joints, mut joined) = (0, 0, 0);
+    for (component, cut) in used() {
+        let circuit = &component.circuit;
+        let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
+        in_hand = in_hand.max(2 * cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
+        hashed = hashed.max(32 * cut.copies());
+        opens = opens.max(window(cut.kept() * inputs));
+        solders = solders.max(window(cut.kept() * outputs) + LABEL * u64::from(cut.slots) * outputs);
+        // Offsets of all copies and of the chosen ones, and which are where.
+        made += LABEL * (cut.copies() + cut.kept()) + PLACE * cut.copies();
+        joints += u64::from(cut.slots) * inputs;
+        joined = joined.max(window(u64::from(cut.slots) * inputs));
+    }
+    let orders = |cut: Cut| if cut.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * cut.kept() };
+    // Which gadgets are heads, and three bits of each.
+    let heads = |cut: Cut| 12 * u64::from(cut.slots) + 3 * cut.copies() / 8 + orders(cut);
+    let opens_gadgets = |cut: Cut| PLACE * cut.copies() + window(cut.kept());
+    let gadgets = opens_gadgets(plain).max(heads(plain) + opens_gadgets(input)).max(heads(plain) + heads(input) + solders);
+    let values = LABEL * (u64::from(plain.slots) + 2 * u64::from(input.slots) + ots);
+    let weights = LABEL * u64::from(plain.slots.max(input.slots));
+    let proves = 4 * (program.wires() as u64 + joints) + weights;
+    let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
+    let evaluates = (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
+    let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
+    held + (made + hashed.max(opens).max(in_hand).max(gadgets)).max(joins)
+}
+
 /// Of the garbler and of the evaluator.
 pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let share = Code::for_security(parameters.security).map_or(0, |code| 8 * code.words() as u64);
     let sizes = Sizes::of(program, parameters);
     let (plain, input) = (parameters.plain, parameters.input);
-    let pairs = |cut: Cut| cut.kept() - u64::from(cut.slots);
-    let places = PLACE * (plain.copies() + input.copies());
     let ots = program.input_width(Party::Evaluator) as u64;
     let used = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
     let program_bytes = program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
@@ -118,14 +158,7 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
         + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
         + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
 
-    let committed = LABEL * (sizes.copies + plain.copies() + 2 * input.copies());
-    let garbler_ots = 2 * ots * (share + 2 * LABEL);
-    let opens_copies = committed + (LABEL * (sizes.buckets + sizes.links + sizes.opened)).max(2 * sizes.in_hand);
-    let heads = (share + LABEL) * (sizes.head_copies + sizes.head_gadgets);
-    let opens_gadgets =
-        LABEL * (sizes.outputs + plain.copies() + 2 * input.copies() + pairs(plain).max(pairs(input) + input.kept())) + places;
-    let joins = LABEL * sizes.joints + places;
-    let garbler = garbler_ots + opens_copies.max(heads + opens_gadgets.max(joins)) + sizes.buckets;
+    let garbler = garbler(program, parameters, share);
 
     // Corrections stay as long as anything may be claimed of the heads.
     let corrections = sizes.corrections.min(TABLE_MEMORY);

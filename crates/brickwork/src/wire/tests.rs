@@ -24,6 +24,32 @@ fn messages_arrive_and_are_counted() {
     assert_eq!((a.sent_bytes(), b.received_bytes()), (total, total));
 }
 
+/// A message is the same, to the byte, in whatever parts it comes, and also where a cheater alters it.
+#[test]
+fn a_message_in_parts_is_one_message() {
+    let frame = MAX_FRAME_BYTES;
+    for length in [0, 1, 5000, frame - 1, frame, frame + 1, 2 * frame, 3 * frame + 5] {
+        let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+        let (mut whole, _whole) = memory_pair();
+        whole.send(TAG, &bytes).unwrap();
+        for part in [length.max(1), 999, frame / 2, frame, frame + 7] {
+            for altered in [false, true] {
+                let (mut a, mut b) = memory_pair();
+                if altered {
+                    a.set_tamper(Box::new(|_, message| message.iter_mut().for_each(|byte| *byte ^= 1)));
+                }
+                let mut message = a.message(TAG);
+                bytes.chunks(part).for_each(|part| message.push(part).unwrap());
+                message.finish().unwrap();
+                a.flush().unwrap();
+                assert_eq!(a.sent_bytes(), whole.sent_bytes(), "{length} by {part}");
+                let expected: Vec<u8> = bytes.iter().map(|byte| byte ^ u8::from(altered)).collect();
+                assert!(b.receive(TAG, length).unwrap() == expected, "{length} by {part}");
+            }
+        }
+    }
+}
+
 #[test]
 fn wrong_tags_and_lengths_are_the_peers_fault() {
     for (tag, sent, expected) in [(Tag(8), 4, 4), (TAG, 0, 4), (TAG, 3, 4), (TAG, 5, 4), (TAG, MAX_FRAME_BYTES + 1, MAX_FRAME_BYTES)] {

@@ -420,3 +420,134 @@ impl Sender {
         Row { values: Values::Again(Arc::new(origin)), shares }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Code, Committer};
+    use super::*;
+    use crate::commit::{Claims, Column, Shares};
+    use crate::random::{Rng, Seed};
+    use crate::wire::memory_pair;
+
+    /// Two senders of the same seeds; the second holds so many bytes of chosen values.
+    fn twins(s: u32, memory: u64) -> [Sender; 2] {
+        let code = Code::for_security(s).unwrap();
+        let mut rng = Rng::new("test dealer").unwrap();
+        let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
+        let mut twins = [Sender::new(code, &pairs), Sender::new(code, &pairs)];
+        twins[1].keep_in_memory(memory);
+        twins
+    }
+
+    /// A row has the values and the shares that commitments would have which are held, whichever of them are asked for.
+    fn assert_same(row: &Row, made: &Committed) {
+        let count = made.values.len();
+        let columns = |shares: &Shares| if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() };
+        assert_eq!(row.len(), count);
+        assert!(*row.values().unwrap() == made.values);
+        assert!(columns(row.shares()) == columns(&made.shares));
+        for places in [0..count, 0..1, count / 3..count / 2, count - 1..count] {
+            let mut values = vec![Label::ZERO; places.len()];
+            row.fill(places.start, &mut values).unwrap();
+            assert!(values == made.values[places.clone()], "{places:?} of {count}");
+        }
+        for each in [1, 3] {
+            let items = count / each;
+            // Every fourth item, in an order of its own: 7 has no factor in common with the number of them.
+            let kept = (items / 4).max(1) / 7 * 7 + 1;
+            let chosen: Vec<u32> = (0..kept).map(|k| (k * 7 % kept * 4) as u32).filter(|&item| (item as usize) < items).collect();
+            let expected: Vec<Label> =
+                chosen.iter().flat_map(|&item| made.values[item as usize * each..(item as usize + 1) * each].to_vec()).collect();
+            let picked = row.pick(&Arc::new(Selection::new(chosen.clone(), each)));
+            assert!(*picked.values().unwrap() == expected);
+            let some = expected.len() / 3..expected.len() / 2;
+            let mut values = vec![Label::ZERO; some.len()];
+            picked.fill(some.start, &mut values).unwrap();
+            assert!(values == expected[some]);
+            let gathered = picked.gathered().unwrap();
+            assert!(gathered.held() == expected);
+            let places = chosen.iter().flat_map(|&item| item as usize * each..(item as usize + 1) * each);
+            assert!(columns(gathered.shares()) == columns(&made.shares.select(places)));
+
+            let mut places = vec![None; items + 1];
+            chosen.iter().enumerate().for_each(|(k, &item)| places[item as usize] = Some(k));
+            let mut values = vec![Label::ZERO; expected.len()];
+            row.scatter(each, |item| places[item], &mut values).unwrap();
+            assert!(values == expected);
+        }
+    }
+
+    #[test]
+    fn values_made_again_are_those_that_were_committed_to() {
+        for (s, count) in [(40, 1), (40, CHUNK), (40, CHUNK + 1), (80, 2 * CHUNK + 130), (40, MESSAGE + 777)] {
+            for memory in [u64::MAX, 0] {
+                let [mut plain, mut sender] = twins(s, memory);
+                let [(mut left, _right), (mut other, _other)] = [memory_pair(), memory_pair()];
+                for lsb in [Lsb::Random, Lsb::Zero, Lsb::One] {
+                    let made = plain.commit_random(&mut left, count, lsb).unwrap();
+                    assert_same(&sender.row(&mut other, count, lsb).unwrap(), &made);
+                }
+                let values: Vec<Label> = (0..count as u128).map(|k| Label::from_bits(k * k * k + 5)).collect();
+                let made = plain.commit(&mut left, &values).unwrap();
+                let mut row = sender.begin_row(count).unwrap();
+                values.chunks(1000).for_each(|values| sender.push(&mut other, &mut row, values).unwrap());
+                assert_same(&sender.finish(row), &made);
+                assert_eq!((left.sent_bytes(), sender.next_block), (other.sent_bytes(), plain.next_block));
+            }
+        }
+    }
+
+    /// What a file has lost is told as that, before anything is proven of it.
+    #[test]
+    fn lost_corrections_are_an_error() {
+        let [_, mut sender] = twins(40, 0);
+        let (mut left, mut right) = memory_pair();
+        let mut row = sender.begin_row(CHUNK + 1).unwrap();
+        sender.push(&mut left, &mut row, &vec![Label::from_bits(9); CHUNK + 1]).unwrap();
+        let row = sender.finish(row);
+        match &row.values {
+            Values::Again(origin) => origin.corrections.as_ref().unwrap().lose(),
+            _ => panic!("no file"),
+        }
+        assert!(matches!(row.values(), Err(Error::Resource(_))));
+        right.send(super::super::msg::SEED, &[1; 16]).unwrap();
+        right.flush().unwrap();
+        let proof = sender.prove(&mut left, &[New::from(&row)], &Claims::new());
+        assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
+    }
+
+    /// Picked commitments are weighted like columns, by themselves and together with all of their row.
+    #[test]
+    fn picked_commitments_are_weighted_where_they_lie() {
+        let [mut sender, _] = twins(40, 0);
+        let (mut left, _right) = memory_pair();
+        let row = sender.row(&mut left, 3 * CHUNK + 100, Lsb::Random).unwrap();
+        let weigh = |factor: u128| {
+            move |first: usize, sums: &mut [u128]| {
+                sums.iter_mut().zip(first as u128..).for_each(|(sum, k)| *sum ^= (k + 1).wrapping_mul(factor));
+            }
+        };
+        let sums = |lists: &[(&Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>)]| {
+            let mut sums = vec![0; 275];
+            Shares::weighted(lists, &mut sums);
+            sums
+        };
+        for each in [1, 5] {
+            let items = (0..700u32).map(|k| k * 3 % 700).collect();
+            let picked = row.shares().pick(&Arc::new(Selection::new(items, each)));
+            let (columns, all) = (picked.same().gathered(), row.shares().same().gathered());
+            let (first, second, third) = (0x1234_5678_9abc_def1 << 50, 77, 0xffff_0001 << 64);
+            let where_they_lie: Vec<u128> =
+                sums(&[(&picked, Box::new(weigh(first))), (row.shares(), Box::new(weigh(second))), (&picked, Box::new(weigh(third)))]);
+            let apart = sums(&[(&columns, Box::new(weigh(first))), (&all, Box::new(weigh(second))), (&columns, Box::new(weigh(third)))]);
+            assert!(where_they_lie == apart && where_they_lie.iter().any(|&sum| sum != 0));
+            // And a single one is what it is among the columns.
+            let column = |shares: &Shares, k: usize| {
+                let mut sum = Column::default();
+                shares.add(k, &mut sum);
+                sum
+            };
+            assert!((0..columns.len()).step_by(97).all(|k| column(&picked, k) == column(&columns, k)));
+        }
+    }
+}
