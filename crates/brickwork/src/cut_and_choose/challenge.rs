@@ -27,6 +27,7 @@ impl Challenge {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
         let kept = order.split_off(cut.opened as usize);
+        order.shrink_to_fit();
         // The order of the opened copies says nothing; sorted, they are read front to back.
         order.sort_unstable();
         Challenge { opened: order, kept, bucket: cut.bucket as usize }
