@@ -317,10 +317,16 @@ impl Shares {
     /// is followed once more; many stay in the recipe, if these are one.
     pub(crate) fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
-            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > FEW_COLUMNS => {
-                Shares(Form::Picked(recipe.clone(), selection.clone()))
-            }
+            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > FEW_COLUMNS => self.in_place(selection),
             _ => self.select(selection.places()),
+        }
+    }
+
+    /// Some of these, which stay in the recipe however few they are.
+    pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
+        match &self.0 {
+            Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
+            Form::Columns { .. } | Form::Picked(..) => self.select(selection.places()),
         }
     }
 

@@ -516,6 +516,8 @@ mod tests {
         assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
     }
 
+    type List<'a> = (&'a Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>);
+
     /// Picked commitments are weighted like columns, by themselves and together with all of their row.
     #[test]
     fn picked_commitments_are_weighted_where_they_lie() {
@@ -527,14 +529,14 @@ mod tests {
                 sums.iter_mut().zip(first as u128..).for_each(|(sum, k)| *sum ^= (k + 1).wrapping_mul(factor));
             }
         };
-        let sums = |lists: &[(&Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>)]| {
+        let sums = |lists: &[List]| {
             let mut sums = vec![0; 275];
             Shares::weighted(lists, &mut sums);
             sums
         };
         for each in [1, 5] {
             let items = (0..700u32).map(|k| k * 3 % 700).collect();
-            let picked = row.shares().pick(&Arc::new(Selection::new(items, each)));
+            let picked = row.shares().in_place(&Arc::new(Selection::new(items, each)));
             let (columns, all) = (picked.same().gathered(), row.shares().same().gathered());
             let (first, second, third) = (0x1234_5678_9abc_def1 << 50, 77, 0xffff_0001 << 64);
             let where_they_lie: Vec<u128> =
