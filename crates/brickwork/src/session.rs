@@ -23,6 +23,11 @@ pub(crate) fn told_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
 
+/// Bytes of committed values that a garbler keeps in memory, which keeps no tables. It makes the others again.
+pub(crate) fn garbler_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(2)
+}
+
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
 #[derive(Clone)]
 pub struct Job {

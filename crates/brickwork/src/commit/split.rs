@@ -67,7 +67,7 @@ pub struct Sender {
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
     next_block: u64,
-    /// Memory for values of this party's choice.
+    /// Memory for values.
     budget: Budget,
     fault: Arc<Fault>,
 }
@@ -113,7 +113,8 @@ impl Sender {
         self.next_block = range << BLOCKS_OF_A_RANGE;
     }
 
-    /// Holds at most so many bytes of chosen values in memory at a time, and what gives the others in temporary files.
+    /// Holds at most so many bytes of values in memory at a time. Others are made again, and what gives those of its choice lies in
+    /// temporary files.
     pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
         self.budget = Budget::new(bytes);
     }

@@ -398,7 +398,7 @@ mod tests {
             for k in 0..MASKS {
                 assert_eq!(combinations.words[count..].iter().filter(|&word| word >> k & 1 == 1).count(), 1);
                 let members = combinations.words[..count].iter().filter(|&word| word >> k & 1 == 1).count() as f64;
-                assert!((members - count as f64 / 2.0).abs() <= 4.0 * (count as f64 / 4.0).sqrt() + 1.0);
+                assert!((members - count as f64 / 2.0).abs() <= 7.0 * (count as f64 / 4.0).sqrt() + 1.0);
             }
             assert!(combinations.words.iter().all(|word| word >> MASKS == 0));
         }

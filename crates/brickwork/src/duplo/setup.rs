@@ -29,7 +29,7 @@ use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
 use crate::random::Rng;
-use crate::session::{Answer, Digests, Greeting, Job, Run, told_memory};
+use crate::session::{Answer, Digests, Greeting, Job, Run, garbler_memory, told_memory};
 
 /// What a session is set up for.
 pub(super) struct Wanted<'a> {
@@ -138,7 +138,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
 
     run.phase("setup");
     let mut committer = Sender::new(code, &cot.keys(&watched));
-    committer.keep_in_memory(wanted.terms.table_memory);
+    committer.keep_in_memory(garbler_memory(wanted.terms.table_memory));
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;

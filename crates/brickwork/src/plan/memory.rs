@@ -6,7 +6,7 @@ use crate::commit::FEW_COLUMNS;
 use crate::commit::code::Code;
 use crate::cut_and_choose::Cut;
 use crate::duplo::Parameters;
-use crate::session::{TABLE_MEMORY, told_memory};
+use crate::session::{TABLE_MEMORY, garbler_memory, told_memory};
 
 /// A process that does nothing: code, stacks, buffers of TLS.
 const PROCESS: u64 = 15 << 20;
@@ -112,11 +112,12 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     // Values that are made again a window at a time, and what is made of them.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
     let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    // Chosen values are held as long as there is room.
+    // Values are held as long as there is room.
     let mut held = 0;
-    let outputs = used().map(|(component, cut)| cut.copies() * component.circuit.outputs().len() as u64);
-    for bytes in outputs.chain([input.copies(), ots]).map(|values| LABEL * values) {
-        held += if held + bytes <= TABLE_MEMORY { bytes } else { 0 };
+    let copies = used()
+        .flat_map(|(component, cut)| [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| cut.copies() * n as u64));
+    for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
+        held += if held + bytes <= garbler_memory(TABLE_MEMORY) { bytes } else { 0 };
     }
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
     let (mut in_hand, mut joints, mut joined) = (0, 0, 0);

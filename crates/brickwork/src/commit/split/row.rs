@@ -1,7 +1,7 @@
-//! Rows of many commitments, at the sender. Their values are made again whenever they are wanted: random ones follow from the seeds
-//! like the shares, for a few nanoseconds each. Those of the sender's choice are held while there is room for them, and follow
-//! from the corrections otherwise, which lie in a temporary file: they are what was sent, and hide the values from everybody
-//! who does not know the seeds.
+//! Rows of many commitments, at the sender. Their values are held while there is room for them, and otherwise made again whenever
+//! they are wanted: random ones follow from the seeds like the shares, for a few nanoseconds each; those of the sender's choice
+//! from the corrections, too, which lie in a temporary file: they are what was sent, and hide the values from everybody who does
+//! not know the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -142,9 +142,8 @@ impl Default for Row {
 }
 
 impl From<Committed> for Row {
-    fn from(mut held: Committed) -> Self {
-        let (values, shares) = (std::mem::take(&mut held.values), std::mem::take(&mut held.shares));
-        Row { values: Values::Held(Memory(values.into(), None)), shares }
+    fn from(committed: Committed) -> Self {
+        Row::held_in(None, committed)
     }
 }
 
@@ -159,6 +158,12 @@ impl<'a> From<&'a Row> for New<'a> {
 }
 
 impl Row {
+    /// With all values in memory, of which this is a part of a budget.
+    fn held_in(budget: Option<Held>, mut committed: Committed) -> Self {
+        let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
+        Row { values: Values::Held(Memory(values.into(), budget)), shares }
+    }
+
     /// Number of commitments.
     pub fn len(&self) -> usize {
         match &self.values {
@@ -339,8 +344,9 @@ impl Sender {
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub(crate) fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
-        if count <= CHUNK {
-            return Ok(self.commit_rows(channel, count, lsb, None)?.into());
+        let held = self.budget.take((16 * count) as u64);
+        if count <= CHUNK || held.is_some() {
+            return Ok(Row::held_in(held, self.commit_rows(channel, count, lsb, None)?));
         }
         let recipe = self.next_recipe(count, lsb);
         let mut corrections = Vec::new();
