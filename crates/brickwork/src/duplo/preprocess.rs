@@ -150,9 +150,10 @@ impl EvaluatorBatch {
 }
 
 /// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input wires of some copies,
-/// by their positions in `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what each task's sink
-/// made.
-fn garble_copies<S: TableSink + Send>(
+/// by their positions in `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what `made` each task's
+/// sink into.
+#[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
+fn garble_copies<S: TableSink, M: Send>(
     plan: &Plan,
     keys: &GarblingKeys,
     indices: &[u32],
@@ -160,11 +161,12 @@ fn garble_copies<S: TableSink + Send>(
     shape: Shape,
     input: impl Fn(Range<usize>, &mut [Label]) -> Result<(), Error> + Sync,
     sink: impl Fn(usize, &[u32]) -> S + Sync,
-) -> Result<(Labels, Vec<S>), Error> {
+    made: impl Fn(S) -> M + Sync,
+) -> Result<(Labels, Vec<M>), Error> {
     let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
     let turns = indices.len() / (4 * rayon::current_num_threads() * COPIES_A_TASK);
     let a_task = COPIES_A_TASK * turns.clamp(1, TURNS_A_TASK);
-    let sinks: Result<Vec<S>, Error> = outputs
+    let tasks: Result<Vec<M>, Error> = outputs
         .par_chunks_mut(a_task * shape.outputs)
         .enumerate()
         .map(|(task, outputs)| {
@@ -182,10 +184,10 @@ fn garble_copies<S: TableSink + Send>(
             for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
                 wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
             }
-            Ok(sink)
+            Ok(made(sink))
         })
         .collect();
-    Ok((outputs, sinks?))
+    Ok((outputs, tasks?))
 }
 
 fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
@@ -297,11 +299,10 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         for start in (0..copies).step_by(step) {
             let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
             let input = |range: Range<usize>, values: &mut [Label]| inputs.fill((start + range.start) * shape.inputs, values);
-            let (mut values, sinks) =
-                garble_copies(&plan, &keys, &indices, &deltas[start..start + indices.len()], shape, input, |here, copies| {
-                    hooks.tables(id, copies, HashTables::new(here, shape.table_bytes))
-                })?;
-            hashes.extend(sinks.iter().flat_map(|sink| sink.finish()).flatten());
+            let sink = |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
+            let deltas = &deltas[start..start + indices.len()];
+            let (mut values, made) = garble_copies(&plan, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
+            hashes.extend(made.into_iter().flatten().flatten());
             hooks.alter(Point::CommittedOutputs(id), &mut values);
             committer.push(&mut run.channel, &mut outputs, &values)?;
         }
@@ -388,7 +389,7 @@ impl GarblerMade {
                 hooks.tables(id, copies, InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] })
             };
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
-            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink).map(|(_, tables)| tables)
+            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink, |sink| sink).map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
         let mut ready = tables(0..step.min(chosen.len()))?;
@@ -557,9 +558,10 @@ impl Hashed {
             labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
             Ok(())
         };
-        let (outputs, sinks) =
-            garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, |here, _| HashTables::new(here, shape.table_bytes))?;
-        let hashes = sinks.iter().flat_map(HashTables::finish);
+        // A hash in the making takes two kilobytes, as much as a small copy's tables.
+        let (sink, made) = (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
+        let (outputs, hashes) = garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, sink, made)?;
+        let hashes = hashes.into_iter().flatten();
         let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
     }

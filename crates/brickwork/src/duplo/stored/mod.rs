@@ -307,7 +307,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
-        greeting.answered(&mut run.channel)?;
+        super::setup::no_proposal(&greeting.answered(&mut run.channel)?)?;
         let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
         let epochs = reconcile(&mut run, store, terms)?;
         Ok(Inner { line: Line::Nobody(run, hooks), store, terms: terms.clone(), epochs, plans: Plans::new(), cut })
