@@ -163,17 +163,19 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
 
     let garbler = garbler(program, parameters, share);
 
-    // Corrections stay as long as anything may be claimed of the heads.
+    // Corrections and heads stay as long as anything may be claimed.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
     let head = |items: u64, each: u64| if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each };
     let heads = sizes.heads.iter().map(|&(slots, inputs)| head(slots, inputs)).sum::<u64>()
         + head(plain.slots.into(), 1)
         + 2 * head(input.slots.into(), 1);
     let links = (LABEL + PLACE) * sizes.links + LABEL * u64::from(input.slots);
-    let kept = corrections + heads + links + ots * (LABEL + 1);
-    let tables = match tables(program, parameters) {
-        in_file if in_file > TABLE_MEMORY => sizes.in_hand,
-        in_memory => in_memory,
+    let kept = links + ots * (LABEL + 1);
+    let claimed = corrections + heads;
+    // Tables that lie in a file are in memory where they are checked or evaluated.
+    let (tables, in_hand) = match tables(program, parameters) {
+        in_file if in_file > TABLE_MEMORY => (0, sizes.in_hand),
+        in_memory => (in_memory, 0),
     };
     // The hashes of all authenticators, and what is told of those in buckets, while they are brought into the order of buckets.
     let (all, in_buckets) = (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
@@ -190,6 +192,7 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let proves = joints + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();
     let candidates = 2 * (LABEL * sizes.joined).min(CANDIDATES);
     let evaluates = joints + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
-    let evaluator = receives.max(kept + tables + told + opens.max(joins).max(proves).max(evaluates));
+    let before_evaluation = claimed + (in_hand + opens).max(joins).max(proves);
+    let evaluator = receives.max(kept + tables + told + before_evaluation.max(in_hand + evaluates));
     [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
 }
