@@ -4,8 +4,9 @@
 #![allow(dead_code)]
 
 use brickwork_kernels::{
-    Aes128, And, BATCH, Kernel, Keys, LANES, ONE, ScriptBuilder, Wires, ctr_rows_with, hash_accumulate_with, hash_rows_with,
-    keyed_hashes_with, parity_rows_with, transpose_back_with, transpose_with, words_for_rows,
+    Aes128, And, BATCH, CHUNK_BYTES, Kernel, Keys, LANES, ONE, ScriptBuilder, Subtree, Wires, ctr_rows_with, hash_accumulate_with,
+    hash_rows_with, keyed_hashes_with, parent_values_with, parity_rows_with, subtree_values_with, transpose_back_with, transpose_with,
+    words_for_rows,
 };
 
 /// Bytes that say what is done, and then give the data, again and again with another mask.
@@ -47,14 +48,16 @@ pub fn kernels(data: &[u8]) {
         return;
     }
     let mut source = Source { bytes, at: 0 };
-    match what % 7 {
+    match what % 9 {
         0 => agree(&mut source, aes),
         1 => agree(&mut source, counters),
         2 => agree(&mut source, hashes),
         3 => agree(&mut source, universal),
         4 => agree(&mut source, parity),
         5 => agree(&mut source, transposed),
-        _ => agree(&mut source, garbled),
+        6 => agree(&mut source, garbled),
+        7 => agree(&mut source, subtrees),
+        _ => agree(&mut source, parents),
     }
 }
 
@@ -93,6 +96,27 @@ fn hashes(source: &mut Source, kernel: Kernel) -> Vec<u128> {
     let mut hashes = vec![0; count];
     keyed_hashes_with(kernel, &key, &messages, &mut hashes);
     hashes
+}
+
+fn subtrees(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
+    let (count, size, shift) = (source.below(40), CHUNK_BYTES << source.below(5), source.below(64));
+    let first = u64::from(source.byte()) << source.below(45);
+    let few = source.blocks(9);
+    let bytes: Vec<u8> = few.iter().flat_map(|block| block.to_le_bytes()).cycle().take(shift + count * size).collect();
+    let chunks = (size / CHUNK_BYTES) as u64;
+    let numbered = bytes[shift..].chunks(size).zip(0..);
+    let subtrees: Vec<Subtree> = numbered.map(|(bytes, k)| Subtree { bytes, first_chunk: (first + k) * chunks }).collect();
+    let mut values = vec![[0; 32]; count];
+    subtree_values_with(kernel, &subtrees, &mut values);
+    values
+}
+
+fn parents(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
+    let count = source.below(100);
+    let children: Vec<[[u8; 32]; 2]> = (0..count).map(|_| [0; 2].map(|_| std::array::from_fn(|_| source.byte()))).collect();
+    let mut values = vec![[0; 32]; count];
+    parent_values_with(kernel, &children, &mut values);
+    values
 }
 
 fn universal(source: &mut Source, kernel: Kernel) -> Vec<[u128; 2]> {

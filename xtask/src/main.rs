@@ -1,5 +1,5 @@
 //! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`,
-//! `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask memory-checks`, `cargo xtask mutants`,
+//! `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask memory-checks`, `cargo xtask mutants`,
 //! `cargo xtask recovery-time`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ mod crashes;
 mod dependencies;
 mod examples;
 mod foreign;
+mod fuzz;
 mod mutants;
 mod test;
 
@@ -29,13 +30,15 @@ fn main() -> ExitCode {
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
         ["examples"] => examples::write(&root().join("examples")),
+        ["fuzz", ref arguments @ ..] => fuzz::run(root(), arguments),
         ["aarch64"] => foreign::aarch64(root()),
         ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["test"] => test::run(root()),
         _ => Err(format!(
             "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | \
-             dependencies | examples | memory-checks | {} | recovery-time [RUNS] | test",
+             dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | test",
+            fuzz::USAGE,
             mutants::USAGE
         )),
     };

@@ -11,7 +11,7 @@ mod session;
 #[path = "../../../fuzz/targets/store.rs"]
 mod store;
 
-use replay::replay;
+use replay::{corpus, replay};
 
 /// What an honest peer may say; all others are refused.
 const UNDERSTOOD: [&str; 19] = [
@@ -46,6 +46,9 @@ fn messages() {
     replay("messages", 40, 50, |_, seed| {
         messages::messages(seed);
     });
+    corpus("messages", |input| {
+        messages::messages(input);
+    });
 }
 
 #[test]
@@ -57,11 +60,15 @@ fn sessions() {
         let flipped = name.starts_with("flip") || name.starts_with("late");
         assert!(finished == name.starts_with("honest") || flipped, "{name}");
     });
+    corpus("session", |input| {
+        session::session(input);
+    });
 }
 
 #[test]
 fn circuits() {
     replay("circuit", 30, 4, |_, seed| circuit::circuit(seed));
+    corpus("circuit", circuit::circuit);
 }
 
 #[test]
@@ -78,5 +85,8 @@ fn stores() {
         if !name.starts_with("files") {
             store::store(seed);
         }
+    });
+    corpus("store", |input| {
+        store::store(input);
     });
 }

@@ -1,5 +1,7 @@
 //! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
 
+#[path = "../../../fuzz/targets/replay.rs"]
+mod replay;
 #[path = "../../../fuzz/targets/wir.rs"]
 mod wir;
 
@@ -15,4 +17,5 @@ fn seeds_pass_the_lexer_the_parser_and_the_compiler() {
         count += 1;
     }
     assert!(count >= 10);
+    replay::corpus("wir", wir::wir);
 }

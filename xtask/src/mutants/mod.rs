@@ -17,6 +17,7 @@ use std::sync::Mutex;
 
 use find::Mutant;
 use trial::{Bench, Outcome, Trials};
+pub use watch::{TICK, Watch};
 
 /// The page with the mutants that no test catches, and why each of them does no harm.
 const PAGE: &str = "docs/mutants.md";

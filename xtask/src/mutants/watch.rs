@@ -66,6 +66,16 @@ impl Watch {
             || self.pause > PAUSE.0.max(usual.pause.saturating_mul(PAUSE.1))
     }
 
+    /// Takes a look, and judges nothing.
+    pub fn look(&mut self) {
+        let _ = self.hangs(Cost { ticks: u64::MAX, pause: u64::MAX });
+    }
+
+    /// Ticks of CPU time so far, at the last look.
+    pub fn worked(&self) -> u64 {
+        self.worked
+    }
+
     /// What the process has cost so far.
     pub fn cost(&self) -> Cost {
         Cost { ticks: (self.worked + self.slept).max(1), pause: self.longest }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brickwork::duplo::{FromStock, Lacking, Preprocessed, Stocked};
+use brickwork::duplo::{FromStock, Lacking, Preprocessed, Stocked, in_stock, inventory};
 use brickwork::session::PhaseReport;
 use brickwork::stock::{Store, StoreKey};
 use tempfile::TempDir;
@@ -288,6 +288,171 @@ fn components_without_tables() {
     let program = Arc::new(p.finish().unwrap());
     folders.fill(&[Request { components: vec![(xor, 200)], garbler_wires: 16, ots: Some(16) }]);
     folders.good(&program, Lacking::Refuse);
+    folders.good(&program, Lacking::Refuse);
+}
+
+/// So many items that those of every kind lie in several records, at either party.
+#[test]
+fn items_in_several_records() {
+    // A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes, a copy 36, an OT 20.
+    const MINE: u32 = 40_000;
+    const YOURS: u32 = 7_000;
+    let mut b = Builder::new(2 * WIDTH);
+    let bits = b.all_inputs();
+    let (x, y) = bits.split_at(WIDTH as usize);
+    let both: Vec<_> = x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect();
+    let first = b.and(both[0], y[1]);
+    let circuit = Arc::new(b.finish(&[&[first], &both[1..]].concat()).unwrap());
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let (inputs, outputs) = (vec![port("x", WIDTH), port("y", WIDTH)], vec![port("z", WIDTH)]);
+    let component = Component { name: "mixed".into(), inputs, outputs, circuit };
+    let mut p = ProgramBuilder::new("wide", vec![port("x", MINE)], vec![port("y", YOURS)]).unwrap();
+    let id = p.component(component).unwrap();
+    let mut out = Vec::new();
+    for k in 0..MINE / WIDTH {
+        let wires = |first: u32| (first..first + WIDTH).collect::<Vec<_>>();
+        let y = MINE + k * WIDTH % YOURS;
+        let z = p.slot(id, &[wires(k * WIDTH), wires(y)].concat()).unwrap();
+        out.extend(wires(z));
+    }
+    p.output(port("z", MINE), Recipient::Both, out).unwrap();
+    let program = Arc::new(p.finish().unwrap());
+    let folders = Folders::new();
+    folders.fill(&[Request { ots: Some(YOURS as usize), ..Request::of(&program) }]);
+    let mut rng = Rng::new("test inputs").unwrap();
+    let [x, y] = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let expected = program.simulate(&x, &y);
+    let results = folders.run(&program, &(x, y), Lacking::Refuse);
+    for (party, result) in BOTH.into_iter().zip(results) {
+        assert_eq!(result.unwrap().0.outputs, program.output_bits(party, &expected));
+    }
+}
+
+/// What a store says of itself to people, before and after a program.
+#[test]
+fn an_inventory_of_what_there_is() {
+    let folders = Folders::new();
+    folders.fill(&steps(4, 2, 24));
+    let program = program(1, Recipient::Both);
+    let there = |party| in_stock(&folders.store(party), party, &terms(), &program).unwrap();
+    let inventory_of = |party| inventory(&folders.store(party)).unwrap();
+    let whole = [("component", "a", 4), ("component", "m", 2), ("input authenticators", "input authenticators", 48), ("ots", "OTs", 24)];
+    // A batch that is used up is gone.
+    for (runs, left) in [(0, &[4, 2, 48, 24][..]), (1, &[2, 1, 40, 16]), (2, &[32, 8])] {
+        for party in BOTH {
+            let store = folders.store(party);
+            let all = inventory(&store).unwrap();
+            let [epoch] = &all[..] else { panic!("{} epochs", all.len()) };
+            assert_eq!((epoch.uses, epoch.progress), (runs, Some((3, 3))));
+            assert_eq!(epoch.executions(&store, &program).unwrap(), 2 - runs);
+            let batches: Vec<_> = epoch.batches.iter().map(|b| (b.kind, b.name.as_str(), b.items)).collect();
+            assert_eq!(batches, whole[whole.len() - left.len()..]);
+            assert_eq!(epoch.batches.iter().map(|b| b.left).collect::<Vec<_>>(), left);
+            for batch in &epoch.batches {
+                assert!(batch.attempts == 1 && batch.bytes > 0);
+                let kinds: &[&str] = match batch.kind {
+                    "component" => &["copies", "key authenticators"],
+                    "ots" => &[],
+                    kind => &[kind],
+                };
+                assert_eq!(batch.cuts.iter().map(|cut| cut.of).collect::<Vec<_>>(), kinds);
+                assert_eq!(batch.bound_log2.is_some(), !kinds.is_empty());
+                // The whole step keeps its bound.
+                assert!(batch.bound_log2.is_none_or(|bound| bound <= -40.0 && bound > -60.0), "{batch:?}");
+            }
+        }
+        assert_eq!(BOTH.map(there), [runs < 2; 2]);
+        if runs < 2 {
+            folders.good(&program, Lacking::Refuse);
+        }
+    }
+    assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
+    // Of an epoch that is burned nothing can be used, and it is still shown.
+    let mut store = folders.store(Party::Garbler);
+    let id = store.epochs().unwrap()[0].0;
+    let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
+    assert_eq!(inventory(&store).unwrap()[0].executions(&store, &program).unwrap(), 0);
+}
+
+/// Row 28: batches add up. A program that takes from too many is refused by both, and nothing is taken.
+#[test]
+fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
+    let folders = Folders::new();
+    // Each of these keeps the bound by itself; steps of one list would keep it together.
+    (0..8).for_each(|_| folders.fill(&[request(1, 1, 8)]));
+    let results = folders.run(&program(7, Recipient::Both), &(vec![true; 8], vec![false; 8]), Lacking::Refuse);
+    for result in results {
+        assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("2^-40")), "{result:?}");
+    }
+    folders.good(&program(0, Recipient::Both), Lacking::Refuse);
+}
+
+/// Row 19: an input of another length is refused before anything is taken or sent.
+#[test]
+fn row_19_an_input_of_another_length_takes_nothing() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    folders.fill(&[request(1, 1, 8)]);
+    for length in [7, 9] {
+        let results = folders.run(&program, &(vec![true; length], vec![true; length]), Lacking::Refuse);
+        assert!(results.iter().all(|result| matches!(result, Err(Error::Input(_)))), "{results:?}");
+    }
+    folders.good(&program, Lacking::Refuse);
+}
+
+/// Row 19: what is lacking is named.
+#[test]
+fn row_19_what_is_lacking_is_named() {
+    let folders = Folders::new();
+    folders.fill(&[request(1, 1, 8)]);
+    let inputs = (vec![true; 8], vec![false; 8]);
+    for result in folders.run(&program(3, Recipient::Both), &inputs, Lacking::Refuse) {
+        assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("adder of 3")), "{result:?}");
+    }
+}
+
+/// Other steps are not taken for those that were made, even if they are as many.
+#[test]
+fn other_steps_are_begun_anew() {
+    let folders = Folders::new();
+    let [first, second] = [steps(2, 1, 8), steps(3, 1, 8)];
+    assert_eq!(folders.preprocess(&first).map(|done| done.unwrap().resumed), [0; 2]);
+    assert_eq!(folders.preprocess(&second).map(|done| done.unwrap().resumed), [0; 2]);
+    let store = folders.store(Party::Evaluator);
+    assert_eq!(inventory(&store).unwrap()[0].batches.iter().map(|batch| batch.items).collect::<Vec<_>>(), [2, 1, 16, 8, 3, 1, 16, 8]);
+}
+
+/// What belongs to another peer, another role or another security level is another party's business.
+#[test]
+fn epochs_of_others_are_left_alone() {
+    let folders = Folders::new();
+    folders.fill(&[request(1, 1, 8)]);
+    let program = program(0, Recipient::Both);
+    let others = [Terms { security: 80, ..terms() }, Terms { identities: [[1; 32], [3; 32]], ..terms() }];
+    for party in BOTH {
+        let store = folders.store(party);
+        let is_there = |party, terms: &Terms| in_stock(&store, party, terms, &program).unwrap();
+        assert!(is_there(party, &terms()));
+        assert!(!is_there(BOTH[1 - party as usize], &terms()) && others.iter().all(|other| !is_there(party, other)));
+    }
+    let (left, right) = memory_pair();
+    let [mut garblers, mut evaluators] = BOTH.map(|party| folders.store(party));
+    let filled = |party, channel, store: &mut Store| {
+        let mut observer = Unobserved;
+        let session = Stocked::open(party, channel, store, &others[1], &mut observer)?;
+        let nothing = session.bytes();
+        let (done, session) = session.preprocess(&[request(1, 1, 8)])?;
+        assert!(nothing > 0 && session.bytes() > nothing + 10_000);
+        session.close()?;
+        Ok::<_, Error>(done)
+    };
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| filled(Party::Garbler, left, &mut garblers));
+        filled(Party::Evaluator, right, &mut evaluators).unwrap();
+        garbler.join().unwrap().unwrap();
+    });
+    assert_eq!(evaluators.epochs().unwrap().len(), 2, "an epoch of its own");
+    drop((garblers, evaluators));
     folders.good(&program, Lacking::Refuse);
 }
 

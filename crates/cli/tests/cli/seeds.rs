@@ -5,14 +5,16 @@ mod replay;
 #[path = "../../../../fuzz/targets/users.rs"]
 mod users;
 
-use replay::replay;
+use replay::{corpus, replay};
 
 #[test]
 fn values() {
     replay("value", 30, 22, |_, seed| users::value(seed));
+    corpus("value", users::value);
 }
 
 #[test]
 fn lists() {
     replay("list", 30, 22, |_, seed| users::list(seed));
+    corpus("list", users::list);
 }

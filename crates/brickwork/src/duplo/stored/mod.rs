@@ -544,3 +544,26 @@ fn take<'o, S: Side<'o>>(
     drop(taken);
     session.evaluate(program, input)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What both parties compare is all of an entry.
+    #[test]
+    fn an_entry_is_encoded_whole() {
+        for taken in [vec![], vec![(1, 2)], vec![(1, 2), (3, 4)]] {
+            let entry = Entry::Use { program: [9; 32], taken };
+            assert_eq!(postcard::from_bytes::<Entry>(&encoded(&entry)).unwrap(), entry);
+        }
+    }
+
+    #[test]
+    fn lists_of_steps_have_names_of_their_own() {
+        let step = |garbler_wires| Request { components: Vec::new(), garbler_wires, ots: None };
+        let lists = [vec![], vec![step(1)], vec![step(2)], vec![step(1), step(2)], vec![step(2), step(1)]];
+        for (i, list) in lists.iter().enumerate() {
+            assert!(lists[..i].iter().all(|other| job_digest(other) != job_digest(list)), "{i}");
+        }
+    }
+}

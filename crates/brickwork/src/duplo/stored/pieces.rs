@@ -434,4 +434,15 @@ mod tests {
         assert!(matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version")));
         assert!(matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed")));
     }
+
+    #[test]
+    fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
+        let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
+        let header = |bucket| {
+            let origin = Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
+            Header::new(vec![origin]).encode()
+        };
+        assert!(Header::decode(&header(3), 1).is_ok());
+        assert!(matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose")));
+    }
 }

@@ -2,6 +2,7 @@
 //! retry is refused before anything that depends on it is sent (row d of every cheat, rows 16, 24, 25).
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::harness::toy;
@@ -199,6 +200,50 @@ fn rows_18_and_24_lies_about_a_log() {
             let talk = [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION, msg::STANDINGS, msg::STAND];
             assert!(sent.lock().unwrap().iter().all(|tag| talk.contains(tag)), "lie {lie}: {:?}", sent.lock().unwrap());
         }
+    }
+}
+
+/// Row 24: whoever stands elsewhere is refused at each meeting of a connection: after the greeting, with a new epoch, with a step
+/// begun, written and made; and with what a program takes.
+#[test]
+fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
+    let program = toy();
+    for (what, meetings) in [(What::Fill, 5), (What::Run, 2)] {
+        for (cheater, at) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| (0..meetings).map(move |at| (party, at))) {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            if let What::Run = what {
+                connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            }
+            let met = AtomicUsize::new(0);
+            let rewrite = move |head: &mut Vec<u8>| head[7] ^= u8::from(met.fetch_add(1, Ordering::Relaxed) == at) << 3;
+            let results = connect(root, &program, what, by(cheater, Cheater::rewrites(msg::STAND, rewrite)));
+            let refused = &results[1 - cheater as usize];
+            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("stands elsewhere")), "meeting {at}: {refused:?}");
+        }
+    }
+}
+
+/// Row 24: what is next for a program is the same at both, or nothing is.
+#[test]
+fn row_24_who_takes_something_else_is_refused() {
+    let program = toy();
+    let cases: [(fn(&mut Vec<u8>), &str); 4] = [
+        (|plan| plan[32] ^= 1, "do not hold the same"),
+        (|plan| plan[0] = 2, "do not hold the same"),
+        (|plan| plan[0] = 7, "do not hold the same"),
+        (|plan| plan[0] = 0, "makes nothing on the spot"),
+    ];
+    for (cheater, (rewrite, why)) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| cases.map(|case| (party, case))) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+        let results = connect(root, &program, What::Run, by(cheater, Cheater::rewrites(msg::PLAN, rewrite)));
+        let refused = &results[1 - cheater as usize];
+        assert!(matches!(refused, Err(Error::Stock(said)) if said.contains(why)), "{refused:?}");
+        let store = store(root, if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
+        let taken = store.epochs().unwrap().iter().any(|(id, _)| store.state(id).unwrap().is_used());
+        assert!(!taken, "something was taken for what was refused");
     }
 }
 

@@ -1,0 +1,260 @@
+//! Fuzzing: runs targets for so much CPU time, keeps what they have found worth keeping where the tests replay it, and writes
+//! down how long they ran.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::mutants::{TICK, Watch};
+
+/// How to call it.
+pub const USAGE: &str = "fuzz [--minutes=N] [TARGET…]";
+
+/// The hours so far, in a table.
+const LOG: &str = "fuzz/LOG.md";
+/// Options besides cargo-fuzz's own. One input may take long on a machine that does other work.
+const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=4096", "-print_final_stats=1"];
+/// And those of one target.
+const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
+/// A target runs again for what is missing of its time, if that is more than this.
+const REST: Duration = Duration::from_secs(2);
+
+/// Runs targets, all if none is named, as many at a time as there are processors; of `minutes` 0 only their corpora are made small.
+pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let (options, mut targets): (Vec<&str>, Vec<String>) = (
+        arguments.iter().copied().filter(|a| a.starts_with("--")).collect(),
+        arguments.iter().filter(|a| !a.starts_with("--")).map(|a| a.to_string()).collect(),
+    );
+    let mut time = Duration::from_secs(10 * 60);
+    for option in options {
+        let minutes = option.strip_prefix("--minutes=").and_then(|n| n.parse::<f64>().ok());
+        let minutes = minutes.filter(|n| (0.0..1e4).contains(n)).ok_or_else(|| format!("{option} is no option: cargo xtask {USAGE}"))?;
+        time = Duration::from_secs_f64(60.0 * minutes);
+    }
+    let fuzz = root.join("fuzz");
+    let known = names(&fuzz.join("seeds"))?;
+    match targets.iter().find(|t| !known.contains(t)) {
+        Some(other) => return Err(format!("there is no target {other}, but {}", known.join(", "))),
+        None if targets.is_empty() => targets = known,
+        None => {}
+    }
+    let build = Command::new("cargo").args(["+nightly", "fuzz", "build", "-s", "none"]).current_dir(root).status();
+    if !build.is_ok_and(|status| status.success()) {
+        return Err(
+            "the targets cannot be built; needed are cargo install --locked cargo-fuzz, and rustup toolchain install nightly".into()
+        );
+    }
+    let (next, lines) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || -> Result<(), String> {
+        while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let ran = Target { fuzz: &fuzz, name: target }.run(time)?;
+            eprintln!("xtask: {target}: {ran:?}");
+            lines.lock().expect("no worker panics").push((target.clone(), ran));
+        }
+        Ok(())
+    };
+    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
+    });
+    let lines = lines.into_inner().expect("no worker panics");
+    log(root, &lines)?;
+    results.into_iter().collect::<Result<(), String>>()?;
+    match lines
+        .iter()
+        .filter(|(_, ran)| !ran.found.is_empty())
+        .map(|(name, ran)| format!("{name}: {}", ran.found.join(", ")))
+        .collect::<Vec<_>>()
+    {
+        found if found.is_empty() => Ok(()),
+        found => Err(format!("inputs that must not be: {}", found.join("; "))),
+    }
+}
+
+/// What came of a target.
+#[derive(Debug, Default)]
+struct Ran {
+    time: Duration,
+    runs: u64,
+    /// Size of the corpus, seeds included.
+    inputs: usize,
+    /// Files with inputs on which it failed.
+    found: Vec<String>,
+}
+
+struct Target<'a> {
+    fuzz: &'a Path,
+    name: &'a str,
+}
+
+impl Target<'_> {
+    fn folder(&self, kind: &str) -> PathBuf {
+        self.fuzz.join(kind).join(self.name)
+    }
+
+    /// A run of the program with these arguments; its CPU time, and what it printed.
+    fn call(&self, arguments: &[String]) -> Result<(Duration, String), String> {
+        let program = fs::read_dir(self.fuzz.join("target"))
+            .map_err(told("fuzz/target"))?
+            .flatten()
+            .map(|e| e.path().join("release").join(self.name));
+        let program = program.into_iter().find(|p| p.is_file()).ok_or_else(|| format!("{} was not built", self.name))?;
+        let path = self.fuzz.join("target").join(format!("{}.log", self.name));
+        let output = File::create(&path).map_err(told(&path))?;
+        let files = || output.try_clone().map(Stdio::from).map_err(told(&path));
+        let mut command = Command::new(&program);
+        command.args(OPTIONS).args(arguments).current_dir(self.fuzz).stdin(Stdio::null()).stdout(files()?).stderr(files()?);
+        let mut child = command.spawn().map_err(told(&program))?;
+        let mut watch = Watch::new(child.id());
+        while child.try_wait().map_err(told(&program))?.is_none() {
+            watch.look();
+            std::thread::sleep(TICK);
+        }
+        let printed = fs::read(&path).map_err(told(&path))?;
+        Ok((TICK * watch.worked() as u32, String::from_utf8_lossy(&printed).into_owned()))
+    }
+
+    fn run(&self, time: Duration) -> Result<Ran, String> {
+        let (seeds, corpus, packed) = (self.folder("seeds"), self.folder("corpus"), self.folder("corpora"));
+        let artifacts = self.folder("artifacts");
+        [&corpus, &artifacts].into_iter().try_for_each(|folder| fs::create_dir_all(folder).map_err(told(folder)))?;
+        for (i, input) in unpack(&fs::read(&packed).unwrap_or_default()).into_iter().enumerate() {
+            let path = corpus.join(format!("packed_{i}"));
+            fs::write(&path, input).map_err(told(&path))?;
+        }
+        let before = inputs(&artifacts)?;
+        let mut ran = Ran::default();
+        while ran.time + REST < time {
+            let mut arguments = vec![corpus.display().to_string(), seeds.display().to_string()];
+            arguments.push(format!("-artifact_prefix={}/", artifacts.display()));
+            arguments.push(format!("-max_total_time={}", (time - ran.time).as_secs().max(1)));
+            if self.name == "wir" {
+                arguments.extend(OF_WIR.map(String::from));
+            }
+            let (took, printed) = self.call(&arguments)?;
+            let runs = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok());
+            ran.time += took;
+            ran.runs += runs.unwrap_or(0);
+            let after = fs::read_dir(&artifacts).map_err(told(&artifacts))?.flatten();
+            ran.found =
+                after.filter(|e| fs::read(e.path()).is_ok_and(|i| !before.contains(&i))).map(|e| e.path().display().to_string()).collect();
+            if !ran.found.is_empty() || runs.is_none() {
+                eprintln!("{printed}");
+                break;
+            }
+        }
+        ran.inputs = self.keep()?;
+        Ok(ran)
+    }
+
+    /// Packs of the corpus what reaches more than the seeds do; how many inputs there are with the seeds.
+    fn keep(&self) -> Result<usize, String> {
+        let small = self.fuzz.join("target/small").join(self.name);
+        let _ = fs::remove_dir_all(&small);
+        fs::create_dir_all(&small).map_err(told(&small))?;
+        let seeds = inputs(&self.folder("seeds"))?;
+        for (i, seed) in seeds.iter().enumerate() {
+            let path = small.join(format!("seed_{i}"));
+            fs::write(&path, seed).map_err(told(&path))?;
+        }
+        self.call(&["-merge=1".into(), small.display().to_string(), self.folder("corpus").display().to_string()])?;
+        let all = inputs(&small)?;
+        let (packed, found) = (self.folder("corpora"), all.difference(&seeds).collect::<Vec<_>>());
+        fs::create_dir_all(self.fuzz.join("corpora")).map_err(told(&packed))?;
+        fs::write(&packed, pack(&found)).map_err(told(&packed))?;
+        Ok(all.len())
+    }
+}
+
+/// Inputs one after another, each after its length in four bytes, little endian: `fuzz/targets/replay.rs` reads them.
+fn pack(inputs: &[&Vec<u8>]) -> Vec<u8> {
+    let length = |input: &Vec<u8>| u32::try_from(input.len()).expect("inputs are small").to_le_bytes();
+    inputs.iter().flat_map(|input| length(input).into_iter().chain(input.iter().copied())).collect()
+}
+
+/// The inverse of [`pack`], up to the first that is cut off.
+fn unpack(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut inputs = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let Some((input, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
+        inputs.push(input);
+        bytes = rest;
+    }
+    inputs
+}
+
+/// What the files of a folder contain, in order.
+fn inputs(folder: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
+    let files = fs::read_dir(folder).map_err(told(folder))?.flatten();
+    files.map(|file| fs::read(file.path()).map_err(told(file.path()))).collect()
+}
+
+/// The names in a folder, in order.
+fn names(folder: &Path) -> Result<Vec<String>, String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).map_err(told(folder))?.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn told(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> String {
+    move |e| format!("{}: {e}", path.as_ref().display())
+}
+
+/// What a program prints, without the end of its line.
+fn said(root: &Path, program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(root).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+/// Writes lines into the table of hours, and shows how many each target has there.
+fn log(root: &Path, lines: &[(String, Ran)]) -> Result<(), String> {
+    let path = root.join(LOG);
+    let mut text = fs::read_to_string(&path).map_err(told(&path))?;
+    let (date, commit) = (said(root, "date", &["-u", "+%F"]), said(root, "git", &["rev-parse", "--short", "HEAD"]));
+    for (name, ran) in lines.iter().filter(|(_, ran)| !ran.time.is_zero()) {
+        let found = if ran.found.is_empty() { "nothing".into() } else { format!("{} inputs", ran.found.len()) };
+        let line = format!(
+            "| {date} | {commit} | `{name}` | {:.4} | {} | {} | {found} |\n",
+            ran.time.as_secs_f64() / 3600.0,
+            ran.runs,
+            ran.inputs
+        );
+        let end = text.find("\n| ---").and_then(|at| text[at..].find("\n\n").map(|n| at + n + 1)).unwrap_or(text.len());
+        text.insert_str(end, &line);
+    }
+    fs::write(&path, &text).map_err(told(&path))?;
+    names(&root.join("fuzz/seeds"))?.iter().for_each(|name| println!("{name:<10}{:>8.3} h", hours(&text, name)));
+    Ok(())
+}
+
+/// The hours of a target in the first table of the log.
+fn hours(log: &str, name: &str) -> f64 {
+    let table = log.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let fields = table.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    fields.filter(|f| f.get(3) == Some(&format!("`{name}`").as_str())).filter_map(|f| f.get(4)?.parse::<f64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let inputs = [vec![], vec![1, 2, 3], vec![0; 300]];
+        let packed = pack(&inputs.iter().collect::<Vec<_>>());
+        assert_eq!(unpack(&packed), inputs);
+        assert_eq!(unpack(&packed[..packed.len() - 1]), inputs[..2], "what is cut off is left out");
+    }
+
+    #[test]
+    fn hours_add_up() {
+        let log = "# Log\n\n| date | commit | target | hours |\n| --- | --- | --- | --- |\n| d | c | `a` | 0.5 |\n| d | c | `b` | 2 |\n| d | c | `a` | 0.25 |\n\n| d | c | `a` | 7 |\n";
+        assert_eq!(hours(log, "a"), 0.75);
+    }
+}
