@@ -158,15 +158,16 @@ impl Trials {
     }
 
     /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of the file, then
-    /// from the fastest to the slowest, as many as take so many seconds.
+    /// from the fastest to the slowest, those of the file itself and as many others as take so many seconds.
     pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, seconds: f64) -> Result<Outcome, String> {
         let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
         let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
         order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks));
-        let mut left = seconds / TICK.as_secs_f64();
+        let (own, mut left) = (module_of(file), seconds / TICK.as_secs_f64());
         order.retain(|&t| {
-            left -= self.tests[t].cost.ticks as f64;
-            left >= 0.0
+            let its_own = self.tests[t].name.starts_with(&own);
+            left -= if its_own { 0.0 } else { self.tests[t].cost.ticks as f64 };
+            its_own || left >= 0.0
         });
         let (mut from, mut round) = (0, FIRST_ROUND);
         while from < order.len() {
@@ -256,6 +257,12 @@ impl Trials {
     }
 }
 
+/// How the names of the tests of a file begin, and of those of the modules below it.
+fn module_of(file: &str) -> String {
+    let path = file.split_once("src/").map_or(file, |(_, path)| path).trim_end_matches(".rs").trim_end_matches("/mod");
+    format!("{}::", path.replace('/', "::"))
+}
+
 /// Changes when one of the programs does.
 fn stamp(built: &Built) -> Result<String, String> {
     let of = |program: &PathBuf| {
@@ -285,4 +292,15 @@ pub fn each<T: Send>(benches: &[Bench], count: usize, job: impl Fn(&Bench, usize
     let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
     results.sort_by_key(|(n, _)| *n);
     Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_tests_of_its_own() {
+        assert_eq!(module_of("crates/brickwork/src/commit/code.rs"), "commit::code::");
+        assert_eq!(module_of("crates/brickwork/src/stock/mod.rs"), "stock::");
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::port::{check_name, total_width};
-use super::{Circuit, Port, Wire};
+use super::{Circuit, MAX_JOINTS, Port, Wire};
 use crate::Error;
 
 /// One of the two parties.
@@ -210,6 +210,17 @@ pub struct ProgramBuilder {
     component_names: HashSet<String>,
     /// Names of the outputs so far, for each party that learns them.
     output_names: HashSet<(bool, String)>,
+    /// Places so far that a wire leads to: inputs of slots, and outputs.
+    joints: u64,
+}
+
+/// Joints of a program, and this many more.
+///
+/// # Errors
+/// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
+fn more_joints(joints: u64, more: usize) -> Result<u64, Error> {
+    let joints = joints + more as u64;
+    if joints < MAX_JOINTS { Ok(joints) } else { Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires"))) }
 }
 
 impl ProgramBuilder {
@@ -242,6 +253,7 @@ impl ProgramBuilder {
             },
             component_names: HashSet::new(),
             output_names: HashSet::new(),
+            joints: 0,
         })
     }
 
@@ -273,7 +285,8 @@ impl ProgramBuilder {
     /// Places a component; returns the global wire of its first output.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven yet.
+    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven yet;
+    /// [`Error::Limit`] if there are too many joints.
     pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
         let p = &mut self.program;
         let kind = p.components.get(component.0 as usize).ok_or_else(|| Error::Input(format!("there is no component {}", component.0)))?;
@@ -289,6 +302,7 @@ impl ProgramBuilder {
         if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
             return Err(Error::Input(format!("slot {} reads wire {wire}, which nothing before it drives", p.slot_components.len())));
         }
+        self.joints = more_joints(self.joints, inputs.len())?;
         let first = p.wires;
         let next = u64::from(first) + kind.circuit.outputs().len() as u64;
         p.wires = Wire::try_from(next)
@@ -309,7 +323,8 @@ impl ProgramBuilder {
     /// Declares an output.
     ///
     /// # Errors
-    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of that name.
+    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of that name;
+    /// [`Error::Limit`] if there are too many joints.
     pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
         port.check()?;
         if port.width() != wires.len() as u64 {
@@ -318,6 +333,7 @@ impl ProgramBuilder {
         if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
             return Err(Error::Input(format!("output {} reads wire {wire}, which nothing drives", port.name)));
         }
+        self.joints = more_joints(self.joints, wires.len())?;
         for party in [Party::Garbler, Party::Evaluator].into_iter().filter(|&p| to.includes(p)) {
             if !self.output_names.insert((party == Party::Garbler, port.name.clone())) {
                 return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
@@ -348,4 +364,15 @@ fn check_ports(ports: &[Port], what: &str) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joints_have_numbers_of_32_bits() {
+        assert_eq!(more_joints(MAX_JOINTS - 3, 2).unwrap(), MAX_JOINTS - 1);
+        assert!(matches!(more_joints(MAX_JOINTS - 3, 3), Err(Error::Limit(_))));
+    }
 }

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Circuit, Component, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use super::{Circuit, Component, Gate, MAX_JOINTS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use crate::Error;
-
-/// Largest number of soldered wires of a repeated program; they take 4 bytes each.
-const MAX_SOLDERINGS: u64 = 1 << 32;
 
 impl Program {
     /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an array with
@@ -19,8 +16,9 @@ impl Program {
         let count = u32::try_from(executions).ok().filter(|&n| n > 0);
         let count = count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
         let wires = (self.wires() as u64).saturating_mul(u64::from(count));
-        let soldered: u64 = self.slots().map(|s| s.inputs.len() as u64).sum();
-        if wires >= u64::from(super::MAX_WIRES) || soldered.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS {
+        let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
+        let joints = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
+        if wires >= u64::from(super::MAX_WIRES) || joints.saturating_mul(u64::from(count)) >= MAX_JOINTS {
             return Err(Error::Limit(format!("{executions} executions of {} are too large for one program", self.name())));
         }
         let repeated = |name: &str, ports: Vec<Port>| {

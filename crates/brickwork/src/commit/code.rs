@@ -257,6 +257,23 @@ mod tests {
         }
     }
 
+    /// An even word of length 2^m each, a multiple of the generator before its last bit.
+    #[test]
+    fn rows_are_words_of_the_extended_code() {
+        for (m, t) in [(8, 18), (8, 19), (8, 21), (9, 36), (9, 41)] {
+            let (alpha, g, root) = (powers(m), generator(m, t), roots(m, t));
+            let n = alpha.len();
+            let rows = extended_rows(m, &g, n + 1 - g.len());
+            assert_eq!(rows.len(), n + 1 - g.len());
+            for (shift, row) in rows.iter().enumerate() {
+                assert_eq!((row.len(), row.iter().filter(|b| **b).count() % 2), (n + 1, 0));
+                let at = |e: usize| row[..n].iter().enumerate().filter(|(_, c)| **c).fold(0, |sum, (i, _)| sum ^ alpha[i * e % n]);
+                assert!(root.iter().enumerate().all(|(e, is_root)| !is_root || at(e) == 0), "m {m} t {t} row {shift}");
+                assert!(row[..shift].iter().all(|b| !b) && row[shift] == g[0]);
+            }
+        }
+    }
+
     #[test]
     fn distance_for_40_by_the_bch_bound_and_construction_x3() {
         assert_eq!(extended_distance(8, 18), (131, 38));
@@ -315,6 +332,7 @@ mod tests {
             for column in [0usize, 1, 77, 127, 128, 200, 255] {
                 let bit = |rows: &[u128], row: usize| rows[row * blocks + column / 128] >> (column % 128) & 1;
                 let word = (0..DIMENSION).fold(0u128, |w, r| w | bit(&message, r) << r);
+                assert_eq!(code.parity_masks().len(), code.parity_bits());
                 for (k, mask) in code.parity_masks().iter().enumerate() {
                     assert_eq!(bit(&parity, k), u128::from((word & mask).count_ones() % 2));
                 }
