@@ -69,6 +69,11 @@ fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], second
     let (tests, all) = trials.tests();
     eprintln!("xtask: {} mutants compile; {tests} tests, {all:.0} s one after another", mutants.len() - built.unviable.len());
     trials.unusable.iter().for_each(|test| eprintln!("xtask: without a mutant {test} fails or takes too long: it is left out"));
+    for (name, (outcome, test)) in &results.outcomes {
+        if outcome == "caught" {
+            trials.remember(name.split(':').next().unwrap_or(name), test);
+        }
+    }
     let results = Mutex::new(results);
     trial::each(&benches, order.len(), |bench, i| {
         let Mutant { name, file, change } = &mutants[order[i]];
