@@ -62,10 +62,19 @@ impl Folders {
         &self,
         work: impl for<'o> Fn(Party, Stocked<'o>) -> Result<(T, Stocked<'o>), Error> + Sync,
     ) -> [Result<(T, Vec<PhaseReport>), Error>; 2] {
+        self.connect_on(&terms(), work)
+    }
+
+    /// On terms of the caller's.
+    fn connect_on<T: Send>(
+        &self,
+        terms: &Terms,
+        work: impl for<'o> Fn(Party, Stocked<'o>) -> Result<(T, Stocked<'o>), Error> + Sync,
+    ) -> [Result<(T, Vec<PhaseReport>), Error>; 2] {
         let (left, right) = memory_pair();
         let one = |party, channel| {
             let (mut store, mut observer) = (Store::open(&self.of(party), &KEY)?, Unobserved);
-            let session = Stocked::open(party, channel, &mut store, &terms(), &mut observer)?;
+            let session = Stocked::open(party, channel, &mut store, terms, &mut observer)?;
             let (done, session) = work(party, session)?;
             Ok((done, session.close()?))
         };
@@ -291,38 +300,50 @@ fn components_without_tables() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// So many items that those of every kind lie in several records, at either party.
-#[test]
-fn items_in_several_records() {
-    // A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes, a copy 36, an OT 20.
-    const MINE: u32 = 40_000;
-    const YOURS: u32 = 7_000;
-    let mut b = Builder::new(2 * WIDTH);
+/// `x & y` on the lowest of so many bits, `x ^ y` on the others.
+fn mixed(name: &str, width: u32) -> Component {
+    let mut b = Builder::new(2 * width);
     let bits = b.all_inputs();
-    let (x, y) = bits.split_at(WIDTH as usize);
-    let both: Vec<_> = x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect();
-    let first = b.and(both[0], y[1]);
-    let circuit = Arc::new(b.finish(&[&[first], &both[1..]].concat()).unwrap());
+    let (x, y) = bits.split_at(width as usize);
+    let mut out = vec![b.and(x[0], y[0])];
+    out.extend(x.iter().zip(y).skip(1).map(|(&x, &y)| b.xor(x, y)));
+    let circuit = Arc::new(b.finish(&out).unwrap());
+    let port = |name: &str| Port::new(name, Type::Uint(width));
+    Component { name: name.into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit }
+}
+
+/// So many items that those of every kind lie in several records at either party, and that all lists are made, sent and read part
+/// by part, as there is no memory for them.
+#[test]
+fn many_items_and_little_memory() {
+    // A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes, a narrow copy 12, an OT 20. A part is 4096 of
+    // what depends on memory, and 65 536 otherwise: copies in buckets, and labels of those that are opened.
+    const MINE: u32 = 33_000;
+    const YOURS: u32 = 7_000;
+    const NARROW: u32 = 2;
+    const WIDE: u32 = 1_500;
     let port = |name: &str, width| Port::new(name, Type::Uint(width));
-    let (inputs, outputs) = (vec![port("x", WIDTH), port("y", WIDTH)], vec![port("z", WIDTH)]);
-    let component = Component { name: "mixed".into(), inputs, outputs, circuit };
     let mut p = ProgramBuilder::new("wide", vec![port("x", MINE)], vec![port("y", YOURS)]).unwrap();
-    let id = p.component(component).unwrap();
+    let [narrow, wide] = [("narrow", NARROW), ("wide", WIDE)].map(|(name, width)| p.component(mixed(name, width)).unwrap());
+    let wires = |first: u32, width: u32| (first..first + width).collect::<Vec<_>>();
     let mut out = Vec::new();
-    for k in 0..MINE / WIDTH {
-        let wires = |first: u32| (first..first + WIDTH).collect::<Vec<_>>();
-        let y = MINE + k * WIDTH % YOURS;
-        let z = p.slot(id, &[wires(k * WIDTH), wires(y)].concat()).unwrap();
-        out.extend(wires(z));
+    for x in (0..MINE).step_by(NARROW as usize) {
+        let z = p.slot(narrow, &[wires(x, NARROW), wires(MINE + x % YOURS, NARROW)].concat()).unwrap();
+        out.extend(wires(z, NARROW));
     }
-    p.output(port("z", MINE), Recipient::Both, out).unwrap();
+    let z = p.slot(wide, &[wires(100, WIDE), wires(MINE + 300, WIDE)].concat()).unwrap();
+    out.extend(wires(z, WIDE));
+    p.output(port("z", MINE + WIDE), Recipient::Both, out).unwrap();
     let program = Arc::new(p.finish().unwrap());
+    let terms = Terms { table_memory: 1, ..terms() };
     let folders = Folders::new();
-    folders.fill(&[Request { ots: Some(YOURS as usize), ..Request::of(&program) }]);
+    let request = Request { ots: Some(YOURS as usize), ..Request::of(&program) };
+    let filled = folders.connect_on(&terms, |_, session| session.preprocess(std::slice::from_ref(&request)));
+    filled.into_iter().for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
     let mut rng = Rng::new("test inputs").unwrap();
-    let [x, y] = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
-    let expected = program.simulate(&x, &y);
-    let results = folders.run(&program, &(x, y), Lacking::Refuse);
+    let inputs = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let expected = program.simulate(&inputs[0], &inputs[1]);
+    let results = folders.connect_on(&terms, |party, session| session.run(&program, &inputs[party as usize], Lacking::Refuse));
     for (party, result) in BOTH.into_iter().zip(results) {
         assert_eq!(result.unwrap().0.outputs, program.output_bits(party, &expected));
     }

@@ -247,6 +247,19 @@ fn row_24_who_takes_something_else_is_refused() {
     }
 }
 
+/// Whoever comes with a store has no parameters to propose, and says so.
+#[test]
+fn row_19_nothing_is_proposed_for_a_store() {
+    let program = toy();
+    for (cheater, place) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| [(party, 48), (party, 79)]) {
+        let folder = tempfile::tempdir().unwrap();
+        let cheats = Cheater::rewrites(crate::session::msg::HELLO, move |hello| hello[place] ^= 1);
+        let results = connect(folder.path(), &program, What::Fill, by(cheater, cheats));
+        let refused = &results[1 - cheater as usize];
+        assert!(matches!(refused, Err(Error::Mismatch(why)) if why.contains("malformed")), "{refused:?}");
+    }
+}
+
 /// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself and refuses what is
 /// another program here; a greeting that says nothing proposes nothing.
 #[test]
