@@ -43,7 +43,8 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
     cargo_with(root, &protocol, &environment)
 }
 
-/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer and under valgrind.
+/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer and under valgrind, and
+/// the edges of their loops under Miri.
 pub fn memory_checks(root: &Path) -> Result<(), String> {
     if !has_target("+nightly", HERE) {
         return Err("AddressSanitizer takes a nightly compiler: rustup toolchain install nightly".into());
@@ -53,6 +54,13 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
         cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &sanitizer)?;
     }
+    if !Command::new("cargo").args(["+nightly", "miri", "--version"]).output().is_ok_and(|output| output.status.success()) {
+        return Err("Miri is not there: rustup component add miri rust-src --toolchain nightly".into());
+    }
+    // Miri knows no AVX-512, and of the machine's features those that the compiler is told of; nor what the aes crate uses of them.
+    let flags = "-Ctarget-feature=+aes,+pclmulqdq,+ssse3,+avx2,+vaes,+vpclmulqdq --cfg aes_backend=\"soft\"";
+    let miri = [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];
+    cargo_with(root, &["miri", "test", "-p", "brickwork-kernels", "--test", "seeds", "edges"], &miri)?;
     // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave theirs alone.
     let runner = [("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"), ("PROPTEST_CASES", "4")];
     for tests in [&["--lib"][..], &["--test", "seeds"]] {

@@ -17,7 +17,7 @@ pub const USAGE: &str = "fuzz [--minutes=N] [TARGET…]";
 /// The hours so far, in a table.
 const LOG: &str = "fuzz/LOG.md";
 /// Options besides cargo-fuzz's own. One input may take long on a machine that does other work.
-const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=4096", "-print_final_stats=1"];
+const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=6144", "-print_final_stats=1"];
 /// And those of one target.
 const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
 /// A target runs again for what is missing of its time, if that is more than this.

@@ -2,15 +2,25 @@
 
 #[path = "../../../fuzz/targets/kernels.rs"]
 mod kernels;
+#[cfg(not(miri))]
 #[path = "../../../fuzz/targets/replay.rs"]
 mod replay;
 
-/// Under Miri, which takes a thousand times as long, only the seeds themselves.
+/// Not under Miri, which takes a thousand times as long: `edges` is for it.
+#[cfg(not(miri))]
 #[test]
 fn all_kernels_compute_the_same() {
-    let cuts = if cfg!(miri) { 0 } else { 30 };
-    replay::replay("kernels", cuts, 27, |_, seed| kernels::kernels(seed));
-    if !cfg!(miri) {
-        replay::corpus("kernels", kernels::kernels);
+    replay::replay("kernels", 30, 27, |_, seed| kernels::kernels(seed));
+    replay::corpus("kernels", kernels::kernels);
+}
+
+/// Every loop at lengths about those where a register ends, and at each place in memory: little enough for Miri.
+#[test]
+fn edges() {
+    for what in 0..9 {
+        for length in [0, 1, 2, 5] {
+            let input: Vec<u8> = [what, length, length % 3, length].into_iter().chain(1..24).collect();
+            kernels::kernels(&input);
+        }
     }
 }
