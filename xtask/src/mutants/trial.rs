@@ -12,8 +12,8 @@ use super::watch::{Cost, TICK, Watch};
 
 /// What a test program may take of memory and of a file, in KiB: a mutant knows no measure.
 const LIMIT_KIB: u64 = 8 << 20;
-/// What a test is taken to cost before it was measured: some wait for a deadline of seconds.
-const UNKNOWN: Cost = Cost { ticks: 0, pause: 300 };
+/// What a test is taken to cost before it was measured, so that it has 20 s: some wait for a deadline of seconds.
+const UNKNOWN: Cost = Cost { ticks: 200, pause: 300 };
 /// How often tests run again that failed while the machine was busy with other things.
 const AGAIN: usize = 2;
 /// Ticks that the first tests of a mutant take together; each further round takes twice as many.
