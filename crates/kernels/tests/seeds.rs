@@ -14,10 +14,11 @@ fn all_kernels_compute_the_same() {
     replay::corpus("kernels", kernels::kernels);
 }
 
-/// Every loop at lengths about those where a register ends, and at each place in memory: little enough for Miri.
+/// Every loop at lengths about those where a register ends, and at each place in memory: little enough for Miri, but for the trees of
+/// hashes, of which it takes minutes for a single one.
 #[test]
 fn edges() {
-    for what in 0..9 {
+    for what in (0..9).filter(|&what| !cfg!(miri) || what != 7) {
         for length in [0, 1, 2, 5] {
             let input: Vec<u8> = [what, length, length % 3, length].into_iter().chain(1..24).collect();
             kernels::kernels(&input);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brickwork::duplo::{FromStock, Lacking, Preprocessed, Stocked, in_stock, inventory};
 use brickwork::session::PhaseReport;
-use brickwork::stock::{Store, StoreKey};
+use brickwork::stock::{Epoch, Store, StoreKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -219,7 +219,13 @@ fn row_23_segments_that_are_not_what_they_were_are_refused() {
                 None => std::fs::remove_file(last).unwrap(),
                 Some(bytes) => std::fs::write(last, bytes).unwrap(),
             }
+            let left = || -> Vec<u64> {
+                inventory(&folders.store(party)).unwrap().iter().flat_map(|epoch| epoch.batches.iter().map(|b| b.left)).collect()
+            };
+            let before = left();
             let results = folders.run(&program, &inputs, Lacking::Refuse);
+            let is_altered = bad == Some(&altered);
+            assert_eq!(left() == before, !is_altered, "what is missing or another one is seen before anything is taken");
             let (mine, theirs) = if party == Party::Garbler { (&results[0], &results[1]) } else { (&results[1], &results[0]) };
             assert!(matches!(mine, Err(Error::Stock(_))), "{mine:?}");
             assert!(matches!(theirs, Err(Error::Io(_) | Error::Stock(_))), "{theirs:?}");
@@ -388,9 +394,11 @@ fn an_inventory_of_what_there_is() {
         }
     }
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // Of an epoch that is burned nothing can be used, and it is still shown.
+    // What another protocol keeps there is not shown. Of an epoch that is burned nothing can be used, and it still is.
     let mut store = folders.store(Party::Garbler);
-    let id = store.epochs().unwrap()[0].0;
+    let (id, epoch) = store.epochs().unwrap().remove(0);
+    store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, b"").unwrap();
+    assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
     let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
     assert_eq!(inventory(&store).unwrap()[0].executions(&store, &program).unwrap(), 0);
 }
@@ -432,6 +440,44 @@ fn row_19_what_is_lacking_is_named() {
     }
 }
 
+/// A stock without OTs serves, too: they are made when a program runs.
+#[test]
+fn a_stock_without_ots() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    folders.fill(&[Request { ots: None, ..request(1, 1, 8) }]);
+    let results = folders.good(&program, Lacking::Refuse);
+    assert!(results.iter().all(|(result, _)| result.made.is_none()));
+}
+
+/// A program may have one component under two names: both take from the same stock.
+#[test]
+fn one_component_under_two_names() {
+    let folders = Folders::new();
+    let port = |name: &str| Port::new(name, Type::Uint(WIDTH));
+    let mut p = ProgramBuilder::new("twins", vec![port("x")], vec![port("y")]).unwrap();
+    let [first, second] = ["first", "second"].map(|name| p.component(component(name, true)).unwrap());
+    let wires = |first: u32| (first..first + WIDTH).collect::<Vec<_>>();
+    let mut last = p.slot(first, &[wires(0), wires(WIDTH)].concat()).unwrap();
+    for component in [second, first] {
+        last = p.slot(component, &[wires(last), wires(0)].concat()).unwrap();
+    }
+    p.output(port("z"), Recipient::Both, wires(last)).unwrap();
+    let program = Arc::new(p.finish().unwrap());
+    let stock = |adders| Request { components: vec![(component("a", true), adders)], garbler_wires: 8, ots: Some(8) };
+    folders.fill(&[stock(2)]);
+    let count = |party| {
+        let store = folders.store(party);
+        inventory(&store).unwrap().iter().map(|epoch| epoch.executions(&store, &program).unwrap()).sum::<u64>()
+    };
+    assert_eq!(BOTH.map(count), [0; 2]);
+    refused(folders.run(&program, &(vec![true; 8], vec![false; 8]), Lacking::Refuse));
+    folders.fill(&[stock(1)]);
+    assert_eq!(BOTH.map(count), [1; 2]);
+    folders.good(&program, Lacking::Refuse);
+    assert_eq!(BOTH.map(count), [0; 2]);
+}
+
 /// Other steps are not taken for those that were made, even if they are as many.
 #[test]
 fn other_steps_are_begun_anew() {
@@ -463,8 +509,10 @@ fn epochs_of_others_are_left_alone() {
         let session = Stocked::open(party, channel, store, &others[1], &mut observer)?;
         let nothing = session.bytes();
         let (done, session) = session.preprocess(&[request(1, 1, 8)])?;
-        assert!(nothing > 0 && session.bytes() > nothing + 10_000);
-        session.close()?;
+        let bytes = session.bytes();
+        assert!(nothing > 0 && bytes > nothing + 10_000);
+        let phases = session.close()?;
+        assert_eq!(phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum::<u64>(), bytes);
         Ok::<_, Error>(done)
     };
     std::thread::scope(|scope| {

@@ -208,11 +208,58 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Unobserved;
+    use crate::stock::{Step, StoreKey};
+    use crate::wire::memory_pair;
 
     /// What is there can be used even where nothing more is begun.
     #[test]
     fn as_many_epochs_as_fit_a_message() {
         assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
         assert!(matches!(room_for_one_more(MAX_EPOCHS), Err(Error::Stock(why)) if why.contains("stock burn")));
+    }
+
+    const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
+
+    /// Both parties' stores with these epochs, in each of which something has happened, by when they were begun; what they agree on.
+    fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, right) = memory_pair();
+        let one = |role: Party, channel, epochs: &[(u8, u64)]| {
+            let key = StoreKey::from_bytes([7; 32]);
+            let mut store = Store::open(&folder.path().join(format!("{role:?}")), &key)?;
+            for &(id, created) in epochs {
+                let epoch = Epoch { protocol: PROTOCOL.into(), role, security: 40, identities: TERMS.identities, created };
+                store.begin(&[id; 32], &epoch, b"secrets")?;
+                let _ = store.append(&[id; 32], &Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }))?;
+            }
+            let mut observer = Unobserved;
+            reconcile(&mut Run::new(channel, role, &mut observer), &mut store, &TERMS)
+        };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(Party::Garbler, left, epochs[0]));
+            let evaluator = one(Party::Evaluator, right, epochs[1]);
+            [garbler.join().unwrap(), evaluator]
+        })
+    }
+
+    /// Clocks need not agree, and both take the garbler's order.
+    #[test]
+    fn epochs_have_one_order() {
+        for created in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
+            let [mine, theirs] = [[(1, 1), (2, 2), (3, 3)], [(1, created[0]), (2, created[1]), (3, created[2])]];
+            let agreed = reconciled([&mine, &theirs]).map(Result::unwrap);
+            assert_eq!(agreed, [(); 2].map(|()| vec![[1; 32], [2; 32], [3; 32]]));
+        }
+    }
+
+    /// Row 25: an epoch in which something has happened and that the peer does not know.
+    #[test]
+    fn row_25_what_the_peer_does_not_know_is_refused() {
+        let (all, some) = ([(1, 1), (2, 2)], [(1, 1)]);
+        for epochs in [[&all[..], &some], [&some, &all], [&all, &[]]] {
+            let refused = reconciled(epochs);
+            assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))), "{refused:?}");
+        }
     }
 }
