@@ -318,41 +318,44 @@ fn mixed(name: &str, width: u32) -> Component {
     Component { name: name.into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit }
 }
 
-/// So many items that those of every kind lie in several records at either party, and that all lists are made, sent and read part
-/// by part, as there is no memory for them.
-#[test]
-fn many_items_and_little_memory() {
-    // A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes, a narrow copy 12, an OT 20. A part is 4096 of
-    // what depends on memory, and 65 536 otherwise: copies in buckets, and labels of those that are opened.
-    const MINE: u32 = 33_000;
-    const YOURS: u32 = 7_000;
-    const NARROW: u32 = 2;
-    const WIDE: u32 = 1_500;
+/// Fills a stock for a program of these input bits, that many narrow components and a wide one, and runs it: without memory, so that
+/// all lists are made, sent and read part by part.
+fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     let port = |name: &str, width| Port::new(name, Type::Uint(width));
-    let mut p = ProgramBuilder::new("wide", vec![port("x", MINE)], vec![port("y", YOURS)]).unwrap();
-    let [narrow, wide] = [("narrow", NARROW), ("wide", WIDE)].map(|(name, width)| p.component(mixed(name, width)).unwrap());
-    let wires = |first: u32, width: u32| (first..first + width).collect::<Vec<_>>();
-    let mut out = Vec::new();
-    for x in (0..MINE).step_by(NARROW as usize) {
-        let z = p.slot(narrow, &[wires(x, NARROW), wires(MINE + x % YOURS, NARROW)].concat()).unwrap();
-        out.extend(wires(z, NARROW));
-    }
-    let z = p.slot(wide, &[wires(100, WIDE), wires(MINE + 300, WIDE)].concat()).unwrap();
-    out.extend(wires(z, WIDE));
-    p.output(port("z", MINE + WIDE), Recipient::Both, out).unwrap();
+    let mut p = ProgramBuilder::new("many", vec![port("x", mine)], vec![port("y", yours)]).unwrap();
+    let [narrow, wide] = [("narrow", 1), ("wide", width)].map(|(name, width)| p.component(mixed(name, width)).unwrap());
+    let mut out: Vec<u32> = (0..narrow_slots).map(|k| p.slot(narrow, &[k % mine, mine + k % yours]).unwrap()).collect();
+    let inputs: Vec<u32> = (0..width).map(|k| k % mine).chain((0..width).map(|k| mine + k % yours)).collect();
+    let z = p.slot(wide, &inputs).unwrap();
+    out.extend(z..z + width);
+    p.output(port("z", narrow_slots + width), Recipient::Both, out).unwrap();
     let program = Arc::new(p.finish().unwrap());
     let terms = Terms { table_memory: 1, ..terms() };
     let folders = Folders::new();
-    let request = Request { ots: Some(YOURS as usize), ..Request::of(&program) };
+    let request = Request { ots: Some(yours as usize), ..Request::of(&program) };
     let filled = folders.connect_on(&terms, |_, session| session.preprocess(std::slice::from_ref(&request)));
     filled.into_iter().for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
     let mut rng = Rng::new("test inputs").unwrap();
-    let inputs = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let inputs = [mine, yours].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&inputs[0], &inputs[1]);
     let results = folders.connect_on(&terms, |party, session| session.run(&program, &inputs[party as usize], Lacking::Refuse));
     for (party, result) in BOTH.into_iter().zip(results) {
         assert_eq!(result.unwrap().0.outputs, program.output_bits(party, &expected));
     }
+}
+
+/// A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes and an OT 20. A part is 4096 of what depends on
+/// memory.
+#[test]
+fn many_inputs_and_little_memory() {
+    with_little_memory(33_000, 7_000, 100, 8);
+}
+
+/// Of the garbler's a narrow copy takes 8 bytes of a record. A part is 65 536 of what does not depend on memory: copies in buckets,
+/// labels of opened copies.
+#[test]
+fn many_copies_and_little_memory() {
+    with_little_memory(16, 16, 16_500, 1_500);
 }
 
 /// What a store says of itself to people, before and after a program.
