@@ -23,15 +23,19 @@ pub use watch::{TICK, Watch};
 const PAGE: &str = "docs/mutants.md";
 
 /// How to call it.
-pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [SHARD…]";
+pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";
 
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none. With `--missed`
 /// only those that were missed last time, with `--rest` those that were not tried; with `--seconds=N` on tests of so many
-/// seconds; with `--list` none, the results so far are shown.
+/// seconds, with `--tests=PART` on those with this in their names; with `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
-    let mut seconds = f64::INFINITY;
+    let (mut seconds, mut part) = (f64::INFINITY, "");
     for option in &options {
+        if let Some(name) = option.strip_prefix("--tests=") {
+            part = name;
+            continue;
+        }
         match option.strip_prefix("--seconds=").map(str::parse) {
             Some(Ok(number)) => seconds = number,
             None if ["--list", "--missed", "--rest"].contains(option) => {}
@@ -53,13 +57,13 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
             let here = (0..mutants.len()).filter(|&m| mutants[m].name.contains(shard) && wanted(&mutants[m]));
             order.extend(here.filter(|m| !order.contains(m)).collect::<Vec<_>>());
         }
-        try_all(root, &work, &mutants, &order, seconds, &mut results)?;
+        try_all(root, &work, &mutants, &order, (seconds, part), &mut results)?;
     }
     report(root, &mutants, &results)
 }
 
-/// Builds all mutants and tries some of them.
-fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], seconds: f64, results: &mut Results) -> Result<(), String> {
+/// Builds all mutants and tries some of them, on tests of so many seconds with this in their names.
+fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], on: (f64, &str), results: &mut Results) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
     let built = build::build(root, work, mutants)?;
     // Twice as many as processors: tests that hang wait and do not work.
@@ -82,7 +86,7 @@ fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], second
             // What a constant is made of cannot be switched at run time.
             (_, Some(why)) if why.starts_with("E0015") => ("not woven", why.clone()),
             (_, Some(why)) => ("unviable", why.clone()),
-            _ => match trials.try_one(bench, file, order[i], seconds)? {
+            _ => match trials.try_one(bench, file, order[i], on)? {
                 Outcome::Caught(test) => ("caught", test),
                 Outcome::Hung(test) => ("hung", test),
                 Outcome::Missed(tests) => ("missed", format!("{tests} tests meet it")),

@@ -158,9 +158,11 @@ impl Trials {
     }
 
     /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of the file, then
-    /// from the fastest to the slowest, those of the file itself and as many others as take so many seconds.
-    pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, seconds: f64) -> Result<Outcome, String> {
+    /// from the fastest to the slowest, those of the file itself and as many others as take so many seconds,
+    /// of all that have this part in their names.
+    pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, (seconds, part): (f64, &str)) -> Result<Outcome, String> {
         let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
+        order.retain(|&t| self.tests[t].name.contains(part));
         let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
         order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks));
         let (own, mut left) = (module_of(file), seconds / TICK.as_secs_f64());
