@@ -26,7 +26,7 @@ const PAGE: &str = "docs/mutants.md";
 pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";
 
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none. With `--missed`
-/// only those that were missed last time, with `--rest` those that were not tried; with `--seconds=N` on tests of so many
+/// only those that were missed last time here, or by the page where there is no result; with `--rest` those that were not tried; with `--seconds=N` on tests of so many
 /// seconds, with `--tests=PART` on those with this in their names; with `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
@@ -47,10 +47,15 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let mutants = find::mutants(root)?;
     let mut results = Results::read(&work)?;
     if !options.contains(&"--list") {
-        let missed = results.missed();
+        let (missed, page) = (results.missed(), std::fs::read_to_string(root.join(PAGE)).unwrap_or_default());
+        let listed: HashSet<&str> = page.lines().filter(|line| line.starts_with("crates/")).collect();
+        let missed = |name: &str| match results.outcomes.contains_key(name) {
+            true => missed.contains(name),
+            false => listed.contains(&*lasting(name)),
+        };
         let wanted = |m: &Mutant| match (options.contains(&"--missed"), options.contains(&"--rest")) {
             (false, false) => true,
-            (again, rest) => again && missed.contains(&m.name) || rest && !results.outcomes.contains_key(&m.name),
+            (again, rest) => again && missed(&m.name) || rest && !results.outcomes.contains_key(&m.name),
         };
         let mut order: Vec<usize> = Vec::new();
         for shard in if shards.is_empty() { vec![""] } else { shards } {
