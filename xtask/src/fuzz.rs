@@ -25,10 +25,10 @@ const REST: Duration = Duration::from_secs(2);
 
 /// Runs targets, all if none is named, as many at a time as there are processors; of `minutes` 0 only their corpora are made small.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let (options, mut targets): (Vec<&str>, Vec<String>) = (
-        arguments.iter().copied().filter(|a| a.starts_with("--")).collect(),
-        arguments.iter().filter(|a| !a.starts_with("--")).map(|a| a.to_string()).collect(),
-    );
+    if !cfg!(target_os = "linux") {
+        return Err("CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes elsewhere".into());
+    }
+    let (options, named): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let mut time = Duration::from_secs(10 * 60);
     for option in options {
         let minutes = option.strip_prefix("--minutes=").and_then(|n| n.parse::<f64>().ok());
@@ -37,23 +37,24 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     }
     let fuzz = root.join("fuzz");
     let known = names(&fuzz.join("seeds"))?;
-    match targets.iter().find(|t| !known.contains(t)) {
-        Some(other) => return Err(format!("there is no target {other}, but {}", known.join(", "))),
-        None if targets.is_empty() => targets = known,
-        None => {}
+    if let Some(other) = named.iter().find(|name| known.iter().all(|target| target != *name)) {
+        return Err(format!("there is no target {other}, but {}", known.join(", ")));
     }
+    let targets: Vec<String> = known.into_iter().filter(|target| named.is_empty() || named.contains(&target.as_str())).collect();
     let build = Command::new("cargo").args(["+nightly", "fuzz", "build", "-s", "none"]).current_dir(root).status();
     if !build.is_ok_and(|status| status.success()) {
         return Err(
             "the targets cannot be built; needed are cargo install --locked cargo-fuzz, and rustup toolchain install nightly".into()
         );
     }
-    let (next, lines) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || -> Result<(), String> {
         while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
             let ran = Target { fuzz: &fuzz, name: target }.run(time)?;
             eprintln!("xtask: {target}: {ran:?}");
-            lines.lock().expect("no worker panics").push((target.clone(), ran));
+            let mut found = found.lock().expect("no worker panics");
+            log(root, target, &ran)?;
+            found.extend(ran.found);
         }
         Ok(())
     };
@@ -62,18 +63,11 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
     });
-    let lines = lines.into_inner().expect("no worker panics");
-    log(root, &lines)?;
+    let text = fs::read_to_string(root.join(LOG)).map_err(told(LOG))?;
+    names(&fuzz.join("seeds"))?.iter().for_each(|name| println!("{name:<10}{:>8.3} h", hours(&text, name)));
     results.into_iter().collect::<Result<(), String>>()?;
-    match lines
-        .iter()
-        .filter(|(_, ran)| !ran.found.is_empty())
-        .map(|(name, ran)| format!("{name}: {}", ran.found.join(", ")))
-        .collect::<Vec<_>>()
-    {
-        found if found.is_empty() => Ok(()),
-        found => Err(format!("inputs that must not be: {}", found.join("; "))),
-    }
+    let found = found.into_inner().expect("no worker panics");
+    if found.is_empty() { Ok(()) } else { Err(format!("inputs that must not be: {}", found.join(", "))) }
 }
 
 /// What came of a target.
@@ -87,6 +81,14 @@ struct Ran {
     found: Vec<String>,
 }
 
+/// What came of one call of its program.
+struct Call {
+    /// CPU time.
+    time: Duration,
+    printed: String,
+    succeeded: bool,
+}
+
 struct Target<'a> {
     fuzz: &'a Path,
     name: &'a str,
@@ -97,8 +99,8 @@ impl Target<'_> {
         self.fuzz.join(kind).join(self.name)
     }
 
-    /// A run of the program with these arguments; its CPU time, and what it printed.
-    fn call(&self, arguments: &[String]) -> Result<(Duration, String), String> {
+    /// Runs the program with these arguments.
+    fn call(&self, arguments: &[String]) -> Result<Call, String> {
         let program = fs::read_dir(self.fuzz.join("target"))
             .map_err(told("fuzz/target"))?
             .flatten()
@@ -111,12 +113,15 @@ impl Target<'_> {
         command.args(OPTIONS).args(arguments).current_dir(self.fuzz).stdin(Stdio::null()).stdout(files()?).stderr(files()?);
         let mut child = command.spawn().map_err(told(&program))?;
         let mut watch = Watch::new(child.id());
-        while child.try_wait().map_err(told(&program))?.is_none() {
+        let status = loop {
             watch.look();
-            std::thread::sleep(TICK);
-        }
-        let printed = fs::read(&path).map_err(told(&path))?;
-        Ok((TICK * watch.worked() as u32, String::from_utf8_lossy(&printed).into_owned()))
+            match child.try_wait().map_err(told(&program))? {
+                Some(status) => break status,
+                None => std::thread::sleep(TICK),
+            }
+        };
+        let printed = String::from_utf8_lossy(&fs::read(&path).map_err(told(&path))?).into_owned();
+        Ok(Call { time: TICK * watch.worked() as u32, printed, succeeded: status.success() })
     }
 
     fn run(&self, time: Duration) -> Result<Ran, String> {
@@ -136,15 +141,19 @@ impl Target<'_> {
             if self.name == "wir" {
                 arguments.extend(OF_WIR.map(String::from));
             }
-            let (took, printed) = self.call(&arguments)?;
-            let runs = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok());
-            ran.time += took;
+            let call = self.call(&arguments)?;
+            let runs =
+                call.printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok());
+            ran.time += call.time;
             ran.runs += runs.unwrap_or(0);
-            let after = fs::read_dir(&artifacts).map_err(told(&artifacts))?.flatten();
-            ran.found =
-                after.filter(|e| fs::read(e.path()).is_ok_and(|i| !before.contains(&i))).map(|e| e.path().display().to_string()).collect();
-            if !ran.found.is_empty() || runs.is_none() {
-                eprintln!("{printed}");
+            if !call.succeeded {
+                let after = fs::read_dir(&artifacts).map_err(told(&artifacts))?.flatten().map(|e| e.path());
+                let new = after.filter(|path| fs::read(path).is_ok_and(|input| !before.contains(&input)));
+                ran.found = new.map(|path| path.display().to_string()).collect();
+                eprintln!("{}", call.printed);
+                if ran.found.is_empty() {
+                    return Err(format!("{} ended without an input that it fails on; see above", self.name));
+                }
                 break;
             }
         }
@@ -162,7 +171,10 @@ impl Target<'_> {
             let path = small.join(format!("seed_{i}"));
             fs::write(&path, seed).map_err(told(&path))?;
         }
-        self.call(&["-merge=1".into(), small.display().to_string(), self.folder("corpus").display().to_string()])?;
+        let call = self.call(&["-merge=1".into(), small.display().to_string(), self.folder("corpus").display().to_string()])?;
+        if !call.succeeded {
+            return Err(format!("the corpus of {} was not made small, and stays as it was:\n{}", self.name, call.printed));
+        }
         let all = inputs(&small)?;
         let (packed, found) = (self.folder("corpora"), all.difference(&seeds).collect::<Vec<_>>());
         fs::create_dir_all(self.fuzz.join("corpora")).map_err(told(&packed))?;
@@ -212,25 +224,20 @@ fn said(root: &Path, program: &str, arguments: &[&str]) -> String {
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-/// Writes lines into the table of hours, and shows how many each target has there.
-fn log(root: &Path, lines: &[(String, Ran)]) -> Result<(), String> {
+/// Writes a line into the table of hours, if it ran at all.
+fn log(root: &Path, name: &str, ran: &Ran) -> Result<(), String> {
+    if ran.time.is_zero() {
+        return Ok(());
+    }
     let path = root.join(LOG);
     let mut text = fs::read_to_string(&path).map_err(told(&path))?;
     let (date, commit) = (said(root, "date", &["-u", "+%F"]), said(root, "git", &["rev-parse", "--short", "HEAD"]));
-    for (name, ran) in lines.iter().filter(|(_, ran)| !ran.time.is_zero()) {
-        let found = if ran.found.is_empty() { "nothing".into() } else { format!("{} inputs", ran.found.len()) };
-        let line = format!(
-            "| {date} | {commit} | `{name}` | {:.4} | {} | {} | {found} |\n",
-            ran.time.as_secs_f64() / 3600.0,
-            ran.runs,
-            ran.inputs
-        );
-        let end = text.find("\n| ---").and_then(|at| text[at..].find("\n\n").map(|n| at + n + 1)).unwrap_or(text.len());
-        text.insert_str(end, &line);
-    }
-    fs::write(&path, &text).map_err(told(&path))?;
-    names(&root.join("fuzz/seeds"))?.iter().for_each(|name| println!("{name:<10}{:>8.3} h", hours(&text, name)));
-    Ok(())
+    let found = if ran.found.is_empty() { "nothing".into() } else { format!("{} inputs", ran.found.len()) };
+    let line =
+        format!("| {date} | {commit} | `{name}` | {:.4} | {} | {} | {found} |\n", ran.time.as_secs_f64() / 3600.0, ran.runs, ran.inputs);
+    let end = text.find("\n| ---").and_then(|at| text[at..].find("\n\n").map(|n| at + n + 1)).unwrap_or(text.len());
+    text.insert_str(end, &line);
+    fs::write(&path, &text).map_err(told(&path))
 }
 
 /// The hours of a target in the first table of the log.

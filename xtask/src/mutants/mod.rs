@@ -26,8 +26,9 @@ const PAGE: &str = "docs/mutants.md";
 pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";
 
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none. With `--missed`
-/// only those that were missed last time here, or by the page where there is no result; with `--rest` those that were not tried; with `--seconds=N` on tests of so many
-/// seconds, with `--tests=PART` on those with this in their names; with `--list` none, the results so far are shown.
+/// only those that were missed last time here, or by the page where there is no result; with `--rest` those that were not tried.
+/// With `--seconds=N` on tests of so many seconds; with `--missed` and `--tests=PART` on those with this in their names. With `--list`
+/// none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let (mut seconds, mut part) = (f64::INFINITY, "");
@@ -41,6 +42,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
             None if ["--list", "--missed", "--rest"].contains(option) => {}
             _ => return Err(format!("{option} is no option: cargo xtask {USAGE}")),
         }
+    }
+    if !part.is_empty() && !options.contains(&"--missed") {
+        return Err("--tests goes with --missed: what other tests have caught would count as missed".into());
     }
     let work = root.join("target/mutation");
     std::fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
