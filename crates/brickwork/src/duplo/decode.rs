@@ -79,11 +79,12 @@ pub(super) fn evaluator(
 ) -> Result<(Vec<bool>, bool), Error> {
     let EvaluatorCore { run, rng, hooks, session, .. } = &mut party.core;
     run.phase("decode");
-    let recovered = evaluated.delta_ka.is_some();
-    let delta_ka = evaluated.delta_ka.unwrap_or(rng.delta());
-    let honest = honest_labels(ready, evaluated)?;
+    // Every offset has a lowest bit of 1.
+    let recovered = evaluated.delta_ka.colour();
+    let delta_ka = Delta::new((evaluated.delta_ka ^ rng.delta().times(!recovered)).bits());
+    let mut labels = honest_labels(ready, evaluated)?;
     let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input)?;
-    let labels = if recovered { restored } else { honest };
+    labels.iter_mut().zip(&*restored).for_each(|(label, restored)| *label ^= (*label ^ *restored).times(recovered));
 
     let colours = bits::pack(labels.iter().map(|label| label.colour()));
     let hash = labels_hash(session, labels.iter().copied());
@@ -92,6 +93,8 @@ pub(super) fn evaluator(
     run.channel.send(msg::OUTPUT_LABELS, &message)?;
     run.channel.flush()?;
 
+    // Nothing is sent after this.
+    let recovered = recovered == 1;
     let decoded = ready.parts.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
     Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
@@ -201,7 +204,9 @@ impl Bucket<'_> {
             gadgets.soldering(k, i).map_or(label, |soldering| soldering.carry_back(label, offsets))
         });
         let votes = Labels::new(votes.collect());
-        let support = |label: &Label| votes.iter().filter(|v| *v == label).count();
-        votes.iter().copied().max_by_key(support).unwrap_or_default()
+        votes.iter().fold(Label::ZERO, |elected, vote| {
+            let support = votes.iter().map(|other| usize::from(other.ct_eq(vote).unwrap_u8())).sum::<usize>();
+            elected ^ (elected ^ *vote).times(u8::from(2 * support > votes.len()))
+        })
     }
 }

@@ -20,6 +20,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
@@ -51,8 +52,8 @@ pub(super) struct Evaluated {
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
-    /// Two valid labels of one wire came out of a bucket: what the garbler's cheating gave away.
-    pub delta_ka: Option<Delta>,
+    /// Δ_ka if two valid labels of one wire came out of a bucket: what the garbler's cheating gave away. Else zero.
+    pub delta_ka: Label,
 }
 
 /// Receives f.
@@ -204,9 +205,9 @@ fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
-/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up.
-fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels) -> Result<Option<Delta>, Error> {
-    let mut delta_ka = None;
+/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up, else zero.
+fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels) -> Result<Label, Error> {
+    let mut delta_ka = Label::ZERO;
     labels.resize(program.wires(), Label::ZERO);
     let parts = &ready.parts;
     let groups = groups(program, parts);
@@ -217,7 +218,7 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
         let Shape { outputs, batch: Batch { size, .. }, .. } = shape(batch);
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
         let gadgets = &parts.batches[batch].authenticators;
-        let mut accepted: Zeroizing<Vec<(Label, Option<Delta>)>> = Zeroizing::new(vec![(Label::ZERO, None); slots.len() * outputs]);
+        let mut accepted = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); slots.len() * outputs]);
         accepted
             .par_chunks_mut(OUTPUTS_A_TASK)
             .enumerate()
@@ -231,35 +232,42 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
                 }
                 let verdicts = gadgets.accept(&asked)?;
                 for ((accepted, asked), verdicts) in accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size)) {
-                    *accepted = one_or_two(asked.iter().zip(verdicts).filter(|(_, valid)| **valid).map(|((_, label), _)| *label))?;
+                    *accepted = one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
                 }
                 Ok(())
             })
             .collect::<Result<(), Error>>()?;
         for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
-            delta_ka = delta_ka.or(delta);
+            delta_ka ^= delta.times(!delta_ka.colour());
         }
     }
     Ok(delta_ka)
 }
 
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, those that the authenticators accept, one for each copy:
-/// the one that is valid, and the offset if there are two. All copies' labels are shown to the authenticators, also where they
-/// are the same, so that the time that this takes does not tell how many are not.
-pub(super) fn one_or_two(accepted: impl Iterator<Item = Label>) -> Result<(Label, Option<Delta>), Cheat> {
-    let (mut one, mut other) = (None, None);
-    for label in accepted {
-        if *one.get_or_insert(label) != label && *other.get_or_insert(label) != label {
-            return Err(Cheat::ThirdLabel);
-        }
+/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept each: one that is
+/// valid, and the offset if there are two, else zero. All copies' labels are shown to the authenticators, also where they are the
+/// same, and no branch depends on which are: only on whether E goes on at all.
+pub(super) fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), Cheat> {
+    let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
+    for (label, valid) in asked {
+        let valid = u8::from(valid);
+        one ^= label.times(valid & !any);
+        any |= valid;
+        let difference = (one ^ label).times(valid);
+        let differs = (!difference.ct_eq(&Label::ZERO)).unwrap_u8();
+        sum ^= difference.times(!two);
+        two |= differs;
+        third |= differs & (!difference.ct_eq(&sum)).unwrap_u8();
     }
-    match (one, other) {
-        (None, _) => Err(Cheat::NoValidLabel),
-        (Some(label), None) => Ok((label, None)),
-        // Labels of one colour that differ: a collision of the hash, which nobody finds.
-        (Some(a), Some(b)) => Ok((a, Some(Delta::checked((a ^ b).bits()).ok_or(Cheat::ThirdLabel)?))),
+    if any == 0 {
+        return Err(Cheat::NoValidLabel);
     }
+    // Two labels of one colour: a collision of the hash, as a third label is, which nobody finds.
+    if third == 1 || two != sum.colour() {
+        return Err(Cheat::ThirdLabel);
+    }
+    Ok((one, sum))
 }
 
 /// What came out of the copies of some slots' buckets.
