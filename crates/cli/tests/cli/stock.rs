@@ -379,6 +379,14 @@ fn batches_of_different_parameters_side_by_side() {
     assert!((others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0, "{others:?} {bounds:?}");
 }
 
+/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is ignored, by children as well.
+#[cfg(unix)]
+fn interrupt() -> &'static str {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
+    if ignored & 2 == 0 { "INT" } else { "TERM" }
+}
+
 /// Ctrl-C while stock is made: `stock ls` shows how far it got, and the same command goes on from there.
 #[cfg(unix)]
 #[test]
@@ -399,7 +407,7 @@ fn row_20_preprocessing_goes_on_after_ctrl_c() {
         let children = parties.start(fill());
         std::thread::sleep(delay);
         for child in &children {
-            let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill").args(["-s", interrupt(), &child.id().to_string()]).stderr(Stdio::null()).status();
         }
         let outputs = children.map(finish);
         let ended = outputs.iter().any(|output| output.status.code() == Some(0));
