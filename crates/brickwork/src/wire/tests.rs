@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{Read, Write};
 
 use super::*;
 use crate::Cheat;
@@ -39,7 +39,11 @@ fn a_message_in_parts_is_one_message() {
                     a.set_tamper(Box::new(|_, message| message.iter_mut().for_each(|byte| *byte ^= 1)));
                 }
                 let mut message = a.message(TAG);
-                bytes.chunks(part).for_each(|part| message.push(part).unwrap());
+                for part in bytes.chunks(part) {
+                    message.push(part).unwrap();
+                    // However long a message is, less than a frame of it lies in memory.
+                    assert!(altered || message.waiting.len() < frame, "{length} by {}", part.len());
+                }
                 message.finish().unwrap();
                 a.flush().unwrap();
                 assert_eq!(a.sent_bytes(), whole.sent_bytes(), "{length} by {part}");
@@ -61,6 +65,44 @@ fn wrong_tags_and_lengths_are_the_peers_fault() {
         let next = first.and_then(|()| b.receive(Tag(9), 0).map(drop));
         assert!(refused(next), "{tag:?} {sent} {expected}");
     }
+}
+
+/// Only what is short waits for more: of the rest no copy is kept, however much is sent before the next answer.
+#[test]
+fn long_messages_do_not_wait_for_a_flush() {
+    let (mut a, mut b) = memory_pair();
+    let long = vec![3; MAX_FRAME_BYTES];
+    a.send(TAG, b"short").unwrap();
+    a.send(TAG, &long).unwrap();
+    // Nothing follows, so what still waits is lost.
+    drop(a);
+    assert_eq!(b.receive(TAG, 5).unwrap(), b"short");
+    assert!(b.receive(TAG, long.len()).unwrap() == long);
+}
+
+#[test]
+fn a_message_may_be_as_long_as_its_limit() {
+    let (mut a, mut b) = memory_pair();
+    for (length, limit) in [(0, 0), (5, 5), (MAX_FRAME_BYTES, MAX_FRAME_BYTES), (MAX_FRAME_BYTES, usize::MAX)] {
+        a.send(TAG, &vec![1; length]).unwrap();
+        a.flush().unwrap();
+        assert_eq!(b.receive_up_to(TAG, limit).unwrap().len(), length);
+    }
+    a.send(TAG, &[1; 6]).unwrap();
+    a.flush().unwrap();
+    assert!(refused(b.receive_up_to(TAG, 5).map(drop)));
+}
+
+/// A pipe is a stream of bytes: what was written at once may be read in pieces, and the other way round.
+#[test]
+fn reads_from_a_pipe_need_not_match_the_writes() {
+    let (mut left, mut right) = memory::pipes();
+    right.write_all(b"abc").unwrap();
+    right.write_all(b"de").unwrap();
+    let (mut first, mut rest) = ([0; 1], [0; 4]);
+    left.read_exact(&mut first).unwrap();
+    left.read_exact(&mut rest).unwrap();
+    assert_eq!((&first, &rest), (b"a", b"bcde"));
 }
 
 #[test]
@@ -102,6 +144,7 @@ fn bulk_goes_over_all_lanes() {
     for lanes in [1, 2, 5] {
         for length in [0, 1, 2 * MIN_LANE_BYTES, 5 * MIN_LANE_BYTES + 3, 3 * MAX_FRAME_BYTES + 1] {
             let (mut a, mut b) = memory_lanes(lanes);
+            assert_eq!((a.lanes(), b.lanes()), (lanes, lanes));
             let data: Vec<u8> = (0..length).map(|i| (i % 253) as u8).collect();
             let mut copy = vec![0; length];
             a.send(TAG, b"before").unwrap();
@@ -113,6 +156,8 @@ fn bulk_goes_over_all_lanes() {
             assert_eq!(b.receive(TAG, 5).unwrap(), b"after");
             assert!(copy == data, "{lanes} lanes, {length} bytes");
             assert_eq!(a.sent_bytes(), b.received_bytes());
+            let enough = length >= lanes * MIN_LANE_BYTES;
+            assert!(!enough || a.further.iter().all(|lane| lane.sent > 0), "{lanes} lanes, {length} bytes: one carries nothing");
         }
     }
 }

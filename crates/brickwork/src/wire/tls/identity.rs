@@ -218,13 +218,8 @@ impl Pinned {
         }
     }
 
-    fn verify(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.check(key, &[])?;
+    /// Whatever key came, only a signature by the pinned one counts.
+    fn verify(&self, message: &[u8], signature: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, rustls::Error> {
         verify_tls13_signature_with_raw_key(message, &SubjectPublicKeyInfoDer::from(&self.spki[..]), signature, self.algorithms())
     }
 }
@@ -257,10 +252,10 @@ impl ServerCertVerifier for Pinned {
     fn verify_tls13_signature(
         &self,
         message: &[u8],
-        key: &CertificateDer<'_>,
+        _: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, key, signature)
+        self.verify(message, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -298,10 +293,10 @@ impl ClientCertVerifier for Pinned {
     fn verify_tls13_signature(
         &self,
         message: &[u8],
-        key: &CertificateDer<'_>,
+        _: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, key, signature)
+        self.verify(message, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -324,6 +319,12 @@ mod tests {
         let text = identity.public_key().to_string();
         assert_eq!(text.parse::<PublicKey>().unwrap(), identity.public_key());
         assert!(!format!("{identity:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn keys_survive_their_bytes() {
+        let key: PublicKey = "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1".parse().unwrap();
+        assert_eq!(PublicKey::from_bytes(key.to_bytes()), key);
     }
 
     /// RFC 8410, section 10.3: a private key and (10.1) its public key.

@@ -53,6 +53,9 @@ const MAX_PENDING: usize = 64;
 /// How often a listener looks for connections, and a connecting side tries again.
 const POLL: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_millis(100);
+/// Longest time that a connecting side waits for one of the addresses that a name stands for to answer at all, before it tries the
+/// next: packets to one of them may go nowhere.
+const TURN: Duration = Duration::from_secs(3);
 
 /// What both kinds of endpoint need to know.
 #[derive(Clone, Copy, Debug)]
@@ -217,9 +220,10 @@ fn first_connection(address: &str, config: &Arc<ClientConfig>, timeout: Duration
     loop {
         match address.to_socket_addrs() {
             Ok(addresses) => {
+                let count = addresses.len() as u32;
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
-                    match TcpStream::connect_timeout(&at, left).and_then(|socket| client(socket, config, left)) {
+                    match TcpStream::connect_timeout(&at, TURN.min(left / count)).and_then(|socket| client(socket, config, left)) {
                         Ok(mut lane) => {
                             lane.set_timeout(timeout);
                             return Ok((lane, at));

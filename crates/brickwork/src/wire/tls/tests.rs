@@ -1,6 +1,8 @@
+use std::sync::RwLock;
 use std::thread;
 
 use super::*;
+use crate::wire::frame::SIGN_OF_LIFE;
 use crate::wire::{MAX_FRAME_BYTES, Tag};
 
 const TAG: Tag = Tag(7);
@@ -129,10 +131,85 @@ fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
     });
 }
 
+/// Those whose handshake is over do not count; when there are too many of the others, the oldest goes and nobody else.
+#[test]
+fn the_oldest_of_too_many_handshakes_goes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let pair = |_| (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
+    let [(done, done_here), (mut oldest, oldest_here), (next, next_here), (_crowd, crowd_here)] = std::array::from_fn(pair);
+    let is_open = |mut socket: &TcpStream| {
+        socket.set_nonblocking(true).unwrap();
+        matches!(socket.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+    };
+    let gate = Arc::new(RwLock::new(()));
+    let shut = gate.write().unwrap();
+    let waiting = || {
+        let gate = gate.clone();
+        thread::spawn(move || drop(gate.read()))
+    };
+    let finished = thread::spawn(|| {});
+    while !finished.is_finished() {
+        thread::yield_now();
+    }
+    let mut pending = Pending::default();
+    let mut add = |socket: &TcpStream, thread| pending.add(socket.try_clone().unwrap(), thread);
+    add(&done_here, finished);
+    add(&oldest_here, waiting());
+    add(&next_here, waiting());
+    (2..MAX_PENDING).for_each(|_| add(&crowd_here, waiting()));
+    assert!(is_open(&done) && is_open(&oldest) && is_open(&next));
+    add(&crowd_here, waiting());
+    oldest.set_nonblocking(false).unwrap();
+    oldest.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(oldest.read(&mut [0]).unwrap(), 0);
+    assert!(is_open(&done) && is_open(&next));
+    drop(shut);
+}
+
 /// A connection of the evaluator that has not greeted yet.
 fn raw(parties: &Two, address: &str) -> Lane {
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
     client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
+}
+
+/// The listening garbler's end of a connection on which nobody has greeted yet.
+fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    Lane::handshake(socket, Connection::Server(ServerConnection::new(config).unwrap()), Duration::from_secs(20))
+}
+
+/// Both ends of such a connection, the garbler's first.
+fn ends(parties: &Two) -> (Lane, Lane) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| handshake(parties, listener.accept().unwrap().0).unwrap());
+        let connected = raw(parties, &address);
+        (listening.join().unwrap(), connected)
+    })
+}
+
+/// Closes both ends at once, as each waits for the other.
+fn close(one: impl Send, other: impl Send) {
+    thread::scope(|scope| {
+        scope.spawn(move || drop(one));
+        drop(other);
+    });
+}
+
+/// What a further lane names, so that it can join this session and no other.
+#[test]
+fn each_connection_has_a_session_of_its_own() {
+    let parties = two();
+    let (a, b) = ends(&parties);
+    let (c, d) = ends(&parties);
+    let [first, second] = [(&a, &b), (&c, &d)].map(|(here, there)| {
+        let session = here.session().unwrap();
+        assert_eq!(session, there.session().unwrap());
+        session
+    });
+    assert_ne!(first, second);
+    close([a, c], [b, d]);
 }
 
 #[test]
@@ -191,6 +268,26 @@ fn roles_and_versions_must_fit() {
 }
 
 #[test]
+fn row_19_hellos_must_agree() {
+    let mismatch = |result: Result<(), Error>| match result {
+        Err(Error::Mismatch(text)) => text,
+        other => panic!("a mismatch was expected, not {other:?}"),
+    };
+    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| Hello::first(&options(party)));
+    garbler.agree(&evaluator).unwrap();
+    for version in [VERSION - 1, VERSION + 1] {
+        assert!(mismatch(garbler.agree(&Hello { version, ..evaluator })).contains("version"));
+    }
+    assert_eq!(mismatch(garbler.agree(&garbler)), "both run as the garbler");
+    assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
+    // The terms count in a probe; a session has other checks of them.
+    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator].map(|party| Hello::probe(&options(party)));
+    garblers.agree(&evaluators).unwrap();
+    mismatch(garblers.agree(&Hello { session: [8; 32], ..evaluators }));
+    garbler.agree(&Hello { session: [8; 32], ..evaluator }).unwrap();
+}
+
+#[test]
 fn a_probe_leaves_the_listener_waiting() {
     let parties = two();
     let (listener, address) = parties.listener(options(Party::Garbler));
@@ -216,10 +313,32 @@ fn nobody_at_the_address() {
     drop(listener);
     assert_eq!(kind(parties.connect(&address, short(Party::Evaluator))), ErrorKind::ConnectionRefused);
     assert!(matches!(parties.connect("no port", short(Party::Evaluator)), Err(Error::Usage(_))));
+    // A name that stands for nothing may do so later. No resolver asks the network for one of such a length.
+    let nowhere = format!("{}:1", "x".repeat(64));
+    assert!(matches!(parties.connect(&nowhere, short(Party::Evaluator)), Err(Error::Io(_))));
     assert!(matches!(
         Listener::bind("no port", &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler)),
         Err(Error::Usage(_))
     ));
+}
+
+/// A connection that ends before anything is said is no answer: it is tried again.
+#[test]
+fn who_goes_away_before_the_handshake_is_tried_again() {
+    let parties = two();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(listener.accept().unwrap());
+            drop(handshake(&parties, listener.accept().unwrap().0));
+        });
+        let found = first_connection(&address, &config, Duration::from_secs(20));
+        // Whoever is still listened for has come.
+        drop(TcpStream::connect(&address));
+        drop(found.unwrap());
+    });
 }
 
 #[test]
@@ -233,11 +352,15 @@ fn a_taken_port_is_an_error() {
 #[test]
 fn bad_arguments_are_refused() {
     let Two { garbler, evaluator } = two();
-    let own = connect("127.0.0.1:1", &garbler, garbler.public_key(), &short(Party::Garbler));
-    assert!(matches!(own, Err(Error::Usage(_))));
-    for lanes in [0, MAX_LANES + 1] {
-        let bad = connect("127.0.0.1:1", &garbler, evaluator.public_key(), &Options { lanes, ..short(Party::Garbler) });
-        assert!(matches!(bad, Err(Error::Usage(_))));
+    let (own, other) = (garbler.public_key(), evaluator.public_key());
+    for (peer, lanes) in [(own, 1), (other, 0), (other, MAX_LANES + 1)] {
+        let options = Options { lanes, ..short(Party::Garbler) };
+        let errors = [
+            connect("127.0.0.1:1", &garbler, peer, &options).err(),
+            probe("127.0.0.1:1", &garbler, peer, &options).err(),
+            Listener::bind("127.0.0.1:0", &garbler, peer, &options).err(),
+        ];
+        assert!(errors.iter().all(|e| matches!(e, Some(Error::Usage(_)))), "{lanes} lanes: {errors:?}");
     }
 }
 
@@ -291,6 +414,77 @@ fn lanes_that_the_listener_confuses_are_refused() {
         let refused = with_odd_listener(2, |number, hello| if number == 1 { change(hello) } else { hello });
         assert_eq!(kind(refused), ErrorKind::InvalidData);
     }
+}
+
+#[test]
+fn a_deadline_can_be_set_anew() {
+    let (mut lane, mut peer) = ends(&two());
+    peer.write_all(b"x").and_then(|()| peer.flush()).unwrap();
+    // It is there, but the time is over.
+    lane.set_timeout(Duration::ZERO);
+    assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    lane.set_timeout(Duration::from_secs(20));
+    assert_eq!(lane.read(&mut [0]).unwrap(), 1);
+    // The time has to pass, however often the socket itself gives up before.
+    lane.set_timeout(Duration::from_millis(150));
+    assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    close(lane, peer);
+}
+
+/// While nothing goes to the peer, what comes from it is read, and is there afterwards.
+#[test]
+fn what_comes_while_the_peer_takes_nothing_is_kept() {
+    let (mut lane, mut peer) = ends(&two());
+    peer.write_all(b"x").and_then(|()| peer.flush()).unwrap();
+    let data = vec![0; MAX_FRAME_BYTES];
+    for _ in 0..2 {
+        lane.set_timeout(Duration::from_millis(300));
+        let error = (0..).find_map(|_| lane.write_all(&data).err()).unwrap();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+    lane.set_timeout(Duration::from_secs(5));
+    let mut message = [0];
+    lane.read_exact(&mut message).unwrap();
+    assert_eq!(message, *b"x");
+    close(lane, peer);
+}
+
+/// An error of the socket ends the wait: only a pause of it is none.
+#[test]
+fn a_peer_that_is_gone_is_not_waited_for() {
+    let parties = two();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    let mut lane = thread::scope(|scope| {
+        // After the handshake its socket is closed at once, as that of a process that ends.
+        scope.spawn(|| ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap());
+        raw(&parties, &address)
+    });
+    let error = (0..).find_map(|_| lane.write_all(b"x").and_then(|()| lane.flush()).err()).unwrap();
+    assert_ne!(error.kind(), ErrorKind::TimedOut);
+}
+
+/// The protocol says when it is over; until then also a connection that was closed in good order is an error.
+#[test]
+fn an_orderly_end_is_too_early() {
+    let (mut lane, peer) = ends(&two());
+    assert_eq!(lane.read(&mut []).unwrap(), 0);
+    thread::scope(|scope| {
+        scope.spawn(move || drop(peer));
+        assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        drop(lane);
+    });
+}
+
+#[test]
+fn who_has_nothing_to_say_gives_signs_of_life() {
+    let (lane, mut peer) = ends(&two());
+    let lanes = Lane::join(vec![lane]).unwrap();
+    let mut sign = [0; SIGN_OF_LIFE.len()];
+    peer.read_exact(&mut sign).unwrap();
+    assert_eq!(sign, SIGN_OF_LIFE);
+    close(lanes, peer);
 }
 
 #[test]
