@@ -549,3 +549,43 @@ pub(super) fn evaluator_verifies(
     drop(view);
     Ok(ready.proven(&proof))
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::prepare::tests::gadgets;
+    use super::super::stock::Pieces;
+    use super::*;
+    use crate::authenticator::Kind;
+    use crate::circuit::{Port, ProgramBuilder, Type};
+    use crate::random::Rng;
+
+    /// The parts of a program that has wires of the parties and no slots.
+    pub fn without_slots(program: &Program, pools: Vec<EvaluatorGadgets>) -> EvaluatorParts {
+        let sizes: Vec<usize> = pools.iter().map(EvaluatorGadgets::len).collect();
+        Parts { layout: Layout::new(program, &[], &sizes), batches: Vec::new(), pools, ots: None }
+    }
+
+    /// InputG: of more labels than are shown together, at homes in several pools, each is shown to its own authenticators, and one
+    /// that is refused is enough.
+    #[test]
+    fn row_13_every_label_is_shown_to_its_own_authenticators() {
+        let mut rng = Rng::new("test gadgets").unwrap();
+        let delta_ka = rng.delta();
+        let pool = |_| gadgets(Kind::Input, (2, 1), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
+        let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();
+        let mut program = ProgramBuilder::new("wires", vec![Port::new("x", Type::Uint(4))], vec![]).unwrap();
+        program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
+        let parts = without_slots(&program.finish().unwrap(), pools);
+        // Of both pools, and of each the first wire for those that are shown first.
+        let home = |k: usize| Home { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
+        let wire = |k: usize| heads[home(k).set as usize][home(k).bucket as usize];
+        let mut labels: Vec<Label> = (0..LABELS_AT_ONCE + 3).map(|k| wire(k).of_bit((k / 2 % 2) as u8)).collect();
+        assert!(parts.accept(&labels, home).unwrap());
+        for wrong in [0, 1, LABELS_AT_ONCE - 1, LABELS_AT_ONCE, LABELS_AT_ONCE + 2] {
+            let rubbish = Label::from_bits(1 << 40);
+            labels[wrong] ^= rubbish;
+            assert!(!parts.accept(&labels, home).unwrap(), "label {wrong}");
+            labels[wrong] ^= rubbish;
+        }
+    }
+}

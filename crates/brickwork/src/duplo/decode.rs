@@ -210,3 +210,91 @@ impl Bucket<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::tests::without_slots;
+    use super::super::prepare::tests::gadgets;
+    use super::*;
+    use crate::authenticator::Kind;
+    use crate::circuit::{Port, ProgramBuilder, Type};
+    use crate::random::Rng;
+    use crate::scratch::Depot;
+
+    /// A program of wires alone: those of the garbler, of the evaluator, and which of them are whose outputs.
+    fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Program {
+        let port = |name: &str, width: usize| Port::new(name, Type::Uint(width as u32));
+        let inputs = |name, width| if width > 0 { vec![port(name, width as usize)] } else { vec![] };
+        let mut program = ProgramBuilder::new("wires", inputs("x", garblers), inputs("y", evaluators)).unwrap();
+        for (k, (to, wires)) in outputs.iter().enumerate() {
+            program.output(port(&format!("z{k}"), wires.len()), *to, wires.clone()).unwrap();
+        }
+        program.finish().unwrap()
+    }
+
+    /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever gadgets they are.
+    /// That half of them are not enough shows in buckets of even size, which no cut has.
+    #[test]
+    fn row_09_only_a_strict_majority_recovers() {
+        let mut rng = Rng::new("test gadgets").unwrap();
+        for (size, last) in [1, 3, 4, 5].into_iter().flat_map(|size| [false, true].map(|last| (size, last))) {
+            let delta_ka = rng.delta();
+            // As many are bad in a bucket as there are buckets before it.
+            let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
+            let (pool, heads) = gadgets(Kind::Input, (size + 1, size), delta_ka, &Depot::memory(), &mut rng, bad);
+            let program = wires(size as u32 + 1, 0, &[(Recipient::Both, vec![0])]);
+            let parts = without_slots(&program, vec![pool]);
+            let homes: Vec<Home> = (0..=size).map(|wire| parts.layout.home(wire as u32)).collect();
+            let mut seen = 0;
+            for_each_bucket(&parts, &homes, delta_ka, |k, bucket| {
+                let majority = 2 * (size - k) > size;
+                assert!(!bucket.recover_input_bit(heads[k].of_bit(0)));
+                assert_eq!(bucket.recover_input_bit(heads[k].of_bit(1)), majority, "{k} of {size} are bad");
+                // Of several bad ones no two say the same.
+                let elected = if majority { heads[k].false_label() } else { Label::ZERO };
+                assert!(size == 1 && k == 1 || bucket.recover_false_label() == elected, "{k} of {size} are bad");
+                seen += 1;
+            })
+            .unwrap();
+            assert_eq!(seen, size + 1);
+        }
+    }
+
+    /// From Δ_ka, the labels of the garbler's inputs and E's own input follow the labels of the garbler's outputs: in whatever order the
+    /// ports stand, from however many pools the gadgets came, for more wires than are hashed together.
+    #[test]
+    fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
+        const POOLS: [usize; 3] = [37, 10, 30];
+        let private: Vec<u32> = (0..36).map(|k| if k % 5 == 4 { 41 } else { 39 - k }).collect();
+        let outputs = [
+            (Recipient::Evaluator, vec![40, 3]),
+            (Recipient::Garbler, private[..20].to_vec()),
+            (Recipient::Both, vec![1, 42, 39]),
+            (Recipient::Garbler, private[20..].to_vec()),
+        ];
+        let program = wires(40, 3, &outputs);
+        let mut rng = Rng::new("test gadgets").unwrap();
+        let delta_ka = rng.delta();
+        let pool = |buckets| gadgets(Kind::Input, (buckets, 3), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
+        let (pools, heads): (Vec<_>, Vec<_>) = POOLS.map(pool).into_iter().unzip();
+        let parts = without_slots(&program, pools);
+        let at = |home: Home| heads[home.set as usize][home.bucket as usize];
+        let of_ots: Vec<CommittedWire> = (0..3).map(|_| CommittedWire { value: rng.label(), delta: delta_ka }).collect();
+        let wire = |wire: u32| if wire < 40 { at(parts.layout.home(wire)) } else { of_ots[wire as usize - 40] };
+
+        let (x, y): (Vec<bool>, Vec<bool>) = ((0..40).map(|k| k % 3 == 1).collect(), vec![true, true, false]);
+        let bit = |wire: u32| u8::from([&x[..], &y].concat()[wire as usize]);
+        // What evaluation gave for a wire that is no input of the garbler may be the label of the opposite bit.
+        let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
+        let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
+        let evaluated = Evaluated { labels: Labels::new(labels), indicators, delta_ka: delta_ka.label() };
+        let (labels, clear) = recover(&program, &parts, &evaluated, delta_ka, &y).unwrap();
+        assert_eq!(clear, program.simulate(&x, &y));
+        let private = private.iter().enumerate().map(|(k, &w)| at(parts.layout.private_home(k)).of_bit(bit(w)));
+        let expected: Vec<Label> = private.chain([1, 42, 39].map(|w| wire(w).of_bit(bit(w)))).collect();
+        assert_eq!(labels.len(), expected.len());
+        for (k, (label, expected)) in labels.iter().zip(&expected).enumerate() {
+            assert!(label == expected, "label {k}");
+        }
+    }
+}

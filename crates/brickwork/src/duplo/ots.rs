@@ -404,6 +404,22 @@ mod tests {
         }
     }
 
+    /// Sums of shares, for more OTs than are brought into columns at a time.
+    #[test]
+    fn shares_are_summed_up_like_labels() {
+        let mut rng = Rng::new("test combinations").unwrap();
+        for count in [0, 3 * OTS_A_TASK, OTS_IN_HAND + OTS_A_TASK + 5] {
+            let combinations = Combinations::drawn(&rng.seed(), count, 2);
+            let mut columns = vec![0u64; count + 2];
+            rng.fill(bytemuck::cast_slice_mut(&mut columns));
+            let mut expected = vec![[0; COLUMN_WORDS]; 2];
+            for (word, column) in combinations.words.iter().zip(&columns) {
+                (0..2).filter(|k| word >> k & 1 == 1).for_each(|k| expected[k][0] ^= column);
+            }
+            assert_eq!(combinations.shares(&Shares::of_columns(1, columns)), expected, "{count} OTs");
+        }
+    }
+
     /// One OT that is off, two that cancel, another offset, and one together with OTs whose choices were guessed: all are seen.
     #[test]
     fn row_12_no_lie_about_ots_goes_unseen() {

@@ -808,10 +808,93 @@ pub(super) fn evaluator_opens(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cut_and_choose::Cut;
     use crate::duplo::adversary::harness::{small, toy};
+
+    /// Gadgets in so many buckets of a size, as the evaluator has them when all is proven, and the wires of the heads. A bad one stands
+    /// under another index than that of which it was made: it accepts nothing, and does not authenticate itself.
+    pub fn gadgets(
+        kind: Kind,
+        (buckets, size): (usize, usize),
+        delta_ka: Delta,
+        depot: &Depot,
+        rng: &mut Rng,
+        bad: impl Fn(usize, usize) -> bool,
+    ) -> (EvaluatorGadgets, Vec<CommittedWire>) {
+        let (count, plain, hasher) = (buckets * size, kind == Kind::Plain, Hasher::new(&[7; 32], kind).after(1000));
+        let index = |k: usize| (count - 1 - k) as u64;
+        let deltas: Vec<Delta> = (0..count).map(|_| if plain { delta_ka } else { rng.delta() }).collect();
+        let false_labels = match kind {
+            Kind::Plain => (0..count).map(|_| rng.label()).collect(),
+            Kind::Input => hasher.false_labels(count, |k| (index(k), deltas[k])),
+        };
+        let wires: Vec<CommittedWire> =
+            false_labels.into_iter().zip(&deltas).map(|(label, &delta)| CommittedWire::from_false_label(label, delta)).collect();
+        let authenticators = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
+        let links: Vec<Label> = if plain { Vec::new() } else { deltas.iter().map(|delta| delta.label() ^ delta_ka).collect() };
+        let solderings = (0..buckets * (size - 1)).map(|k| pair(size, k)).map(|(head, other)| Soldering::new(wires[head], wires[other]));
+        let elsewhere = |k: usize| if bad(k / size, k % size) { count } else { 0 };
+        let cut = Cut { slots: buckets as u32, bucket: size as u32, opened: 0 };
+        let gadgets = EvaluatorGadgets {
+            origin: Origin { serial: 1, kind: cut_and_choose::Kind::InputAuthenticator, cut, attempts: 1 },
+            size,
+            hasher,
+            wires: Shares::default(),
+            offsets: Shares::default(),
+            head_links: links.iter().copied().step_by(size).collect(),
+            rows: GadgetRows {
+                indices: depot.put((0..count).map(|k| index(k) as u32 + elsewhere(k) as u32).collect()).unwrap(),
+                authenticators: depot.put(authenticators).unwrap(),
+                links: depot.put(links).unwrap(),
+                solderings: depot.put(solderings.collect()).unwrap(),
+            },
+        };
+        (gadgets, wires.into_iter().step_by(size).collect())
+    }
+
+    /// Wherever gadgets lie, neighbours or not, in whatever order and however often they are asked for.
+    #[test]
+    fn what_is_at_hand_is_what_was_asked_for() {
+        let mut rng = Rng::new("test gadgets").unwrap();
+        for depot in [Depot::memory(), Depot::file(&Arc::default()).unwrap()] {
+            for (kind, size) in [(Kind::Plain, 3), (Kind::Input, 3), (Kind::Input, 1)] {
+                let (gadgets, _) = gadgets(kind, (9, size), rng.delta(), &depot, &mut rng, |_, _| false);
+                let all = gadgets.rows.read(0..9, size).unwrap();
+                for asked in [&[][..], &[4], &[5, 6, 7], &[2, 2, 3, 3, 4], &[6, 0, 3, 4, 1, 1, 8], &[3, 2, 1, 7, 5]] {
+                    let here = gadgets.at_hand(asked.iter().copied()).unwrap();
+                    for (k, i) in (0..asked.len()).flat_map(|k| (0..size).map(move |i| (k, i))) {
+                        let (place, pair) = (asked[k] * size + i, asked[k] * (size - 1) + i);
+                        assert_eq!(here.index(k, i), u64::from(all.indices[place]), "{asked:?}");
+                        assert!(here.authenticator(k, i) == all.authenticators[place], "{asked:?}");
+                        assert!(here.link(k, i) == all.links.get(place).copied().unwrap_or_default(), "{asked:?}");
+                        assert!(here.soldering(k, i) == (i > 0).then(|| all.solderings[pair - 1]), "{asked:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// EvKAs: a label is accepted by more than half of its bucket, whichever gadgets they are; what is none is refused. That half of
+    /// them are not enough shows in buckets of even size, which no cut has.
+    #[test]
+    fn row_08_only_a_strict_majority_accepts() {
+        let mut rng = Rng::new("test gadgets").unwrap();
+        for (kind, size, last) in [Kind::Plain, Kind::Input]
+            .into_iter()
+            .flat_map(|kind| [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last))))
+        {
+            // As many are bad in a bucket as there are buckets before it.
+            let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
+            let (gadgets, heads) = gadgets(kind, (size + 1, size), rng.delta(), &Depot::memory(), &mut rng, bad);
+            let labels: Vec<(usize, Label)> = (0..=size).flat_map(|bucket| [0, 1].map(|bit| (bucket, heads[bucket].of_bit(bit)))).collect();
+            let expected: Vec<bool> = labels.iter().map(|(bucket, _)| 2 * (size - bucket) > size).collect();
+            assert_eq!(gadgets.accept(&labels).unwrap(), expected, "buckets of {size}");
+            let rubbish: Vec<(usize, Label)> = labels.iter().map(|&(bucket, label)| (bucket, label ^ Label::from_bits(1 << 77))).collect();
+            assert_eq!(gadgets.accept(&rubbish).unwrap(), vec![false; labels.len()]);
+        }
+    }
 
     /// E's challenge to checked authenticators: either half of each, as the seed says.
     #[test]

@@ -6,8 +6,10 @@ mod authenticators;
 mod copies;
 mod every_cheat;
 mod inputs;
+mod lists;
 mod outputs;
 mod rates;
+mod sessions;
 mod solderings;
 mod stored;
 
