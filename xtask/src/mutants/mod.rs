@@ -98,7 +98,7 @@ fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], on: (f
             _ => match trials.try_one(bench, file, order[i], on)? {
                 Outcome::Caught(test) => ("caught", test),
                 Outcome::Hung(test) => ("hung", test),
-                Outcome::Missed(tests) => ("missed", format!("{tests} tests meet it")),
+                Outcome::Missed(tests) => ("missed", format!("tried on {tests} tests")),
             },
         };
         if outcome != "unviable" {

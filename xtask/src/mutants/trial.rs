@@ -167,9 +167,10 @@ impl Trials {
         order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks));
         let (own, mut left) = (module_of(file), seconds / TICK.as_secs_f64());
         order.retain(|&t| {
-            let its_own = self.tests[t].name.starts_with(&own);
-            left -= if its_own { 0.0 } else { self.tests[t].cost.ticks as f64 };
-            its_own || left >= 0.0
+            let (its_own, ticks) = (self.tests[t].name.starts_with(&own), self.tests[t].cost.ticks as f64);
+            let fits = ticks <= left;
+            left -= if fits && !its_own { ticks } else { 0.0 };
+            its_own || fits
         });
         let (mut from, mut round) = (0, FIRST_ROUND);
         while from < order.len() {
