@@ -167,7 +167,7 @@ impl EvaluatorGadgets {
         }
         // Neighbours are read together.
         let (mut all, mut count) = (Rows::default(), 0);
-        for run in places.chunk_by_mut(|a, b| *a <= *b && *b <= *a + 1) {
+        for run in places.chunk_by_mut(|a, b| matches!(b.checked_sub(*a), Some(0 | 1))) {
             let (first, end) = (run[0], run[run.len() - 1] + 1);
             let rows = self.rows.read(first..end, size)?;
             if count == 0 {

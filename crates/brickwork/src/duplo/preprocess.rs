@@ -597,3 +597,106 @@ impl Hashed {
         Tables::receive(&tables::ranked(chosen), table_bytes, room, COPIES_A_TASK, receive, check)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{Component, Party};
+    use crate::cut_and_choose::Cut;
+    use crate::duplo::Evaluator;
+    use crate::duplo::adversary::harness::{SEED, component, pair};
+    use crate::duplo::hooks::Hooks;
+    use crate::session::{Terms, Unobserved};
+    use crate::wire::memory_pair;
+
+    /// Tables come piece by piece, those of different copies mixed.
+    #[test]
+    fn the_tables_of_a_copy_stand_one_after_the_other() {
+        let mut sink = InOrder { bytes: vec![0; 12], table_bytes: 6, filled: vec![0; 2] };
+        for (copy, piece) in [(1, [1, 2, 3]), (0, [4, 5, 6]), (0, [7, 8, 9]), (1, [10, 11, 12])] {
+            sink.tables(copy, &piece).unwrap();
+        }
+        assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
+    }
+
+    /// A part of a batch has all that belongs to its buckets. Nobody would notice wrong solderings within them: the head of each would
+    /// still be good, and nothing would save those whose head is bad.
+    #[test]
+    fn row_05_a_part_of_a_batch_has_whole_buckets() {
+        let circuit = &pair().circuit;
+        let cut = Cut { slots: 4, bucket: 3, opened: 2 };
+        let shape = Shape::new(circuit, cut.into());
+        let label = |k: usize| Label::from_bits(k as u128);
+        let soldering = |k: usize| bytemuck::cast::<Label, Soldering>(label(k));
+        let batch = EvaluatorBatch {
+            origin: Origin { serial: 1, kind: Kind::Component, cut, attempts: 1 },
+            component: [0; 32],
+            shape,
+            plan: Arc::new(Plan::new(circuit)),
+            keys: GarblingKeys::new(0, shape.batch.items(), circuit.and_gates()),
+            copies: (0..12).collect(),
+            inputs: Shares::of_columns(5, (0..4 * 2 * 5).collect()),
+            offsets: Shares::of_columns(5, (0..4 * 5).collect()),
+            links: (0..12).map(label).collect(),
+            solderings: Spool::of((0..shape.bucket_solderings()).map(soldering).collect()),
+            tables: Tables::of(vec![0; 12 * shape.table_bytes], shape.table_bytes, 12),
+        };
+        let part = batch.slice(1..3);
+        assert_eq!(part.shape.batch.buckets, 2);
+        assert_eq!(part.copies, [3, 4, 5, 6, 7, 8]);
+        assert_eq!(part.tables.ranks(), [3, 4, 5, 6, 7, 8]);
+        assert!(part.links == (3..9).map(label).collect::<Vec<_>>());
+        assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
+        assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
+        // Of two other copies, with two inputs each.
+        assert_eq!(*part.solderings.read(0..part.solderings.len()).unwrap(), (4..12).map(soldering).collect::<Vec<_>>());
+    }
+
+    /// Both parties make this, with hardly any memory and a challenge that the test knows.
+    fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
+        let terms = Terms { security: 40, threads: 1, table_memory: 1, identities: [[1; 32], [2; 32]] };
+        let request = Request { components: vec![(component, parameters.components[0].slots as usize)], garbler_wires, ots: None };
+        let challenge = |point, bytes: &mut [u8]| {
+            if point == Point::Challenge {
+                bytes.fill(SEED);
+            }
+        };
+        let (left, right) = memory_pair();
+        let (garbler, evaluator) = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let mut observer = Unobserved;
+                let run = Run::new(left, Party::Garbler, &mut observer);
+                Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
+            });
+            let mut observer = Unobserved;
+            let run = Run::new(right, Party::Evaluator, &mut observer);
+            let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
+            let evaluator = Evaluator::set_up(run, &terms, hooks).and_then(|party| party.fill_agreed(&request, parameters).map(drop));
+            (garbler.join().unwrap(), evaluator)
+        });
+        assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");
+    }
+
+    /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it, wherever a part of one ends:
+    /// labels of opened copies, solderings in buckets, wires of copies, links and solderings of authenticators.
+    #[test]
+    fn long_lists_are_made_and_proven_part_by_part() {
+        const INPUTS: u32 = 2500;
+        const OUTPUTS: u32 = 36;
+        let wide = component("wide", INPUTS, |b, w| (0..OUTPUTS as usize).map(|k| b.and(w[k], w[INPUTS as usize - 1 - k])).collect());
+        let (copies, gadgets) = (Cut { slots: 10, bucket: 3, opened: 40 }, Cut { slots: 10 * OUTPUTS, bucket: 7, opened: 6 });
+        // A message is sent in parts of 65 536 labels and read in frames of as many; claims are combined 2048 at a time.
+        assert!(copies.opened * (1 + INPUTS) > 1 << 16 && !(1u32 << 16).is_multiple_of(INPUTS));
+        assert!(gadgets.slots * (gadgets.bucket - 1) > 2048 && !2048u32.is_multiple_of(gadgets.bucket - 1));
+        let parameters = Parameters {
+            decomposition: String::new(),
+            security: 40,
+            components: vec![copies],
+            plain: gadgets,
+            input: gadgets,
+            ot_binding: 48,
+            bound_log2: 0.0,
+        };
+        made(wide, &parameters, gadgets.slots as usize);
+    }
+}

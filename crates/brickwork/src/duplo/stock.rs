@@ -389,9 +389,14 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::circuit::{Port, ProgramBuilder, Type};
-    use crate::duplo::adversary::harness::component;
+    use crate::duplo::adversary::harness::{Case, component, pair, small};
+    use crate::duplo::{Evaluator, Garbler};
+    use crate::session::{Terms, Unobserved};
+    use crate::wire::memory_pair;
 
     struct Items(Vec<usize>);
 
@@ -486,5 +491,43 @@ mod tests {
             assert_eq!(request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(), lacking, "{there}");
             assert_eq!((request.garbler_wires, request.ots), (1, Some(0)));
         }
+    }
+
+    /// Of a component without a slot nothing is made and nothing taken, and those behind it get what is theirs: in a run and from
+    /// stock.
+    #[test]
+    fn a_component_without_a_slot_takes_nothing() {
+        let ports = |name: &str| vec![Port::new(name, Type::Uint(1))];
+        let mut program = ProgramBuilder::new("partly used", ports("x"), ports("y")).unwrap();
+        program.component(and("unused")).unwrap();
+        let pair = program.component(pair()).unwrap();
+        let first = program.slot(pair, &[0, 1]).unwrap();
+        let last = program.slot(pair, &[first + 1, 1]).unwrap();
+        program.output(Port::new("z", Type::Uint(2)), Recipient::Both, vec![last, last + 1]).unwrap();
+        let program = Arc::new(program.finish().unwrap());
+
+        let mut parameters = small(&program, [3, 4], [3, 6], [3, 4]);
+        parameters.components[0] = Cut { slots: 0, bucket: 1, opened: 0 };
+        Case::new(&program, parameters).run().survived();
+
+        let terms = Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
+        let request = Request::of(&program);
+        let (left, right) = memory_pair();
+        let outputs = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let mut observer = Unobserved;
+                let session = Garbler::setup(left, &terms, &mut observer)?.fill(&request)?;
+                Ok::<_, Error>(session.build(&program)?.evaluate(&[true])?.decode()?.0)
+            });
+            let mut observer = Unobserved;
+            let evaluate = || {
+                let session = Evaluator::setup(right, &terms, &mut observer)?.fill(&request)?;
+                Ok::<_, Error>(session.build(&program)?.evaluate(&[false])?.decode()?.0)
+            };
+            let evaluator = evaluate();
+            [garbler.join().unwrap(), evaluator]
+        });
+        let expected = program.simulate(&[true], &[false]);
+        assert_eq!(outputs.map(Result::unwrap), [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &expected)));
     }
 }

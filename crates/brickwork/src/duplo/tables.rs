@@ -327,6 +327,23 @@ mod tests {
             let mut source = part.walk(vec![0, 1]);
             source.prepare(&[0, 1], 0..BYTES).unwrap();
             assert_eq!(source.tables(1, 0..BYTES), table(2));
+            // No two lie at one place.
+            let mut all = tables.walk((0..5).collect());
+            all.prepare(&[0, 1, 2, 3, 4], 0..BYTES).unwrap();
+            (0..5).for_each(|place| assert_eq!(all.tables(place, 0..BYTES), table(place), "{place}"));
+        }
+    }
+
+    /// What tables take of the memory is gone for others.
+    #[test]
+    fn tables_take_their_part_of_the_memory() {
+        let mut left = 7 * BYTES as u64;
+        for (copies, rest) in [(4, 3), (4, 3), (2, 1), (1, 0), (1, 0)] {
+            let room = left;
+            let order: Vec<usize> = (0..copies).collect();
+            let tables = Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
+            assert_eq!(left, rest * BYTES as u64);
+            assert_eq!(matches!(*tables.kept, Kept::Memory(_)), room >= (copies * BYTES) as u64);
         }
     }
 

@@ -308,6 +308,15 @@ impl Gadgets {
 mod tests {
     use super::*;
 
+    /// A list of places has those that were asked for, wherever it begins.
+    #[test]
+    fn places_are_counted_from_the_first() {
+        assert_eq!(of_item(3, 5, &(2..4)), 17..19);
+        let (chosen, heads) = (Spool::of((0..40).collect()), Shares::default());
+        let told = UseTold { links: None, solderings: None, chosen: &chosen, first: 10, heads: &heads, outputs: None };
+        assert_eq!(*told.gadgets(2..5, 3), (16..25).collect::<Vec<u32>>());
+    }
+
     /// A run of wires may begin and end inside an item.
     #[test]
     fn runs_of_wires_are_cut_where_items_begin() {

@@ -182,3 +182,40 @@ impl StorageBackend for IndexFile {
         self.file.query_lock_range(start, end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes no change.
+    #[derive(Debug)]
+    struct Dead;
+
+    impl Faults for Dead {
+        fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+            Err((0, io::Error::other("dead")))
+        }
+    }
+
+    /// Nothing is changed without the question whether it may be, or tests would not end the world there.
+    #[test]
+    fn rows_21_and_22_a_dead_disk_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let (alive, dead) = (Disk(Arc::new(NoFaults)), Disk(Arc::new(Dead)));
+        let file = alive.create(&one).unwrap();
+        alive.write_at(&file, b"one", 0).unwrap();
+        let refused = |result: io::Result<()>| assert_eq!(result.unwrap_err().to_string(), "dead");
+        refused(dead.create(&two).map(drop));
+        refused(dead.write_at(&file, b"two", 0));
+        refused(dead.sync(&file));
+        refused(dead.sync_directory(folder.path()));
+        refused(dead.rename(&one, &two));
+        refused(dead.remove(&one));
+        let index = IndexFile { file: FileBackend::new(file).unwrap(), disk: dead };
+        refused(index.set_len(1));
+        refused(index.write(0, b"two"));
+        refused(index.sync_data());
+        assert!(std::fs::read(&one).unwrap() == b"one" && !two.exists());
+    }
+}

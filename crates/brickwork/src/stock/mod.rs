@@ -574,13 +574,13 @@ impl Store {
         segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
     }
 
-    /// Forgets an epoch in which nothing has happened, or which is burned.
+    /// Forgets an epoch in which nothing shared has happened, or which is burned.
     ///
     /// # Errors
     /// [`Error::Stock`] if something may still be used, or the disk fails.
     pub fn forget(&mut self, id: &EpochId) -> Result<(), Error> {
-        let (state, entries) = self.replay(id)?;
-        if state.burned().is_none() && (!state.is_new() || entries > 0) {
+        let state = self.state(id)?;
+        if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock("something of this epoch may still be used".into()));
         }
         let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];

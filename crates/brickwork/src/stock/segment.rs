@@ -162,7 +162,6 @@ impl Writer {
             Ok(file)
         };
         let file = make().map_err(failed(&path)).inspect_err(|error| poison(&poisoned, error))?;
-        let bulk = bulk.filter(|bulk| bulk.units > 0 && bulk.unit_bytes > 0);
         Ok(Writer {
             length: Bulk::end(&bulk),
             file: Some(file),
@@ -405,6 +404,25 @@ mod tests {
                 (at, offset) = (at + length, offset + length + TAG_BYTES as u64);
             }
             assert_eq!((at, offset), (u64::from(units) * unit_bytes, Bulk::end(&Some(bulk))));
+        }
+    }
+
+    /// A part of a bulk is whole records: it ends where one does, and no further than the last.
+    #[test]
+    fn parts_of_a_bulk_end_where_records_do() {
+        for (units, unit_bytes) in [(5, 32), (17, 4096), (32, 4096), (40, 5000), (3, 70_000), (3, PIECE_BYTES), (2, 2 * PIECE_BYTES + 7)] {
+            let bulk = Bulk { units, unit_bytes };
+            for record in 0..bulk.records() {
+                let (start, length) = bulk.span(record);
+                assert_eq!(bulk.records_to(start), Some(record), "{bulk:?}");
+                assert_eq!(bulk.records_to(start + length), Some(record + 1), "{bulk:?}");
+                assert_eq!([start + 1, start + length - 1].map(|end| bulk.records_to(end)), [None; 2], "{bulk:?} {record}");
+            }
+            // Units of a last record that has room for more, and of one behind it.
+            let all = units.next_multiple_of(bulk.sharing());
+            for units in [all, all + bulk.sharing()].into_iter().filter(|more| *more != units) {
+                assert_eq!(bulk.records_to(u64::from(units) * unit_bytes), None, "{bulk:?}");
+            }
         }
     }
 }

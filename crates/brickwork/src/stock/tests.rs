@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::*;
 
@@ -102,6 +102,50 @@ fn a_bulk_is_written_once() {
     // Nothing is left of it.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
     put(&mut store, ONE, "one").unwrap();
+    // Where there is nothing to write, nothing is taken for all of it.
+    for bulk in [None, Some(Bulk { units: 0, ..BULK }), Some(Bulk { unit_bytes: 0, ..BULK })] {
+        let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
+        assert!(matches!(writer.put(0, 0, &mut []), Err(Error::Usage(_))), "{bulk:?}");
+    }
+}
+
+/// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is taken.
+fn with_bulk(store: &mut Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let mut writer = store.writers(&ID).begin(ONE, Some(bulk)).unwrap();
+    parts.iter().for_each(|(first, at, bytes)| writer.put(*first, *at as u64, &mut bytes.to_vec()).unwrap());
+    writer.record(0, 1, vec![1, 2].into()).unwrap();
+    store.put(&ID, ONE, &batch("one"), writer).unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    store.append(&ID, &take(ONE, 1)).unwrap()
+}
+
+/// Units are read wherever they lie, and whatever lies between them.
+#[test]
+fn units_that_lie_far_apart_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let bulk = Bulk { units: 300, unit_bytes: UNIT_BYTES };
+    let all: Vec<Vec<u8>> = (0..300u32).map(|i| vec![(i ^ i >> 3) as u8; UNIT_BYTES as usize]).collect();
+    let taken = with_bulk(&mut store, bulk, &[(0, 0, &all.concat())]);
+    for wanted in [&[1, 256][..], &[299, 16, 17, 0, 15], &[250, 3, 49, 48, 3]] {
+        let expected: Vec<u8> = wanted.iter().flat_map(|&i| all[i as usize].clone()).collect();
+        assert!(store.read_units(&taken, ONE, wanted).unwrap() == expected, "{wanted:?}");
+    }
+}
+
+/// A unit of more than 32 MiB is written and read in pieces.
+#[test]
+fn a_large_unit_is_pieced_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let unit: Vec<u8> = (0..(32 << 20) + 50).map(|i: u32| (i >> 5 ^ i >> 20) as u8).collect();
+    let (first, last) = unit.split_at(32 << 20);
+    let taken = with_bulk(&mut store, Bulk { units: 1, unit_bytes: unit.len() as u64 }, &[(0, first.len(), last), (0, 0, first)]);
+    assert!(store.read_units(&taken, ONE, &[0]).unwrap() == unit);
 }
 
 fn filled(directory: &Path) -> Store {
@@ -151,6 +195,53 @@ fn row_16_every_item_is_read_once() {
     refused(store.secrets(&ID), "burned");
     assert!(store.batches(&ID).unwrap().is_empty());
     assert_eq!(segments(), 0);
+}
+
+/// Whoever takes from a batch twice at once gets other items the second time.
+#[test]
+fn row_16_a_batch_that_is_named_twice_gives_other_items() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let taken = vec![(TWO, 2), (ONE, 1), (TWO, 3)];
+    let taken = store.append(&ID, &Entry::Use { program: [4; 32], taken }).unwrap();
+    assert_eq!(taken.items(), [(TWO, 0, 2), (ONE, 0, 1), (TWO, 2, 3)]);
+}
+
+/// No record comes out of which nothing was taken.
+#[test]
+fn row_16_only_what_was_taken_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    for (count, expected) in [(4, &[0][..]), (3, &[4]), (2, &[4, 8]), (1, &[8])] {
+        let taken = store.append(&ID, &take(ONE, count)).unwrap();
+        let mut records = Vec::new();
+        let each = |_, record: Record| {
+            records.push(record.first);
+            Ok(())
+        };
+        store.read(&taken, each).unwrap();
+        assert_eq!(records, expected);
+    }
+}
+
+/// What is used up goes when the store is opened again, and so does what no index knows; what is not the store's stays.
+#[test]
+fn what_is_of_no_use_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    draw(&mut store, 10).unwrap();
+    let segments = store.segments();
+    drop(store);
+    for name in ["00.segment", "11.unfinished", "note.txt"] {
+        fs::write(segments.join(name), name).unwrap();
+    }
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let batches = store.batches(&ID).unwrap();
+    assert_eq!(batches.iter().map(|batch| (batch.serial, batch.left)).collect::<Vec<_>>(), [(TWO, 10)]);
+    let mut left: Vec<_> = fs::read_dir(&segments).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort_by_key(|name| name.len());
+    assert!(matches!(&left[..], [note, two] if note == "note.txt" && two.ends_with(".segment") && two.len() == 40), "{left:?}");
+    store.verify().unwrap();
 }
 
 #[test]
@@ -290,6 +381,8 @@ fn row_16_an_epoch_begins_once() {
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     refused(store.begin(&ID, &epoch(), b"others"), "exists");
     assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    // A note that the peer has no more of it either is no reason to keep it.
+    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "no such epoch");
     let mut store = {
@@ -332,6 +425,74 @@ impl Faults for EndOfTheWorld {
             true => Ok(()),
             false => Err((some, io::Error::from_raw_os_error(self.error))),
         }
+    }
+}
+
+/// Sees all changes, and lets them be.
+#[derive(Debug, Default)]
+struct Watched(Mutex<Vec<Change>>);
+
+impl Faults for Watched {
+    fn before(&self, change: Change) -> Result<(), (usize, io::Error)> {
+        self.0.lock().unwrap().push(change);
+        Ok(())
+    }
+}
+
+/// Rows 21 and 22: a batch is durable before it has its name, and so is its name before the index knows it. What a machine without
+/// power loses no test sees.
+#[test]
+fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let watched = Arc::new(Watched::default());
+    let mut store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    watched.0.lock().unwrap().clear();
+    put(&mut store, ONE, "one").unwrap();
+    let changes = watched.0.lock().unwrap();
+    let named: Vec<usize> = (0..changes.len()).filter(|&i| changes[i] == Change::Rename).collect();
+    let [named] = named[..] else { panic!("{changes:?}") };
+    assert_eq!(changes[named - 1..=named + 1], [Change::Sync, Change::Rename, Change::Sync], "{changes:?}");
+    let writes = |change: &Change| matches!(change, Change::Write(_));
+    assert!(changes[1..named - 1].iter().all(writes) && changes[named + 2..].iter().any(writes), "{changes:?}");
+}
+
+/// Fails while it is told to.
+#[derive(Debug, Default)]
+struct Failing(AtomicBool);
+
+impl Faults for Failing {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        if self.0.load(Ordering::Relaxed) { Err((0, io::Error::from_raw_os_error(5))) } else { Ok(()) }
+    }
+}
+
+/// Row 22: where a batch cannot be written, whichever part of it, its store hands out nothing more.
+#[test]
+fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
+    for failing in 0..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Failing::default());
+        let mut store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
+        store.begin(&ID, &epoch(), b"secrets").unwrap();
+        let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+        let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
+        let mut write = || -> Result<(), Error> {
+            now(0);
+            let mut writer = store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
+            now(1);
+            writer.put(0, 0, &mut [1; UNIT_BYTES as usize])?;
+            now(2);
+            writer.record(0, 1, vec![1, 2].into())?;
+            now(3);
+            store.put(&ID, ONE, &batch("one"), writer)
+        };
+        refused(write(), "writing");
+        // Nobody tries again, though the disk works.
+        now(4);
+        refused(store.append(&ID, &Entry::Stored), "a write failed before");
+        refused(store.secrets(&ID), "a write failed before");
     }
 }
 

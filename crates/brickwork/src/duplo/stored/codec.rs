@@ -79,6 +79,26 @@ impl<'a> In<'a> {
 mod tests {
     use super::*;
 
+    /// What is written of secrets leaves no copies behind: nothing grows where it lies.
+    #[test]
+    fn a_record_that_outgrows_its_room_is_made_anew() {
+        let mut out = Out::default();
+        for more in [30, 30, 1, 2] {
+            let (room, needed) = (out.0.capacity(), out.0.len() + more);
+            out.pods(&vec![7u8; more]);
+            assert_eq!(out.0.len(), needed);
+            match room >= needed {
+                true => assert_eq!(out.0.capacity(), room, "{needed}"),
+                // A vector that grows by itself takes less.
+                false => assert!(out.0.capacity() >= 2 * needed, "{needed}"),
+            }
+        }
+        // And it does not move to be sealed.
+        let mut full = Out::default();
+        (0..2).for_each(|_| full.pods(&[7u8; 30]));
+        assert!(full.finish().capacity() >= 60 + TAG_BYTES);
+    }
+
     #[test]
     fn a_record_is_read_to_its_end_and_no_further() {
         let bytes = [0; 16];

@@ -425,6 +425,58 @@ impl Stored for EvaluatorOts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cut_and_choose::{Cut, Kind};
+    use crate::duplo::adversary::harness::pair;
+    use crate::duplo::parameters::code;
+
+    const ITEMS: usize = 5;
+
+    /// Pieces that lie in two records, wherever the second begins, are those that lie in one.
+    fn cut_and_joined<P: Stored>(header: &Header, context: &Context) {
+        let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
+        let write = |pieces: &P, items: Range<usize>| {
+            let mut out = Out::default();
+            pieces.encode(items, &mut out).unwrap();
+            out.finish()
+        };
+        let whole = P::decode(header, context, ITEMS, &mut In::new(&bytes, context.words)).unwrap();
+        let record = write(&whole, 0..ITEMS);
+        assert!(!record.is_empty() && bytes.starts_with(&record));
+        for at in 1..ITEMS {
+            let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
+                let (count, record) = (items.len(), write(&whole, items));
+                let mut bytes = In::new(&record, context.words);
+                let part = P::decode(header, context, count, &mut bytes).unwrap();
+                bytes.end().unwrap();
+                part
+            });
+            joined.append(rest).unwrap();
+            assert_eq!(joined.len(), ITEMS);
+            assert_eq!(*write(&joined, 0..ITEMS), *record, "the second begins at {at}");
+        }
+    }
+
+    #[test]
+    fn what_lies_in_two_records_is_joined() {
+        let component = pair();
+        let (digest, plan) = (component.digest(), Arc::new(Plan::new(&component.circuit)));
+        let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
+        let words = code(40).unwrap().words();
+        let context = |component| Context { session: &[3; 32], words, component, committer: None };
+        let header = |kinds: &[Kind]| {
+            let cut = Cut { slots: 8, bucket: 3, opened: 20 };
+            let origin = |(&kind, serial)| Origin { serial, kind, cut, attempts: 1 };
+            Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
+        };
+        let copies = header(&[Kind::Component, Kind::KeyAuthenticator]);
+        cut_and_joined::<GarblerComponent>(&copies, &context(known));
+        cut_and_joined::<EvaluatorComponent>(&copies, &context(known));
+        let gadgets = header(&[Kind::InputAuthenticator]);
+        cut_and_joined::<GarblerGadgets>(&gadgets, &context(None));
+        cut_and_joined::<EvaluatorGadgets>(&gadgets, &context(None));
+        cut_and_joined::<GarblerOts>(&header(&[]), &context(None));
+        cut_and_joined::<EvaluatorOts>(&header(&[]), &context(None));
+    }
 
     #[test]
     fn row_25_a_header_of_another_version_is_refused() {

@@ -221,26 +221,38 @@ mod tests {
 
     const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
 
-    /// Both parties' stores with these epochs, in each of which something has happened, by when they were begun; what they agree on.
-    fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
+    /// A party's store with these epochs, by when they were begun, and what happened in each of them.
+    fn store(role: Party, epochs: impl IntoIterator<Item = (u8, u64)>, entries: &[Entry]) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
-        let (left, right) = memory_pair();
-        let one = |role: Party, channel, epochs: &[(u8, u64)]| {
-            let key = StoreKey::from_bytes([7; 32]);
-            let mut store = Store::open(&folder.path().join(format!("{role:?}")), &key)?;
-            for &(id, created) in epochs {
-                let epoch = Epoch { protocol: PROTOCOL.into(), role, security: 40, identities: TERMS.identities, created };
-                store.begin(&[id; 32], &epoch, b"secrets")?;
-                let _ = store.append(&[id; 32], &Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }))?;
-            }
+        let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        for (id, created) in epochs {
+            let epoch = Epoch { protocol: PROTOCOL.into(), role, security: 40, identities: TERMS.identities, created };
+            store.begin(&[id; 32], &epoch, b"secrets").unwrap();
+            entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
+        }
+        (folder, store)
+    }
+
+    /// What both agree on.
+    fn agreed(stores: [&mut Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
+        let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
+        let one = |role: Party, channel, store| {
             let mut observer = Unobserved;
-            reconcile(&mut Run::new(channel, role, &mut observer), &mut store, &TERMS)
+            reconcile(&mut Run::new(channel, role, &mut observer), store, &TERMS)
         };
         std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(Party::Garbler, left, epochs[0]));
-            let evaluator = one(Party::Evaluator, right, epochs[1]);
+            let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
+            let evaluator = one(Party::Evaluator, right, evaluators);
             [garbler.join().unwrap(), evaluator]
         })
+    }
+
+    /// What they agree on that have these epochs, in each of which something has happened.
+    fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
+        let begun = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
+        let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &begun);
+        let [(_one, mut garblers), (_other, mut evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
+        agreed([&mut garblers, &mut evaluators])
     }
 
     /// Clocks need not agree, and both take the garbler's order.
@@ -261,5 +273,25 @@ mod tests {
             let refused = reconciled(epochs);
             assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))), "{refused:?}");
         }
+    }
+
+    /// Row 25: what the peer still names is not forgotten, however much was burned after it. If the peer dies before it has burned it,
+    /// too, it will name it again, and nobody has to burn anything for that.
+    #[test]
+    fn row_25_what_the_peer_still_names_is_remembered() {
+        let used = Entry::Use { program: [1; 32], taken: Vec::new() };
+        let burned = [used.clone(), Entry::Burned(USED_UP.into())];
+        let (_folder, mut garblers) = store(Party::Garbler, (0..=KEPT as u8).map(|id| (id, id.into())), &burned);
+        let oldest = [0; 32];
+        let peer = || store(Party::Evaluator, [(0, 0)], std::slice::from_ref(&used));
+        let [(_dies, mut dies), (_lives, mut lives)] = [peer(), peer()];
+        for evaluators in [&mut dies, &mut lives] {
+            let agreed = agreed([&mut garblers, evaluators]);
+            assert!(agreed.iter().all(|epochs| matches!(epochs, Ok(epochs) if epochs.is_empty())), "{agreed:?}");
+            assert!(was_used_up(&garblers, &oldest) && was_used_up(evaluators, &oldest));
+        }
+        // Who has lived on does not name it any more.
+        assert!(agreed([&mut garblers, &mut lives]).iter().all(Result::is_ok));
+        assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
     }
 }
