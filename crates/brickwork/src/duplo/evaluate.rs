@@ -25,6 +25,7 @@ use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
 use super::challenge::Batch;
+use super::hooks::Hooks;
 use super::ots::EvaluatorOts;
 use super::prepare::EvaluatorComponent;
 use super::preprocess::Shape;
@@ -143,7 +144,7 @@ pub(super) fn evaluator(
     input: &[bool],
     Masked(masked): Masked,
 ) -> Result<(EvaluatorReady, Evaluated), Error> {
-    let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, link_ot, .. } = party;
+    let Evaluator { core: EvaluatorCore { run, holder, hooks, .. }, ka, ot, link_ot, .. } = party;
     run.phase("evaluate");
     let EvaluatorReady { parts, ots, .. } = joined.told();
     let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
@@ -187,7 +188,7 @@ pub(super) fn evaluator(
     if !ready.parts.accept(&labels[..own], |wire| layout.home(wire as u32))? {
         return Err(Cheat::InputLabel.into());
     }
-    let delta_ka = evaluate_slots(program, &ready, &mut labels)?;
+    let delta_ka = evaluate_slots(program, &ready, hooks, &mut labels)?;
     Ok((ready, Evaluated { labels, indicators, delta_ka }))
 }
 
@@ -206,7 +207,7 @@ fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
 }
 
 /// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up, else zero.
-fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels) -> Result<Label, Error> {
+fn evaluate_slots(program: &Program, ready: &EvaluatorReady, hooks: &mut Hooks, labels: &mut Labels) -> Result<Label, Error> {
     let mut delta_ka = Label::ZERO;
     labels.resize(program.wires(), Label::ZERO);
     let parts = &ready.parts;
@@ -219,7 +220,7 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
         let gadgets = &parts.batches[batch].authenticators;
         let mut accepted = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); slots.len() * outputs]);
-        accepted
+        let refused = accepted
             .par_chunks_mut(OUTPUTS_A_TASK)
             .enumerate()
             .map(|(task, accepted)| {
@@ -234,9 +235,10 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, labels: &mut Labels
                 for ((accepted, asked), verdicts) in accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size)) {
                     *accepted = one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
                 }
-                Ok(())
+                Ok::<u64, Error>(verdicts.iter().map(|valid| u64::from(!valid)).sum())
             })
-            .collect::<Result<(), Error>>()?;
+            .try_reduce(|| 0, |a, b| Ok(a + b))?;
+        hooks.alter(Point::Refused, &mut [refused]);
         for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
             delta_ka ^= delta.times(!delta_ka.colour());

@@ -71,6 +71,9 @@ pub enum Point {
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,
+    /// Evaluator: how many of the labels that the copies of some slots gave for their outputs the authenticators refuse: of an honest
+    /// garbler's none, which no output would tell. One `u64`.
+    Refused,
     /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
     OutputLabels,
 }

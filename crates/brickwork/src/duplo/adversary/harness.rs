@@ -276,6 +276,8 @@ fn honest_events(program: &Arc<Program>, parameters: &Parameters, dealt: bool) -
     }
     let mut case = Case::new(program, parameters.clone());
     case.dealer = dealt.then_some([1; 32]);
+    // Its material is good down to the last copy.
+    let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
     let outcome = case.run_alone();
     assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
     assert_eq!(outcome.evaluator.expect("an honest run").outputs, outcome.expected[1]);

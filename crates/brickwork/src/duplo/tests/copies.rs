@@ -10,6 +10,7 @@ use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::Point;
 use crate::ot::extension::msg::CHECK;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Of both components of the toy.
 const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
@@ -101,9 +102,11 @@ fn row_05_flipped_table_bit_in_a_chosen_copy() {
     }
 }
 
-/// All tables of all copies of a bucket but one are rubbish.
+/// All tables of all copies of a bucket but one are rubbish. The evaluator sees that: in an honest run, with which this one is compared,
+/// none of its labels is refused.
 #[test]
 fn row_05_one_good_copy_is_enough() {
+    let refused = Arc::new(AtomicU64::new(0));
     for good in 0..3 {
         let bad: Vec<usize> = (0..3).filter(|&k| k != good).map(|k| chosen(CUT)[k]).collect();
         let rubbish = move |_, copy: usize, _, bytes: &mut [u8]| {
@@ -111,8 +114,13 @@ fn row_05_one_good_copy_is_enough() {
                 bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(5) ^ 0x77);
             }
         };
-        Case::toy().tables(rubbish).run().survived();
+        let all = refused.clone();
+        let count = move |count: &mut [u8]| {
+            all.fetch_add(bytemuck::pod_read_unaligned(count), Ordering::Relaxed);
+        };
+        Case::toy().tables(rubbish).evaluator_lies(Point::Refused, count).run().survived();
     }
+    assert!(refused.load(Ordering::Relaxed) > 0);
 }
 
 /// A component whose every label depends on a chain of 40 AND gates.

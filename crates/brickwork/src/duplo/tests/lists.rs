@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::harness::*;
 use crate::circuit::{Party, Port, ProgramBuilder, Recipient, Type};
 use crate::duplo::adversary::{evaluator, garbler};
-use crate::duplo::hooks::Hooks;
+use crate::duplo::hooks::{Hooks, Point};
 use crate::random::Rng;
 use crate::session::Job;
 use crate::wire::memory_pair;
@@ -38,10 +38,11 @@ fn long_lists_go_part_by_part() {
     let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([1; 32]), ..Hooks::default() };
     let job = Job { program: program.clone(), security: 40, threads: 2, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let good = |point: Point, data: &mut [u8]| assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy");
     let (left, right) = memory_pair();
     let [garbled, evaluated] = std::thread::scope(|scope| {
         let garbled = scope.spawn(|| garbler(left, &job, &x, hooks()));
-        let evaluated = evaluator(right, &job, &y, hooks());
+        let evaluated = evaluator(right, &job, &y, Hooks { alter: Some(Box::new(good)), ..hooks() });
         [garbled.join().unwrap(), evaluated]
     });
     assert!(evaluated.unwrap().outputs == program.output_bits(Party::Evaluator, &expected));

@@ -108,14 +108,25 @@ fn connect(root: &Path, program: &Arc<Program>, what: What, mut cheaters: [Cheat
     })
 }
 
+/// Nobody cheats, and the evaluator sees that the material is good down to the last copy.
 fn honest() -> [Cheater; 2] {
-    Default::default()
+    let good: Alter = Box::new(|refused| assert!(refused.iter().all(|byte| *byte == 0), "a bad copy"));
+    [Cheater::default(), Cheater { state: Some((Point::Refused, good)), message: None }]
 }
 
 fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
-    let mut cheaters = honest();
+    let mut cheaters: [Cheater; 2] = Default::default();
     cheaters[party as usize] = cheater;
     cheaters
+}
+
+/// All copies of all buckets are as good after they were stored, in several batches and records, as one good copy of each would make it seem.
+#[test]
+fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
+    let (folder, program) = (tempfile::tempdir().unwrap(), toy());
+    for what in [What::Fill, What::Fill, What::Run, What::Fill, What::Run, What::Run] {
+        connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
+    }
 }
 
 /// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is ever used again.
