@@ -243,7 +243,7 @@ fn replayed_and_foreign_lanes_are_refused() {
 #[test]
 fn missing_lanes_hit_the_deadline() {
     let parties = two();
-    let (listener, address) = parties.listener(Options { lanes: 2, ..short(Party::Garbler) });
+    let (listener, address) = parties.listener(Options { lanes: 2, timeout: Duration::from_secs(1), ..options(Party::Garbler) });
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
@@ -490,14 +490,14 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
 #[test]
 fn a_silent_peer_hits_the_deadline() {
     let parties = two();
-    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_secs(1));
     assert_eq!(kind(channel.receive(TAG, 1)), ErrorKind::TimedOut);
 }
 
 #[test]
 fn a_trickling_peer_hits_the_deadline() {
     let parties = two();
-    let (mut channel, mut peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    let (mut channel, mut peer) = with_odd_peer(&parties, Duration::from_secs(1));
     thread::scope(|scope| {
         let receiving = scope.spawn(move || kind(channel.receive(TAG, 1000)));
         peer.write_all(&[TAG.0, 0xe8, 3, 0, 0]).unwrap();
@@ -512,7 +512,7 @@ fn a_trickling_peer_hits_the_deadline() {
 #[test]
 fn a_peer_that_takes_nothing_hits_the_deadline() {
     let parties = two();
-    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_millis(300));
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_secs(1));
     let data = vec![0; MAX_FRAME_BYTES];
     let error = (0..1000).find_map(|_| channel.send(TAG, &data).and_then(|()| channel.flush()).err());
     assert_eq!(kind(error.map_or(Ok(()), Err)), ErrorKind::TimedOut);
