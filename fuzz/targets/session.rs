@@ -5,14 +5,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::Parameters;
 use brickwork::duplo::adversary::harness::{ands, small};
-use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
-use brickwork::session::Job;
+use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
+use brickwork::duplo::{Lacking, Parameters, Request};
+use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 
 /// What is on its way between two parties, and what becomes of them.
@@ -144,6 +146,17 @@ impl Write for End {
 
 impl Stream for End {}
 
+/// A line between two parties, on which `victim` gets altered bytes: the garbler's end and the evaluator's.
+fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
+    let line = Arc::default();
+    [Party::Garbler, Party::Evaluator].map(|party| {
+        let edits = if party == victim { edits.clone() } else { Edits::default() };
+        Channel::new(vec![Box::new(End { line: Arc::clone(&line), party: party as usize, current: Vec::new(), position: 0, edits })])
+    })
+}
+
+const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
 /// One AND gate, both learn the result; three copies and authenticators a bucket, two opened.
 static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
     let program = ands(1, Recipient::Both);
@@ -152,38 +165,104 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
 });
 
 /// The peer of one party answers as the fuzzer likes: bit 0 of the first byte says which party gets altered bytes, bits 1 and 2
-/// are the inputs. Base OTs are dealt. Whatever comes, that party ends with the right output or a typed error. Returns which.
+/// are the inputs, bit 3 says whether what is needed was made before and lies in stores. Whatever comes, that party ends with the right
+/// output or a typed error. Returns which.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
-    let (program, parameters) = &*RUN;
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-    };
     let victim = if first & 1 == 0 { Party::Garbler } else { Party::Evaluator };
     let (x, y) = (first & 2 != 0, first & 4 != 0);
-    let line = Arc::default();
-    let end = |party| {
-        let edits = if party == victim { edits.clone() } else { Edits::default() };
-        Channel::new(vec![Box::new(End { line: Arc::clone(&line), party: party as usize, current: Vec::new(), position: 0, edits })])
-    };
-    let (left, right) = (end(Party::Garbler), end(Party::Evaluator));
+    let of_victim = if first & 8 == 0 { on_the_spot } else { from_stock };
+    match of_victim(victim, [x, y], &edits) {
+        Ok(outputs) => {
+            assert_eq!(outputs, [x && y]);
+            true
+        }
+        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
+        Err(Error::Stock(_)) if first & 8 != 0 => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Everything is made for this run. Base OTs are dealt.
+fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
+    let (program, parameters) = &*RUN;
+    let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let [left, right] = line(victim, edits);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
     let (garbled, evaluated) = std::thread::scope(|scope| {
         let garbled = scope.spawn(|| garbler(left, &job, &[x], hooks()));
         let evaluated = evaluator(right, &job, &[y], hooks());
         (garbled.join().expect("the garbler does not panic"), evaluated)
     });
-    match if victim == Party::Garbler { garbled } else { evaluated } {
-        Ok(report) => {
-            assert_eq!(report.outputs, [x && y]);
-            true
+    Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
+}
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+
+/// Both parties' stores, filled for one run.
+static FILLED: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let honest = |party| meet(folder.path(), party, None, &Edits::default()).expect("honest parties make stock");
+    honest(Party::Evaluator);
+    let mut files = Vec::new();
+    let mut folders = vec![folder.path().to_owned()];
+    while let Some(below) = folders.pop() {
+        for entry in std::fs::read_dir(below).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            match entry.is_dir() {
+                true => folders.push(entry),
+                false => {
+                    let bytes = std::fs::read(&entry).expect("a file");
+                    files.push((entry.strip_prefix(folder.path()).expect("below it").to_owned(), bytes));
+                }
+            }
         }
-        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
-        Err(other) => panic!("{other}"),
     }
+    files
+});
+
+/// Connects both parties' stores, to be filled, or to run the program on these inputs; what one party ends with.
+fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) -> Result<Vec<bool>, Error> {
+    let program = &RUN.0;
+    let [left, right] = line(victim, edits);
+    let one = |party: Party, channel| {
+        let mut store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+        let mut observer = Unobserved;
+        let session = stocked(party, channel, &mut store, &TERMS, &mut observer, Hooks::default())?;
+        let (outputs, session) = match inputs {
+            None => (Vec::new(), session.preprocess(&[Request { ots: Some(1), ..Request::of(program) }])?.1),
+            Some(inputs) => {
+                let (done, session) = session.run(program, &[inputs[party as usize]], Lacking::Refuse)?;
+                (done.outputs, session)
+            }
+        };
+        session.close()?;
+        Ok(outputs)
+    };
+    let (garbled, evaluated) = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| one(Party::Garbler, left));
+        let evaluated = one(Party::Evaluator, right);
+        (garbled.join().expect("the garbler does not panic"), evaluated)
+    });
+    if victim == Party::Garbler { garbled } else { evaluated }
+}
+
+/// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer was caught, all is burned.
+fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (path, bytes) in FILLED.iter() {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+    let ended = meet(folder.path(), victim, Some(inputs), edits);
+    let store = Store::open(&folder.path().join(format!("{victim:?}")), &KEY).expect("a store");
+    store.verify().expect("it is sound");
+    for (id, _) in store.epochs().expect("an index") {
+        let taken = store.log(&id).expect("a log").iter().any(|entry| matches!(entry, Entry::Use { .. }));
+        let burned = store.state(&id).expect("a log").burned().is_some();
+        assert!(burned || !taken || !matches!(ended, Err(Error::Peer(_))), "{ended:?}, and not burned");
+    }
+    ended
 }
