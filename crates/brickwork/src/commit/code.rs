@@ -54,11 +54,6 @@ impl Code {
         self.length().div_ceil(64)
     }
 
-    /// For each parity bit the mask of message bits that it is the sum of.
-    pub fn parity_masks(&self) -> &[u128] {
-        &self.parity
-    }
-
     /// Encodes `blocks * 128` messages at once: `message` and `parity` hold one row of `blocks` 128-bit blocks for each
     /// bit, and bit j of a row belongs to message j. Constant time: which rows are added is public.
     pub fn encode_rows(&self, message: &[u128], parity: &mut [u128], blocks: usize) {
@@ -303,6 +298,39 @@ mod tests {
         assert!(Code::for_security(41).is_none());
     }
 
+    /// So the distances of those are theirs: nothing is lost or changed on the way to the systematic form.
+    #[test]
+    fn systematic_words_are_sums_of_the_rows() {
+        let tailed = |t: usize, count: usize, tail: &dyn Fn(usize) -> Word| -> Vec<Word> {
+            extended_rows(8, &generator(8, t), count).into_iter().enumerate().map(|(i, word)| [word, tail(i)].concat()).collect()
+        };
+        let x3 = [
+            tailed(21, 115, &|_| vec![false; 22]),
+            tailed(19, 8, &|i| [vec![false; 13], parity_tail(i)].concat()),
+            tailed(18, 8, &|i| [hamming_tail(i), vec![false; 9]].concat()),
+        ];
+        let bch = |t: usize, count: usize| extended_rows(9, &generator(9, t), count);
+        for (s, n, mut rows) in [(40, 255, x3.concat()), (64, 511, bch(36, 241)), (80, 511, bch(41, 211))] {
+            let code = Code::for_security(s).unwrap();
+            // Before the overall parity each row ends elsewhere, so that from the end on every sum of rows comes to zero.
+            let end = |row: &Word| row[..n].iter().rposition(|bit| *bit).unwrap();
+            rows.sort_by_key(|row| std::cmp::Reverse(end(row)));
+            assert!(rows.windows(2).all(|pair| end(&pair[0]) > end(&pair[1])));
+            for k in 0..DIMENSION {
+                // As many pivots as rows, at the front.
+                let mut word: Word = (0..rows.len()).map(|column| column == k).collect();
+                word.extend(code.parity.iter().map(|mask| mask >> k & 1 == 1));
+                assert_eq!(word.len(), rows[0].len());
+                for row in &rows {
+                    if word[end(row)] {
+                        word.iter_mut().zip(row).for_each(|(a, &b)| *a ^= b);
+                    }
+                }
+                assert!(word.iter().all(|bit| !bit), "s {s}: message bit {k}");
+            }
+        }
+    }
+
     #[test]
     fn no_light_word_among_many() {
         for s in [40, 64, 80] {
@@ -332,8 +360,7 @@ mod tests {
             for column in [0usize, 1, 77, 127, 128, 200, 255] {
                 let bit = |rows: &[u128], row: usize| rows[row * blocks + column / 128] >> (column % 128) & 1;
                 let word = (0..DIMENSION).fold(0u128, |w, r| w | bit(&message, r) << r);
-                assert_eq!(code.parity_masks().len(), code.parity_bits());
-                for (k, mask) in code.parity_masks().iter().enumerate() {
+                for (k, mask) in code.parity.iter().enumerate() {
                     assert_eq!(bit(&parity, k), u128::from((word & mask).count_ones() % 2));
                 }
             }

@@ -111,20 +111,6 @@ impl Drop for Committed {
 }
 
 impl Committed {
-    /// These commitments, then those.
-    pub fn append(&mut self, others: &Committed) {
-        let mut values = Vec::with_capacity(self.values.len() + others.values.len());
-        values.extend(self.values.iter().chain(&others.values));
-        self.values.zeroize();
-        self.values = values;
-        self.shares.append(&others.shares);
-    }
-
-    /// The commitments at the places `first..end`.
-    pub fn slice(&self, places: Range<usize>) -> Committed {
-        Committed { values: self.values[places.clone()].to_vec(), shares: self.shares.slice(places) }
-    }
-
     /// The commitments at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Committed {
         self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
@@ -268,12 +254,9 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Item and wire of each of some claims.
+    /// Item and wire of each of some claims, at least one.
     fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let (wires, mut item, mut wire) = (self.wires, claims.start.checked_div(self.wires).unwrap_or(0), 0);
-        if wires > 0 {
-            wire = claims.start % wires;
-        }
+        let (wires, mut item, mut wire) = (self.wires, claims.start / self.wires, claims.start % self.wires);
         claims.map(move |_| {
             let place = (item, wire);
             wire += 1;

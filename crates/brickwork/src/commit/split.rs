@@ -454,20 +454,14 @@ const KNOWN: usize = 2;
 fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
-    if !claims.weighted.is_empty() || !claims.values.is_empty() {
-        let weights = Weights::draw(seed, claims.known.iter().map(Known::count));
-        let weights = &weights;
-        let lists: Vec<_> = claims
-            .weighted
-            .iter()
-            .map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums)))
-            .collect();
-        Shares::weighted(&lists, &mut sums.shares);
-        if with_values {
-            for (count, tell) in &claims.values {
-                let told = weighted_values(*count, |first, values, of| tell(weights, first, values, of));
-                sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
-            }
+    let weights = &Weights::draw(seed, claims.known.iter().map(Known::count));
+    let lists: Vec<_> =
+        claims.weighted.iter().map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums))).collect();
+    Shares::weighted(&lists, &mut sums.shares);
+    if with_values {
+        for (count, tell) in &claims.values {
+            let told = weighted_values(*count, |first, values, of| tell(weights, first, values, of));
+            sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
         }
     }
     sums

@@ -88,7 +88,8 @@ impl Cut {
     }
 
     /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a cut that the rule does not
-    /// allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`.
+    /// allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`, except where floating point is too coarse to find
+    /// it: far below any limit that is asked for.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;

@@ -110,11 +110,11 @@ impl Add for Upper {
         if small == Self::ZERO {
             return great;
         }
-        // 63 bits below the greater mantissa; what lies lower still counts as one unit there.
+        // 63 bits below the greater mantissa. What reaches lower may be cut off there: at least one unit of it is left, below the 64 bits
+        // that stay, so that the sum is rounded up in any case.
         let great_bits = u128::from(great.mantissa) << 63;
         let small_bits = u128::from(small.mantissa) << 63;
-        let shift = great.exponent - small.exponent;
-        let aligned = if shift < 127 { (small_bits >> shift) + u128::from(small_bits & ((1 << shift) - 1) != 0) } else { 1 };
+        let aligned = small_bits >> (great.exponent - small.exponent).min(126);
         Self::rounded(great_bits + aligned, great.exponent - 63)
     }
 }
@@ -172,6 +172,19 @@ pub(super) mod tests {
             prop_assert!(Upper::limit(log2).log2() > log2 - 1e-8);
             prop_assert!(Upper::exp2(log2).log2() >= log2 + LOG2_SLACK);
             prop_assert!(Upper::exp2(log2).log2() < log2 + 1e-8);
+        }
+    }
+
+    #[test]
+    fn sums_round_up_however_far_apart_the_terms_are() {
+        for great in [Upper::ONE, Upper::integer(u64::MAX), Upper::ratio(1, 3)] {
+            for start in [Upper::ONE, Upper::integer(u64::MAX), Upper::ratio(1, 3)] {
+                let mut small = start;
+                for _ in 0..200 {
+                    assert!(is_just_above(great + small, &(exact(great) + exact(small))), "{great:?} {small:?}");
+                    small = small.halved();
+                }
+            }
         }
     }
 

@@ -26,14 +26,15 @@ impl Wanted {
     fn groups(numbers: &[u64]) -> Vec<Wanted> {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_unstable_by_key(|&k| numbers[k]);
+        let block = |k: usize| numbers[k] / BLOCK as u64;
         let mut groups: Vec<Wanted> = Vec::new();
-        for of_block in order.chunk_by(|&a, &b| numbers[a] / BLOCK as u64 == numbers[b] / BLOCK as u64) {
+        for of_block in order.chunk_by(|&a, &b| block(a) == block(b)) {
             if groups.last().is_none_or(|group| group.blocks.len() == BLOCKS_IN_HAND) {
                 groups.push(Wanted { blocks: Vec::new(), places: Vec::new() });
             }
             if let Some(group) = groups.last_mut() {
                 let first = group.blocks.len() * BLOCK;
-                group.blocks.push(numbers[of_block[0]] / BLOCK as u64);
+                group.blocks.push(block(of_block[0]));
                 group.places.extend(of_block.iter().map(|&k| (k, first + numbers[k] as usize % BLOCK)));
             }
         }
@@ -134,10 +135,37 @@ fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::super::{Code, Committer};
     use super::*;
     use crate::random::{Rng, Seed};
     use crate::wire::memory_pair;
+
+    thread_local! {
+        static ERASED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts how often one of its kind is erased.
+    #[derive(Clone, Copy, Default)]
+    struct Noting;
+
+    impl Zeroize for Noting {
+        fn zeroize(&mut self) {
+            ERASED.set(ERASED.get() + 1);
+        }
+    }
+
+    /// Room that grows leaves nothing behind, and what is large enough stays.
+    #[test]
+    fn room_that_is_too_small_is_erased() {
+        let mut room = Vec::with_capacity(8);
+        let small = room.capacity();
+        for (length, erased) in [(3, 0), (small, 0), (2, 0), (small + 1, 2), (small + 1, 2)] {
+            resize::<(u8, Noting)>(&mut room, length);
+            assert_eq!((room.len(), ERASED.get()), (length, erased));
+        }
+    }
 
     /// Whatever is made again is what was made, wherever it lies.
     #[test]

@@ -522,6 +522,76 @@ mod tests {
         assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
     }
 
+    /// Also what it has lost further on: of a message's chunks, which are made at a time, all are there.
+    #[test]
+    fn corrections_lost_further_on_are_an_error() {
+        let [_, mut sender] = twins(40, 0);
+        let (mut left, _right) = memory_pair();
+        let mut row = sender.begin_row(MESSAGE + 1).unwrap();
+        sender.push(&mut left, &mut row, &vec![Label::from_bits(9); MESSAGE + 1]).unwrap();
+        let row = sender.finish(row);
+        let Values::Again(whole) = &row.values else { panic!("no file") };
+        let (file, mut bytes) = (Scratch::new().unwrap(), vec![0; Origin::offset(CHUNKS_IN_HAND) as usize]);
+        whole.corrections.as_ref().unwrap().read(&mut bytes, 0).unwrap();
+        file.write(&bytes, 0).unwrap();
+        let (recipe, second, fault) = (whole.recipe.clone(), whole.second.clone(), whole.fault.clone());
+        let short = Origin { recipe, second, corrections: Some(file), fault };
+        assert!(whole.each_chunk(|_| true, |_, _| {}).is_ok());
+        assert!(matches!(short.each_chunk(|_| true, |_, _| {}), Err(Error::Resource(_))));
+    }
+
+    /// An item may lie in two chunks.
+    #[test]
+    fn items_are_scattered_across_chunks() {
+        let [mut plain, mut sender] = twins(40, 0);
+        let [(mut left, _right), (mut other, _other)] = [memory_pair(), memory_pair()];
+        let (items, each) = (683, 3);
+        assert_eq!(items * each, CHUNK + 1);
+        let made = plain.commit_random(&mut left, items * each, Lsb::Random).unwrap();
+        let row = sender.row(&mut other, items * each, Lsb::Random).unwrap();
+        let mut values = vec![Label::ZERO; items * each];
+        row.scatter(each, |item| Some(items - 1 - item), &mut values).unwrap();
+        assert!(values.chunks(each).eq(made.values.chunks(each).rev()));
+    }
+
+    /// Values that are held take their part of the budget; those for which nothing is left are made again.
+    #[test]
+    fn held_values_take_their_part_of_the_budget() {
+        const COUNT: usize = CHUNK + 1;
+        let [_, mut sender] = twins(40, 16 * COUNT as u64);
+        let (mut left, _right) = memory_pair();
+        let held = |rows: [Row; 2]| rows.map(|row| matches!(row.values, Values::Held(_)));
+        let random = [(), ()].map(|()| sender.row(&mut left, COUNT, Lsb::Random).unwrap());
+        assert_eq!(held(random), [true, false]);
+        let chosen = [(), ()].map(|()| {
+            let mut row = sender.begin_row(COUNT).unwrap();
+            sender.push(&mut left, &mut row, &vec![Label::from_bits(9); COUNT]).unwrap();
+            sender.finish(row)
+        });
+        assert_eq!(held(chosen), [true, false]);
+    }
+
+    /// The rows of a chunk are the same in whatever form shares are kept.
+    #[test]
+    fn every_form_of_shares_has_the_same_rows() {
+        let [_, mut sender] = twins(40, 0);
+        let (mut left, _right) = memory_pair();
+        let count = 2 * CHUNK + 300;
+        let shares = sender.row(&mut left, count, Lsb::Random).unwrap().into_shares();
+        let recipe = shares.recipe().unwrap();
+        let all = Arc::new(Selection::new((0..count as u32).collect(), 1));
+        for chunk in 0..3 {
+            let rows = |shares: &Shares| {
+                let mut rows = vec![0; 275 * recipe.blocks(chunk)];
+                shares.rows(chunk, &mut rows);
+                // What stands there is arbitrary.
+                recipe.clear_behind_the_last(chunk, &mut rows);
+                rows
+            };
+            assert!([shares.same().gathered(), shares.in_place(&all)].iter().all(|other| rows(other) == rows(&shares)), "{chunk}");
+        }
+    }
+
     type List<'a> = (&'a Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>);
 
     /// Picked commitments are weighted like columns, by themselves and together with all of their row.
@@ -529,7 +599,7 @@ mod tests {
     fn picked_commitments_are_weighted_where_they_lie() {
         let [mut sender, _] = twins(40, 0);
         let (mut left, _right) = memory_pair();
-        let row = sender.row(&mut left, 3 * CHUNK + 100, Lsb::Random).unwrap();
+        let row = sender.row(&mut left, 9 * CHUNK + 100, Lsb::Random).unwrap();
         let weigh = |factor: u128| {
             move |first: usize, sums: &mut [u128]| {
                 sums.iter_mut().zip(first as u128..).for_each(|(sum, k)| *sum ^= (k + 1).wrapping_mul(factor));
@@ -540,14 +610,16 @@ mod tests {
             Shares::weighted(lists, &mut sums);
             sums
         };
-        for each in [1, 5] {
-            let items = (0..700u32).map(|k| k * 3 % 700).collect();
+        // So many single ones that several tasks make their weights.
+        for (each, count) in [(1, 17_000), (5, 700)] {
+            let items = (0..count).map(|k| k * 3 % count).collect();
             let picked = row.shares().in_place(&Arc::new(Selection::new(items, each)));
             let (columns, all) = (picked.same().gathered(), row.shares().same().gathered());
-            let (first, second, third) = (0x1234_5678_9abc_def1 << 50, 77, 0xffff_0001 << 64);
+            // Weights of a commitment have bits in common.
+            let (first, second, third) = (0x1234_5678_9abc_def1 << 50, 0x9e37_79b9_7f4a_7c15 << 45, 0xffff_0001 << 64);
             let where_they_lie: Vec<u128> =
-                sums(&[(&picked, Box::new(weigh(first))), (row.shares(), Box::new(weigh(second))), (&picked, Box::new(weigh(third)))]);
-            let apart = sums(&[(&columns, Box::new(weigh(first))), (&all, Box::new(weigh(second))), (&columns, Box::new(weigh(third)))]);
+                sums(&[(row.shares(), Box::new(weigh(first))), (&picked, Box::new(weigh(second))), (&picked, Box::new(weigh(third)))]);
+            let apart = sums(&[(&all, Box::new(weigh(first))), (&columns, Box::new(weigh(second))), (&columns, Box::new(weigh(third)))]);
             assert!(where_they_lie == apart && where_they_lie.iter().any(|&sum| sum != 0));
             // And a single one is what it is among the columns.
             let column = |shares: &Shares, k: usize| {

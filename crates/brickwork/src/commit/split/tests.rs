@@ -154,6 +154,14 @@ fn row_11_wrong_decommitment() {
     }
 }
 
+/// What is said of a lie about a value and about a bit: the value says more.
+#[test]
+fn row_11_a_value_and_a_bit_that_are_wrong() {
+    let (sender, receiver) = deal(40);
+    let script = Script { lie: Some((17, 2)), lie_bit: Some(33), ..Script::new(40, 100) };
+    assert_eq!(cheat(&script.with(sender, receiver)), Some(Cheat::Opening));
+}
+
 #[test]
 fn row_07_wrong_indicator_bit() {
     for at in [0, 33] {
@@ -309,6 +317,62 @@ fn parts_are_the_columns() {
     }
 }
 
+/// Chunks of which something is wanted may lie apart, and be more than are made at a time.
+#[test]
+fn parts_are_taken_from_chunks_that_lie_apart() {
+    let (mut sender, _) = deal(40);
+    let (mut left, _right) = memory_pair();
+    let made = sender.commit_random(&mut left, 20 * CHUNK + 5, Lsb::Random).unwrap();
+    // Something of every chunk but the second.
+    let list: Vec<usize> = (0..=20).rev().filter(|&chunk| chunk != 1).map(|chunk| chunk * CHUNK + chunk % 5).collect();
+    let part = made.select(list.iter().copied());
+    let column = |shares: &Shares, i: usize| {
+        let mut sum = Column::default();
+        shares.add(i, &mut sum);
+        sum
+    };
+    assert!(list.iter().enumerate().all(|(k, &i)| column(&part.shares, k) == column(&made.shares, i)));
+}
+
+/// Corrections in memory take their part of the budget; those for which nothing is left lie in a file, all messages of them.
+#[test]
+fn corrections_are_kept_in_memory_or_in_a_file() {
+    const COUNT: usize = CHUNKS_IN_HAND * CHUNK + 1;
+    let bytes = 16 * 147 * COUNT.div_ceil(BLOCK) as u64;
+    let (mut sender, mut receiver) = deal(40);
+    receiver.keep_in_memory(bytes);
+    let (mut left, mut right) = memory_pair();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let made = [(), ()].map(|()| sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap());
+            sender.prove(&mut left, &made.each_ref().map(New::from), &Claims::new())
+        });
+        let held = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
+        let nothing_left = receiver.budget.take(1).is_none();
+        let filed = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
+        receiver.verify(&mut right, &[&held, &filed], &Claims::new()).unwrap();
+        assert!(nothing_left);
+        filed.shares().lose_file();
+        drop(held);
+        assert!(receiver.budget.take(bytes).is_some());
+    });
+}
+
+/// A row and one of which there is nothing are told apart from all others, so that a proof is about those that were part of it.
+#[test]
+fn row_03_every_row_has_a_number_of_its_own() {
+    let (mut sender, mut receiver) = deal(40);
+    let (mut left, mut right) = memory_pair();
+    let mut numbers = Vec::new();
+    for _ in 0..3 {
+        sender.commit_random(&mut left, 1, Lsb::Random).unwrap();
+        left.flush().unwrap();
+        numbers.push(receiver.receive_random(&mut right, 1, Lsb::Random).unwrap().id);
+        numbers.push(receiver.no_commitments().id);
+    }
+    assert!((1..numbers.len()).all(|k| !numbers[..k].contains(&numbers[k])), "{numbers:?}");
+}
+
 #[test]
 #[should_panic(expected = "no place comes twice")]
 fn no_commitment_is_taken_twice() {
@@ -449,6 +513,91 @@ fn row_11_claims_that_follow_their_commitments() {
     }
 }
 
+/// Claims or commitments that one task combines.
+const TASK: usize = COMBINE_BLOCKS * BLOCK;
+
+/// Each of so many claims counts that there are several tasks, whether columns are added up or the claims follow their commitments.
+#[test]
+fn row_11_each_of_many_claims() {
+    const COUNT: usize = TASK + CHUNK + 5;
+    let lies = [None, Some(BLOCK), Some(CHUNK), Some(TASK - 1), Some(TASK), Some(COUNT - 1)];
+    for (lie, follow) in lies.into_iter().flat_map(|lie| [(lie, false), (lie, true)]) {
+        let (mut sender, mut receiver) = deal(40);
+        let (mut left, mut right) = memory_pair();
+        let claimed = |shares: &Shares, values: &[Label], prove: &mut dyn FnMut(&Claims)| {
+            let columns = shares.slice(0..COUNT);
+            let mut claims = Claims::new();
+            if follow {
+                claims.each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(shares, |_, _| 1));
+            } else {
+                claims.known(COUNT, |k, sum| {
+                    columns.add(k, sum);
+                    values[k]
+                });
+            }
+            prove(&claims);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
+                left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
+                claimed(&made.shares, &made.values, &mut |claims| sender.prove(&mut left, &[], claims).unwrap());
+            });
+            let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
+            let mut values = vec![Label::ZERO; COUNT];
+            right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut values)).unwrap();
+            lie.iter().for_each(|&k| values[k] ^= Label::from_bits(1 << 99));
+            claimed(got.shares(), &values, &mut |claims| {
+                let verdict = receiver.verify(&mut right, &[], claims);
+                assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?} {follow}");
+            });
+        });
+    }
+}
+
+/// Each of so many commitments is checked that there are several tasks.
+#[test]
+fn row_03_each_of_many_commitments() {
+    const COUNT: usize = TASK + CHUNK + 5;
+    for bad in [BLOCK, CHUNK, TASK - 1, TASK, COUNT - 1] {
+        let (mut sender, mut receiver) = deal(40);
+        let (mut left, mut right) = memory_pair();
+        let mut first = true;
+        left.set_tamper(Box::new(move |tag, bytes| {
+            if tag == msg::CORRECTIONS && std::mem::take(&mut first) {
+                // All coordinates of one commitment: 147 rows of blocks a chunk.
+                let (chunk, block, bit) = (bad / CHUNK, bad % CHUNK / BLOCK, bad % BLOCK);
+                let blocks = (COUNT.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS);
+                let words = (0..147).map(|row| 147 * CHUNK_BLOCKS * chunk + row * blocks + block);
+                words.for_each(|word| bytes[16 * word + bit / 8] ^= 1 << (bit % 8));
+            }
+        }));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
+                sender.prove(&mut left, &[New::from(&made)], &Claims::new()).unwrap();
+            });
+            let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
+            let verdict = receiver.verify(&mut right, &[&got], &Claims::new());
+            assert!(matches!(verdict, Err(Error::Peer(Cheat::Commitment))), "{bad}");
+        });
+    }
+}
+
+/// Claims follow each other item after item, wherever some of them begin and end.
+#[test]
+fn claims_are_counted_item_after_item() {
+    for wires in [1, 2, 3, 128, CHUNK + 1] {
+        let each = Each::new(4 * CHUNK, wires);
+        for claims in [0..1, 5..7, 0..CHUNK, CHUNK..CHUNK + 1, CHUNK..2 * CHUNK, 3 * CHUNK..3 * CHUNK + 776] {
+            let expected = || claims.clone().map(|k| (k / wires, k % wires));
+            assert!(each.places(claims.clone()).eq(expected()), "{wires} {claims:?}");
+            let runs = each.runs(claims.clone()).flat_map(|(item, wires)| wires.map(move |wire| (item, wire)));
+            assert!(runs.eq(expected()), "{wires} {claims:?}");
+        }
+    }
+}
+
 /// Corrections that cannot be read are nobody's cheating, and nothing is accepted.
 #[test]
 fn a_lost_file_ends_the_proof_and_accuses_nobody() {
@@ -496,5 +645,26 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
             let verdict = receiver.verify(&mut right, &[], &claims);
             assert!(if lost { matches!(verdict, Err(Error::Resource(_))) } else { verdict.is_ok() });
         });
+    }
+}
+
+/// A sender that cannot read what it claims does not answer: the receiver would take it for a cheater.
+#[test]
+fn nothing_is_proven_from_lost_values() {
+    for lost in [false, true] {
+        let (mut sender, _) = deal(40);
+        let (mut left, mut right) = memory_pair();
+        let made = sender.commit_random(&mut left, 3, Lsb::Random).unwrap();
+        let values = Depot::file(sender.fault()).unwrap().put(made.values.clone()).unwrap();
+        assert!(!lost || values.lose());
+        let mut claims = Claims::new();
+        claims.bits(3, |k, sum| {
+            made.shares.add(k, sum);
+            values.read_or_note(k..k + 1)[0]
+        });
+        right.send(msg::SEED, &[1; SEED_BYTES]).unwrap();
+        right.flush().unwrap();
+        let proof = sender.prove(&mut left, &[], &claims);
+        assert!(if lost { matches!(proof, Err(Error::Resource(_))) } else { proof.is_ok() });
     }
 }
