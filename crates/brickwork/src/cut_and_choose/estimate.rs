@@ -100,6 +100,7 @@ impl Estimate {
                 }
             }
         }
+        // Of 0 · ∞, where floating point is too coarse, this makes 1: the safe side.
         (survival * sum).min(1.0)
     }
 
