@@ -213,6 +213,11 @@ fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> i
     Lane::handshake(socket, Connection::Client(connection), timeout)
 }
 
+/// How long one of so many addresses may take to answer at all, if so much time is left.
+fn turn(left: Duration, addresses: usize) -> Duration {
+    TURN.min(left / addresses as u32)
+}
+
 /// Tries the addresses that the name stands for, again and again.
 fn first_connection(address: &str, config: &Arc<ClientConfig>, timeout: Duration) -> Result<(Lane, SocketAddr), Error> {
     let deadline = Instant::now() + timeout;
@@ -220,10 +225,10 @@ fn first_connection(address: &str, config: &Arc<ClientConfig>, timeout: Duration
     loop {
         match address.to_socket_addrs() {
             Ok(addresses) => {
-                let count = addresses.len() as u32;
+                let count = addresses.len();
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
-                    match TcpStream::connect_timeout(&at, TURN.min(left / count)).and_then(|socket| client(socket, config, left)) {
+                    match TcpStream::connect_timeout(&at, turn(left, count)).and_then(|socket| client(socket, config, left)) {
                         Ok(mut lane) => {
                             lane.set_timeout(timeout);
                             return Ok((lane, at));

@@ -322,6 +322,13 @@ fn nobody_at_the_address() {
     ));
 }
 
+/// One address that answers nothing leaves time for the others.
+#[test]
+fn every_address_has_its_turn() {
+    let seconds = Duration::from_secs;
+    assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
+}
+
 /// A connection that ends before anything is said is no answer: it is tried again.
 #[test]
 fn who_goes_away_before_the_handshake_is_tried_again() {
