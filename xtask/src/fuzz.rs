@@ -20,6 +20,8 @@ const LOG: &str = "fuzz/LOG.md";
 const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=6144", "-print_final_stats=1"];
 /// And those of one target.
 const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
+/// With which a program ends that got SIGINT: what it has done until then counts.
+const INTERRUPTED: i32 = 72;
 /// A target runs again for what is missing of its time, if that is more than this.
 const REST: Duration = Duration::from_secs(2);
 
@@ -86,7 +88,8 @@ struct Call {
     /// CPU time.
     time: Duration,
     printed: String,
-    succeeded: bool,
+    /// What the program ends with, unless by a signal.
+    code: Option<i32>,
 }
 
 struct Target<'a> {
@@ -121,7 +124,7 @@ impl Target<'_> {
             }
         };
         let printed = String::from_utf8_lossy(&fs::read(&path).map_err(told(&path))?).into_owned();
-        Ok(Call { time: TICK * watch.worked() as u32, printed, succeeded: status.success() })
+        Ok(Call { time: TICK * watch.worked() as u32, printed, code: status.code() })
     }
 
     fn run(&self, time: Duration) -> Result<Ran, String> {
@@ -146,7 +149,10 @@ impl Target<'_> {
                 call.printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok());
             ran.time += call.time;
             ran.runs += runs.unwrap_or(0);
-            if !call.succeeded {
+            if call.code == Some(INTERRUPTED) {
+                break;
+            }
+            if call.code != Some(0) {
                 let after = fs::read_dir(&artifacts).map_err(told(&artifacts))?.flatten().map(|e| e.path());
                 let new = after.filter(|path| fs::read(path).is_ok_and(|input| !before.contains(&input)));
                 ran.found = new.map(|path| path.display().to_string()).collect();
@@ -172,7 +178,7 @@ impl Target<'_> {
             fs::write(&path, seed).map_err(told(&path))?;
         }
         let call = self.call(&["-merge=1".into(), small.display().to_string(), self.folder("corpus").display().to_string()])?;
-        if !call.succeeded {
+        if call.code != Some(0) {
             return Err(format!("the corpus of {} was not made small, and stays as it was:\n{}", self.name, call.printed));
         }
         let all = inputs(&small)?;
