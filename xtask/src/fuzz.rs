@@ -158,7 +158,7 @@ impl Target<'_> {
                 ran.found = new.map(|path| path.display().to_string()).collect();
                 eprintln!("{}", call.printed);
                 if ran.found.is_empty() {
-                    return Err(format!("{} ended without an input that it fails on; see above", self.name));
+                    return Err(format!("{} ended badly, without an input that was not there before; see above", self.name));
                 }
                 break;
             }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
+use super::gadgets::{EvaluatorComponent, EvaluatorGadgets};
 use super::ots::{EvaluatorOts, GarblerOts};
 use super::parts::send_list;
-use super::prepare::{EvaluatorComponent, EvaluatorGadgets};
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
 use super::stock::Parts;
@@ -552,11 +552,11 @@ pub(super) fn evaluator_verifies(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::prepare::tests::gadgets;
+    use super::super::gadgets::tests::gadgets;
     use super::super::stock::Pieces;
     use super::*;
     use crate::authenticator::Kind;
-    use crate::circuit::{Port, ProgramBuilder, Type};
+    use crate::duplo::adversary::harness::wires;
     use crate::random::Rng;
 
     /// The parts of a program that has wires of the parties and no slots.
@@ -573,9 +573,7 @@ pub(super) mod tests {
         let delta_ka = rng.delta();
         let pool = |_| gadgets(Kind::Input, (2, 1), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
         let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();
-        let mut program = ProgramBuilder::new("wires", vec![Port::new("x", Type::Uint(4))], vec![]).unwrap();
-        program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
-        let parts = without_slots(&program.finish().unwrap(), pools);
+        let parts = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), pools);
         // Of both pools, and of each the first wire for those that are shown first.
         let home = |k: usize| Home { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
         let wire = |k: usize| heads[home(k).set as usize][home(k).bucket as usize];

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, Home};
 use super::evaluate::Evaluated;
-use super::prepare::{AtHand, EvaluatorGadgets};
+use super::gadgets::{AtHand, EvaluatorGadgets};
 use super::sessions::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
 use crate::bits;
@@ -81,7 +81,7 @@ pub(super) fn evaluator(
     run.phase("decode");
     // Every offset has a lowest bit of 1.
     let recovered = evaluated.delta_ka.colour();
-    let delta_ka = Delta::new((evaluated.delta_ka ^ rng.delta().times(!recovered)).bits());
+    let delta_ka = Delta::new((evaluated.delta_ka ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
     let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input)?;
     labels.iter_mut().zip(&*restored).for_each(|(label, restored)| *label ^= (*label ^ *restored).times(recovered));
@@ -214,23 +214,12 @@ impl Bucket<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::build::tests::without_slots;
-    use super::super::prepare::tests::gadgets;
+    use super::super::gadgets::tests::gadgets;
     use super::*;
     use crate::authenticator::Kind;
-    use crate::circuit::{Port, ProgramBuilder, Type};
+    use crate::duplo::adversary::harness::wires;
     use crate::random::Rng;
     use crate::scratch::Depot;
-
-    /// A program of wires alone: those of the garbler, of the evaluator, and which of them are whose outputs.
-    fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Program {
-        let port = |name: &str, width: usize| Port::new(name, Type::Uint(width as u32));
-        let inputs = |name, width| if width > 0 { vec![port(name, width as usize)] } else { vec![] };
-        let mut program = ProgramBuilder::new("wires", inputs("x", garblers), inputs("y", evaluators)).unwrap();
-        for (k, (to, wires)) in outputs.iter().enumerate() {
-            program.output(port(&format!("z{k}"), wires.len()), *to, wires.clone()).unwrap();
-        }
-        program.finish().unwrap()
-    }
 
     /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever gadgets they are.
     /// That half of them are not enough shows in buckets of even size, which no cut has.

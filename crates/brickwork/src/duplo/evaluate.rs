@@ -25,9 +25,9 @@ use zeroize::Zeroizing;
 
 use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
 use super::challenge::Batch;
+use super::gadgets::EvaluatorComponent;
 use super::hooks::Hooks;
 use super::ots::EvaluatorOts;
-use super::prepare::EvaluatorComponent;
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
 use super::tables;
@@ -241,7 +241,7 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, hooks: &mut Hooks, 
         hooks.alter(Point::Refused, &mut [refused]);
         for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
-            delta_ka ^= delta.times(!delta_ka.colour());
+            delta_ka ^= delta.times(1 ^ delta_ka.colour());
         }
     }
     Ok(delta_ka)
@@ -254,11 +254,11 @@ pub(super) fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(
     let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
     for (label, valid) in asked {
         let valid = u8::from(valid);
-        one ^= label.times(valid & !any);
+        one ^= label.times(valid & (1 ^ any));
         any |= valid;
         let difference = (one ^ label).times(valid);
         let differs = (!difference.ct_eq(&Label::ZERO)).unwrap_u8();
-        sum ^= difference.times(!two);
+        sum ^= difference.times(1 ^ two);
         two |= differs;
         third |= differs & (!difference.ct_eq(&sum)).unwrap_u8();
     }

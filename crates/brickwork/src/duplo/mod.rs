@@ -18,6 +18,7 @@ mod build;
 mod challenge;
 mod decode;
 mod evaluate;
+mod gadgets;
 mod hooks;
 pub mod msg;
 mod ots;

@@ -8,9 +8,9 @@ use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
+use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
-use super::prepare::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::setup::Wanted;
 use super::stock::{Parts, Request, Stock};
 use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};

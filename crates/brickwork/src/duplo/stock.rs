@@ -394,9 +394,7 @@ mod tests {
     use super::*;
     use crate::circuit::{Port, ProgramBuilder, Type};
     use crate::duplo::adversary::harness::{Case, component, pair, small};
-    use crate::duplo::{Evaluator, Garbler};
-    use crate::session::{Terms, Unobserved};
-    use crate::wire::memory_pair;
+    use crate::duplo::tests::sessions::both;
 
     struct Items(Vec<usize>);
 
@@ -510,24 +508,15 @@ mod tests {
         parameters.components[0] = Cut { slots: 0, bucket: 1, opened: 0 };
         Case::new(&program, parameters).run().survived();
 
-        let terms = Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
         let request = Request::of(&program);
-        let (left, right) = memory_pair();
-        let outputs = std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| {
-                let mut observer = Unobserved;
-                let session = Garbler::setup(left, &terms, &mut observer)?.fill(&request)?;
-                Ok::<_, Error>(session.build(&program)?.evaluate(&[true])?.decode()?.0)
-            });
-            let mut observer = Unobserved;
-            let evaluate = || {
-                let session = Evaluator::setup(right, &terms, &mut observer)?.fill(&request)?;
-                Ok::<_, Error>(session.build(&program)?.evaluate(&[false])?.decode()?.0)
-            };
-            let evaluator = evaluate();
-            [garbler.join().unwrap(), evaluator]
-        });
+        let (garbled, evaluated) = both(
+            |session| Ok(session.fill(&request)?.build(&program)?.evaluate(&[true])?.decode()?.0),
+            |session| Ok(session.fill(&request)?.build(&program)?.evaluate(&[false])?.decode()?.0),
+        );
         let expected = program.simulate(&[true], &[false]);
-        assert_eq!(outputs.map(Result::unwrap), [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &expected)));
+        assert_eq!(
+            [garbled, evaluated].map(Result::unwrap),
+            [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &expected))
+        );
     }
 }

@@ -14,8 +14,9 @@
 
 use std::ops::Range;
 
+use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::ots::{self, EvaluatorDrawn, EvaluatorOts, GarblerDrawn, GarblerOts};
-use super::prepare::{self, EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::prepare;
 use super::preprocess;
 use super::sessions::EvaluatorCore;
 use super::setup::{self, PendingOffsets};

@@ -463,6 +463,17 @@ fn mix() -> Component {
     })
 }
 
+/// A program of wires alone: those of the garbler, of the evaluator, and which of them are whose outputs.
+pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
+    let port = |name: &str, width: u32| Port::new(name, Type::Uint(width));
+    let inputs = |name, width| if width > 0 { vec![port(name, width)] } else { vec![] };
+    let mut program = ProgramBuilder::new("wires", inputs("x", garblers), inputs("y", evaluators)).unwrap();
+    for (k, (to, wires)) in outputs.iter().enumerate() {
+        program.output(port(&format!("z{k}"), wires.len() as u32), *to, wires.clone()).unwrap();
+    }
+    Arc::new(program.finish().unwrap())
+}
+
 /// Three bits from each party, two kinds of component with two slots each, outputs to the garbler, to the evaluator and to
 /// both, among these an input of the garbler.
 pub fn toy() -> Arc<Program> {

@@ -9,7 +9,7 @@ mod inputs;
 mod lists;
 mod outputs;
 mod rates;
-mod sessions;
+pub(super) mod sessions;
 mod solderings;
 mod stored;
 

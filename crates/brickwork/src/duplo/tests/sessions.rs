@@ -1,15 +1,14 @@
 //! Sessions step by step, with their stock in memory.
 
-use std::sync::Arc;
-
 use crate::Error;
-use crate::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
+use crate::circuit::{Party, Recipient};
+use crate::duplo::adversary::harness::wires;
 use crate::duplo::{Evaluator, Garbler, Request};
 use crate::session::{PHASES, PhaseReport, Terms, Unobserved};
 use crate::wire::memory_pair;
 
 /// What one party does with its session; both parties' closures run side by side.
-fn both<G: Send, E>(
+pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
 ) -> (Result<G, Error>, Result<E, Error>) {
@@ -22,22 +21,12 @@ fn both<G: Send, E>(
     })
 }
 
-/// A program of wires alone.
-fn wires(garblers: Vec<Port>, evaluators: Vec<Port>, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
-    let mut program = ProgramBuilder::new("wires", garblers, evaluators).unwrap();
-    for (k, (to, wires)) in outputs.iter().enumerate() {
-        program.output(Port::new(format!("z{k}"), Type::Uint(wires.len() as u32)), *to, wires.clone()).unwrap();
-    }
-    Arc::new(program.finish().unwrap())
-}
-
 /// The garbler's wires come from two pools that were made at different times: two inputs from the first, the third and all private
 /// outputs from the second.
 #[test]
 fn a_program_draws_on_two_pools() {
     let private = (0..20).map(|k| k % 4).collect();
-    let ports = |name: &str, width| vec![Port::new(name, Type::Uint(width))];
-    let program = wires(ports("x", 3), ports("y", 1), &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
+    let program = wires(3, 1, &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
     let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request { components: Vec::new(), garbler_wires, ots });
     let (x, y) = ([true, false, true], [true]);
     let (garbled, evaluated) = both(
@@ -70,7 +59,7 @@ fn a_program_draws_on_two_pools() {
 /// An input of another length than the program's is the caller's mistake: the input is not sent.
 #[test]
 fn row_19_inputs_of_another_length_for_what_was_built() {
-    let program = wires(vec![], vec![Port::new("y", Type::Uint(2))], &[(Recipient::Evaluator, vec![0, 1])]);
+    let program = wires(0, 2, &[(Recipient::Evaluator, vec![0, 1])]);
     let (garbled, evaluated) = both(
         |session| session.build(&program)?.evaluate(&[true]).map(drop),
         |session| session.build(&program)?.evaluate(&[true]).map(drop),

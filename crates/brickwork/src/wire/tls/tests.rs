@@ -166,6 +166,13 @@ fn the_oldest_of_too_many_handshakes_goes() {
     drop(shut);
 }
 
+/// A socket at a port that the system chooses, and its address.
+fn bound() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
 /// A connection of the evaluator that has not greeted yet.
 fn raw(parties: &Two, address: &str) -> Lane {
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
@@ -180,8 +187,7 @@ fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
 
 /// Both ends of such a connection, the garbler's first.
 fn ends(parties: &Two) -> (Lane, Lane) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let (listener, address) = bound();
     thread::scope(|scope| {
         let listening = scope.spawn(|| handshake(parties, listener.accept().unwrap().0).unwrap());
         let connected = raw(parties, &address);
@@ -333,8 +339,7 @@ fn every_address_has_its_turn() {
 #[test]
 fn who_goes_away_before_the_handshake_is_tried_again() {
     let parties = two();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let (listener, address) = bound();
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -386,8 +391,7 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
 /// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of it.
 fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
     let parties = two();
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap().to_string();
+    let (socket, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -460,8 +464,7 @@ fn what_comes_while_the_peer_takes_nothing_is_kept() {
 #[test]
 fn a_peer_that_is_gone_is_not_waited_for() {
     let parties = two();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let (listener, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let mut lane = thread::scope(|scope| {
         // After the handshake its socket is closed at once, as that of a process that ends.
@@ -559,8 +562,7 @@ fn a_flipped_record_ends_the_connection() {
     // A relay between the parties alters one byte of the first record after the handshake.
     let parties = two();
     let (listener, address) = parties.listener(options(Party::Garbler));
-    let relay = TcpListener::bind("127.0.0.1:0").unwrap();
-    let through = relay.local_addr().unwrap().to_string();
+    let (relay, through) = bound();
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept().unwrap());
         scope.spawn(|| {
