@@ -135,7 +135,7 @@ pub struct SecurityReport {
     pub model: &'static str,
     /// s: what was asked for.
     pub statistical_bits: u32,
-    /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the session together.
+    /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the run together.
     pub bound_log2: f64,
     /// kappa minus what its uses in this session lose.
     pub computational_bits: f64,

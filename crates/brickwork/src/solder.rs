@@ -66,10 +66,10 @@ impl CommittedWire {
 pub struct Soldering(Label);
 
 impl Soldering {
-    /// What the garbler sends to solder `from` to `to`.
-    pub fn new(from: CommittedWire, to: CommittedWire) -> Self {
-        let s = from.indicator() ^ to.indicator();
-        Soldering((from.base() ^ to.base() ^ to.delta.times(s)).with_colour(s))
+    /// What the garbler sends to solder the wire with the committed value `from` to `to`.
+    pub fn new(from: Label, to: CommittedWire) -> Self {
+        let s = from.colour() ^ to.indicator();
+        Soldering((from ^ to.value ^ to.delta.times(s)).with_colour(s))
     }
 
     /// s: whether the indicator bits of the two wires differ, and so whether `D_j` is part of the opening.
@@ -134,7 +134,7 @@ mod tests {
             let (di, dj) = (rng.delta(), rng.delta());
             let i = CommittedWire::from_false_label(rng.label(), di);
             let j = CommittedWire::from_false_label(rng.label(), dj);
-            let solder = Soldering::new(i, j);
+            let solder = Soldering::new(i.value, j);
             let offsets = di.label() ^ dj.label();
             assert_eq!(offsets.colour(), 0);
             for bit in [0, 1] {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::library;
 use brickwork::wire::memory_pair;
-use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
+use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play, play_from_stock};
 
 /// The system's allocator, which hands out zeroed blocks and remembers what came back.
 struct Remembering;
@@ -119,8 +119,18 @@ fn ours(backtrace: &str) -> String {
 
 #[test]
 fn what_is_freed_holds_no_secret() {
+    nothing_remains_of(|secrets| drop(play(memory_pair(), secrets)));
+}
+
+/// Sessions that are restored from a store, records and rows that are made again.
+#[test]
+fn what_is_freed_by_runs_from_stock_holds_no_secret() {
+    nothing_remains_of(|secrets| drop(play_from_stock(memory_pair, secrets)));
+}
+
+fn nothing_remains_of(play: impl Fn(&Shared)) {
     let secrets = Shared::default();
-    let freed = freed_by(|| drop(play(memory_pair(), &secrets)));
+    let freed = freed_by(|| play(&secrets));
     let secrets = known(&secrets);
     assert!(secrets.len() > 10_000, "{} secrets are known", secrets.len());
     assert!(freed.bytes.len() > 1_000_000, "{} bytes were freed", freed.bytes.len());

@@ -7,9 +7,12 @@ pub mod welch;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use brickwork::circuit::{Bit, Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler};
-use brickwork::session::{Job, Report};
+use brickwork::Error;
+use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked};
+use brickwork::duplo::{Lacking, Request};
+use brickwork::session::{Job, Report, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use zeroize::Zeroizing;
 
@@ -111,14 +114,50 @@ fn input(seed: u64) -> Vec<bool> {
 ///
 /// # Panics
 /// If the run fails.
-pub fn play((mut left, mut right): (Channel, Channel), secrets: &Shared) -> [Report; 2] {
-    let job = Job {
-        program: program(),
-        security: 40,
-        threads: 2,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
+pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
+    let job = Job { program: program(), security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let (left, right) = watched(ends, secrets);
+    std::thread::scope(|scope| {
+        let job = &job;
+        let garbler = scope.spawn(move || garbler(left, job, &garbler_input(), noting(secrets)).expect("an honest run"));
+        let evaluator = evaluator(right, job, &evaluator_input(), noting(secrets)).expect("an honest run");
+        [garbler.join().expect("no panic"), evaluator]
+    })
+}
+
+/// Stock is made and, over another connection, the program is run from it; what is secret in that is noted. The outputs of the
+/// garbler and the evaluator.
+///
+/// # Panics
+/// If anything fails.
+pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) -> [Vec<bool>; 2] {
+    let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
+    let terms = Terms { security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let stock = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(&program) };
+    let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
+        let mut store = Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
+        let mut observer = Unobserved;
+        let session = stocked(party, channel, &mut store, &terms, &mut observer, noting(secrets))?;
+        let Some(input) = input else { return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new()) };
+        let (done, session) = session.expect(&program)?.run(&program, &input, Lacking::Refuse)?;
+        session.close().map(|_| done.outputs)
     };
+    let connect = |inputs: [Option<Zeroizing<Vec<bool>>>; 2]| {
+        let ((left, right), [x, y]) = (watched(ends(), secrets), inputs);
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| party(Party::Garbler, left, x).expect("an honest garbler"));
+            let evaluator = party(Party::Evaluator, right, y).expect("an honest evaluator");
+            [garbler.join().expect("no panic"), evaluator]
+        })
+    };
+    connect([None, None]);
+    connect([Some(garbler_input()), Some(evaluator_input())])
+}
+
+const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
+/// The ends of a channel; what is sent is noted as no secret.
+fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Channel, Channel) {
     for channel in [&mut left, &mut right] {
         let secrets = secrets.clone();
         channel.set_tamper(Box::new(move |_, payload| {
@@ -129,16 +168,13 @@ pub fn play((mut left, mut right): (Channel, Channel), secrets: &Shared) -> [Rep
             }
         }));
     }
-    let hooks = || {
-        let secrets = secrets.clone();
-        Hooks { alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))), ..Hooks::default() }
-    };
-    std::thread::scope(|scope| {
-        let (job, hooks) = (&job, &hooks);
-        let garbler = scope.spawn(move || garbler(left, job, &garbler_input(), hooks()).expect("an honest run"));
-        let evaluator = evaluator(right, job, &evaluator_input(), hooks()).expect("an honest run");
-        [garbler.join().expect("no panic"), evaluator]
-    })
+    (left, right)
+}
+
+/// Hooks that note what is secret.
+fn noting(secrets: &Shared) -> Hooks {
+    let secrets = secrets.clone();
+    Hooks { alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))), ..Hooks::default() }
 }
 
 /// What the secrets of a run were: labels and offsets, with their names.

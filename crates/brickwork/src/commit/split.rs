@@ -59,6 +59,14 @@ pub mod msg {
 /// Blocks that belong to one range, as a power of two.
 const BLOCKS_OF_A_RANGE: u32 = 40;
 
+/// The first block of a range.
+///
+/// # Panics
+/// If there is no such range: what another one has would be used twice.
+fn first_block(range: u64) -> u64 {
+    range.checked_mul(1 << BLOCKS_OF_A_RANGE).expect("an epoch ends before its ranges do")
+}
+
 /// The committing party: the garbler.
 pub struct Sender {
     code: &'static Code,
@@ -87,8 +95,9 @@ pub struct Receiver {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`.
-    pub fn new(code: &'static Code, seeds: &[[Seed; 2]]) -> Self {
+    /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`. It holds at most `memory` bytes of values
+    /// at a time; others are made again, and what gives those of its choice lies in temporary files.
+    pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
         let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
@@ -98,7 +107,7 @@ impl Sender {
             first,
             second: Arc::new(side(1)),
             next_block: 0,
-            budget: Budget::new(u64::MAX),
+            budget: Budget::new(memory),
             fault: Arc::default(),
         }
     }
@@ -110,13 +119,7 @@ impl Sender {
 
     /// Goes on with the range of blocks that has this number; the holder does the same.
     pub(crate) fn enter(&mut self, range: u64) {
-        self.next_block = range << BLOCKS_OF_A_RANGE;
-    }
-
-    /// Holds at most so many bytes of values in memory at a time. Others are made again, and what gives those of its choice lies in
-    /// temporary files.
-    pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
-        self.budget = Budget::new(bytes);
+        self.next_block = first_block(range);
     }
 
     /// What is noted that could not be read before a proof.
@@ -249,11 +252,12 @@ impl Committer for Sender {
 }
 
 impl Receiver {
-    /// From the seeds that base OTs gave the receiver and its choices among each pair, its watch bits (0 or 1).
+    /// From the seeds that base OTs gave the receiver and its choices among each pair, its watch bits (0 or 1). It keeps at most
+    /// `memory` bytes of corrections at a time, and others in temporary files.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
-    pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8]) -> Result<Self, Error> {
+    pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8], memory: u64) -> Result<Self, Error> {
         assert_eq!((seeds.len(), watch_bits.len()), (code.length(), code.length()), "one seed and one bit for each coordinate");
         Ok(Receiver {
             code,
@@ -265,12 +269,13 @@ impl Receiver {
             next_block: 0,
             next_id: 0,
             challenge: Rng::new("brickwork commitment challenge")?,
-            budget: Budget::new(u64::MAX),
+            budget: Budget::new(memory),
             fault: Arc::default(),
         })
     }
 
-    /// Keeps at most so many bytes of corrections in memory at a time, and others in temporary files.
+    /// Keeps at most so many bytes of corrections in memory from now on.
+    #[cfg(test)]
     pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
         self.budget = Budget::new(bytes);
     }
@@ -287,7 +292,7 @@ impl Receiver {
 
     /// Goes on with the range of blocks that has this number; the committer does the same.
     pub(crate) fn enter(&mut self, range: u64) {
-        self.next_block = range << BLOCKS_OF_A_RANGE;
+        self.next_block = first_block(range);
     }
 
     /// No commitments, where a step may need some.
@@ -401,8 +406,8 @@ impl Sums {
         kernels::transpose_back(columns, words, &mut rows);
         self.shares.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
         if let Some(values) = values {
-            let rows = values_to_rows(values, 1);
-            self.values.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
+            let rows = Zeroizing::new(values_to_rows(values, 1));
+            self.values.iter_mut().zip(&*rows).for_each(|(s, r)| *s ^= r);
         }
         rows.zeroize();
     }
@@ -670,6 +675,9 @@ impl Accumulator {
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
+        // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the value.
+        self.shares.zeroize();
+        self.values.zeroize();
         self.columns.zeroize();
         self.labels.zeroize();
         self.rows.zeroize();

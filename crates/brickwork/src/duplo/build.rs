@@ -183,11 +183,15 @@ impl GarblerReady {
         View { layout, homes: gadgets.chain([ots.wires.shares()]).collect(), pool_offsets, batches: batches.collect() }
     }
 
+    /// The committed value of the wire at the head of a home.
+    pub fn value(&self, home: Home) -> Label {
+        self.values[home.set as usize].wires[home.bucket as usize]
+    }
+
     /// The wire at the head of a home.
     pub fn home(&self, home: Home, delta_ka: Delta) -> CommittedWire {
-        let (Values { wires, offsets }, bucket) = (&self.values[home.set as usize], home.bucket as usize);
-        let delta = offsets.get(bucket).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-        CommittedWire { value: wires[bucket], delta }
+        let offset = self.values[home.set as usize].offsets.get(home.bucket as usize);
+        CommittedWire { value: self.value(home), delta: offset.map_or(delta_ka, |offset| Delta::new(offset.bits())) }
     }
 }
 
@@ -462,8 +466,9 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
     let values = values.collect::<Result<_, Error>>()?;
     let ready = GarblerReady { parts, ots, values };
     let Parts { layout, batches, .. } = &ready.parts;
-    let Garbler { run, hooks, delta_ka, window, .. } = party;
-    let home = |wire: Wire| ready.home(layout.home(wire), *delta_ka);
+    let delta_ka = party.delta_ka();
+    let Garbler { run, hooks, window, .. } = party;
+    let home = |wire: Wire| ready.value(layout.home(wire));
     let mut joints = Joints { inputs: Vec::new(), outputs: Bits::default() };
     for (id, (component, slots)) in batches.iter().zip(&layout.slots).enumerate() {
         let (inputs, to, offsets) = (component.batch.shape.inputs, &component.batch.inputs, component.batch.offsets.values()?);
@@ -486,7 +491,7 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
         joints.inputs.push(flips);
     }
     let private = layout.private_outputs.iter().enumerate();
-    let private = private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), *delta_ka)));
+    let private = private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka)));
     let mut private: Vec<Soldering> = private.collect();
     hooks.alter(Point::PrivateJoints, &mut private);
     run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&private))?;

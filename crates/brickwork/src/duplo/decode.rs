@@ -51,11 +51,12 @@ fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
 }
 
 pub(super) fn garbler(party: &mut Garbler, program: &Program, ready: &GarblerReady) -> Result<Vec<bool>, Error> {
-    let Garbler { run, delta_ka, session, .. } = party;
+    let delta_ka = party.delta_ka();
+    let Garbler { run, session, .. } = party;
     run.phase("decode");
     let layout = &ready.parts.layout;
-    let private = (0..layout.private_outputs.len()).map(|k| ready.home(layout.private_home(k), *delta_ka));
-    let shared = layout.shared_outputs.iter().map(|&wire| ready.home(layout.home(wire), *delta_ka));
+    let private = (0..layout.private_outputs.len()).map(|k| ready.home(layout.private_home(k), delta_ka));
+    let shared = layout.shared_outputs.iter().map(|&wire| ready.home(layout.home(wire), delta_ka));
     let wires: Zeroizing<Vec<CommittedWire>> = Zeroizing::new(private.chain(shared).collect());
 
     let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;

@@ -72,7 +72,8 @@ pub(super) fn garbler(
     input: &[bool],
     masked: &[u8],
 ) -> Result<(), Error> {
-    let Garbler { run, committer, hooks, delta_ka, ka, ot, .. } = party;
+    let delta_ka = party.delta_ka();
+    let Garbler { run, committer, hooks, ka, ot, .. } = party;
     run.phase("evaluate");
     let GarblerReady { parts, ots, .. } = ready;
     let layout = &parts.layout;
@@ -81,15 +82,14 @@ pub(super) fn garbler(
     ots.committed.fill(0, &mut zeros)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
-    let own = input.iter().enumerate().map(|(w, &bit)| ready.home(layout.home(w as u32), *delta_ka).of_bit(u8::from(bit)));
-    let wire = |k: usize| ready.home(layout.home(first + k as u32), *delta_ka);
+    let own = input.iter().enumerate().map(|(w, &bit)| ready.home(layout.home(w as u32), delta_ka).of_bit(u8::from(bit)));
+    let wire = |k: usize| ready.home(layout.home(first + k as u32), delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ zeros[k] ^ delta_ot.times(e[k]));
     let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
-    let outputs = layout.evaluator_outputs.iter().map(|&w| ready.home(layout.home(w), *delta_ka).value);
-    let mut outputs = Labels::new(outputs.collect());
+    let mut outputs = Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.home(w))).collect());
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;

@@ -338,7 +338,8 @@ pub(super) mod tests {
             false_labels.into_iter().zip(&deltas).map(|(label, &delta)| CommittedWire::from_false_label(label, delta)).collect();
         let authenticators = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
         let links: Vec<Label> = if plain { Vec::new() } else { deltas.iter().map(|delta| delta.label() ^ delta_ka).collect() };
-        let solderings = (0..buckets * (size - 1)).map(|k| pair(size, k)).map(|(head, other)| Soldering::new(wires[head], wires[other]));
+        let solderings =
+            (0..buckets * (size - 1)).map(|k| pair(size, k)).map(|(head, other)| Soldering::new(wires[head].value, wires[other]));
         let elsewhere = |k: usize| if bad(k / size, k % size) { count } else { 0 };
         let cut = Cut { slots: buckets as u32, bucket: size as u32, opened: 0 };
         let gadgets = EvaluatorGadgets {

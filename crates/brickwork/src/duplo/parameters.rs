@@ -31,7 +31,8 @@ pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 /// in docs/security.md.
 const PROOFS: f64 = 3.0;
 
-/// Proofs of a session with stock, and OT extensions likewise: more than it will ever come to.
+/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half as many entries, and each has
+/// at most two proofs and one of the others.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// Combinations that bind the OTs of a run to their commitments.

@@ -124,8 +124,8 @@ const READ_BY_A_TASK: usize = 1 << 12;
 
 /// Makes gadgets of both kinds, and commits.
 pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<[GarblerMade; 2], Error> {
-    let Garbler { run, committer, hooks, delta_ka, session, gadgets: counter, serial, .. } = party;
-    let delta_ka = *delta_ka;
+    let delta_ka = party.delta_ka();
+    let Garbler { run, committer, hooks, session, gadgets: counter, serial, .. } = party;
     let [plain, input] = kinds(serial, parameters);
     let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
         let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
@@ -190,9 +190,10 @@ impl GarblerMade {
     /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
     /// them; returns the gadgets of each, and which solderings in buckets flip.
     fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
-        let Garbler { run, committer, hooks, delta_ka, window, .. } = party;
+        let delta_ka = party.delta_ka();
+        let Garbler { run, committer, hooks, window, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
-        let (delta_ka, batch, plain) = (*delta_ka, Batch::from(origin.cut), kind == Kind::Plain);
+        let (batch, plain) = (Batch::from(origin.cut), kind == Kind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let fates = challenge.fates(size);
         let Challenge { opened, chosen } = &challenge;
@@ -229,13 +230,10 @@ impl GarblerMade {
                 deltas.resize(here.len(), Label::ZERO);
                 chosen_values(&offsets, here.clone(), &mut deltas)?;
             }
-            let wire = |k: usize| {
-                let delta = deltas.get(k - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-                CommittedWire { value: values[k - here.start], delta }
-            };
             let soldering = |k: usize| {
                 let (head, other) = pair(size, k);
-                Soldering::new(wire(head), wire(other))
+                let delta = deltas.get(other - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+                Soldering::new(values[head - here.start], CommittedWire { value: values[other - here.start], delta })
             };
             let pairs = size.saturating_sub(1);
             Ok((buckets.start * pairs..buckets.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
@@ -299,7 +297,7 @@ pub(super) fn garbler_opens(
     let wires = input.origin.cut.slots as usize;
     let (plain, opened_plain) = plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
     let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
-    let delta_ka = party.delta_ka;
+    let delta_ka = party.delta_ka();
     let (mut components, mut copies) = (Vec::new(), Vec::new());
     for (id, (opened, authenticators)) in batches.into_iter().zip(plain).enumerate() {
         let shape = opened.batch.shape;
@@ -314,8 +312,8 @@ pub(super) fn garbler_opens(
             opened.outputs.scatter(shape.outputs, here, &mut values)?;
             let first = copies.start * shape.outputs;
             let soldering = |k: usize| {
-                let from = CommittedWire { value: values[k - first], delta: opened.deltas[k / shape.outputs] };
-                Soldering::new(from, CommittedWire { value: heads[output_bucket(shape, k)], delta: delta_ka })
+                let head = CommittedWire { value: heads[output_bucket(shape, k)], delta: delta_ka };
+                Soldering::new(values[k - first], head)
             };
             Ok((first..copies.end * shape.outputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
         };

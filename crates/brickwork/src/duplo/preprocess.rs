@@ -247,8 +247,6 @@ pub(super) struct GarblerOpened {
     pub flips: Bits,
     /// Which copy each chosen one is.
     pub chosen: Vec<u32>,
-    /// Of the chosen copies.
-    pub deltas: Zeroizing<Vec<Delta>>,
     /// `[copy][output wire]` of all copies.
     pub outputs: Row,
 }
@@ -320,7 +318,8 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
 impl GarblerMade {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
     pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
-        let Garbler { run, hooks, delta_ka, window, .. } = party;
+        let delta_ka = party.delta_ka();
+        let Garbler { run, hooks, window, .. } = party;
         let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } = self;
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
@@ -351,7 +350,7 @@ impl GarblerMade {
         };
         let count = opened.len() * (1 + shape.inputs);
         send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
-        let link = |range: Range<usize>| Ok(deltas[range].iter().map(|delta| delta.label() ^ *delta_ka).collect::<Vec<Label>>());
+        let link = |range: Range<usize>| Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>());
         send_list(run, hooks, (Point::Links(id), msg::LINKS), deltas.len(), IN_HAND, link, |_| {})?;
 
         let Batch { size, buckets, .. } = shape.batch;
@@ -362,10 +361,10 @@ impl GarblerMade {
             values.resize(range.len() * size * shape.inputs, Label::ZERO);
             let here = |copy: usize| fates.place(copy).err().and_then(|place| place.checked_sub(first)).filter(|&k| k < range.len() * size);
             inputs.scatter(shape.inputs, here, &mut values)?;
-            let wire = |copy: usize, w: usize| CommittedWire { value: values[(copy - first) * shape.inputs + w], delta: deltas[copy] };
+            let value = |copy: usize, w: usize| values[(copy - first) * shape.inputs + w];
             let soldering = |k: usize| {
                 let (head, copy, w) = shape.bucket_soldering(k);
-                Soldering::new(wire(head, w), wire(copy, w))
+                Soldering::new(value(head, w), CommittedWire { value: value(copy, w), delta: deltas[copy] })
             };
             let pairs = (size - 1) * shape.inputs;
             Ok((range.start * pairs..range.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
@@ -418,7 +417,7 @@ impl GarblerMade {
             offsets: offsets.into_shares(),
             outputs: outputs.shares().same(),
         };
-        Ok(GarblerOpened { batch, copies: unproven, flips, chosen: challenge.chosen, deltas, outputs })
+        Ok(GarblerOpened { batch, copies: unproven, flips, chosen: challenge.chosen, outputs })
     }
 }
 
@@ -671,7 +670,7 @@ mod tests {
             let mut observer = Unobserved;
             let run = Run::new(right, Party::Evaluator, &mut observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
-            let evaluator = Evaluator::set_up(run, &terms, hooks).and_then(|party| party.fill_agreed(&request, parameters).map(drop));
+            let evaluator = Evaluator::set_up(run, &terms, hooks).and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
             (garbler.join().unwrap(), evaluator)
         });
         assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");

@@ -35,7 +35,6 @@ pub struct Garbler<'o> {
     pub(super) security: u32,
     pub(super) committer: split::Sender,
     pub(super) cot: extension::Sender,
-    pub(super) delta_ka: Delta,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Committed,
     pub(super) ot: Committed,
@@ -69,6 +68,11 @@ impl<'o> Garbler<'o> {
         Ok(party)
     }
 
+    /// The offset of all plain authenticators.
+    pub(super) fn delta_ka(&self) -> Delta {
+        Delta::new(self.ka.values[0].bits())
+    }
+
     /// What the stock lacks for a program.
     pub fn missing(&self, program: &Program) -> Request {
         self.stock.missing(program)
@@ -87,23 +91,24 @@ impl<'o> Garbler<'o> {
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
         agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
-        self.fill_agreed(request, &parameters)
+        self.fill_agreed(request, &parameters)?;
+        Ok(self)
     }
 
     /// What both parties have agreed to preprocess.
-    pub(super) fn fill_agreed(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
-        in_pool(self, |mut party| {
+    pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
+        in_pool(self, |party| {
             let ots = request.ots.map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding)).transpose()?;
-            let committed = GarblerCommitted::to_all(&mut party, request, parameters, ots)?;
-            committed.prove(&mut party, false)?;
-            let (supply, told) = committed.open(&mut party)?;
-            let Garbler { run, committer, ka, ot, .. } = &mut party;
+            let committed = GarblerCommitted::to_all(party, request, parameters, ots)?;
+            committed.prove(party, false)?;
+            let (supply, told) = committed.open(party)?;
+            let Garbler { run, committer, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             told.claims([&ka.shares, &ot.shares], &supply.components, &supply.pools, &mut claims);
             committer.prove(&mut run.channel, &[], &claims)?;
             drop(claims);
             party.stock.put(supply.gathered()?);
-            Ok(party)
+            Ok(())
         })
     }
 
@@ -262,23 +267,24 @@ impl<'o> Evaluator<'o> {
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
         agree(&mut self.core.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
-        self.fill_agreed(request, &parameters)
+        self.fill_agreed(request, &parameters)?;
+        Ok(self)
     }
 
     /// What both parties have agreed to preprocess.
-    pub(super) fn fill_agreed(self, request: &Request, parameters: &Parameters) -> Result<Self, Error> {
-        in_pool(self, |mut party| {
+    pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
+        in_pool(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
             let ots = request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
             let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?.verify(&mut party.core)?;
             let (supply, opened) = committed.open(&mut party.core)?;
-            let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut party;
+            let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
             let proof = holder.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
             party.stock.put(supply.proven(&proof).gathered()?);
-            Ok(party)
+            Ok(())
         })
     }
 
@@ -374,6 +380,12 @@ impl<'o> EvaluatorEvaluated<'o> {
 /// A value of a phase, which knows the threads that work for its session.
 pub(super) trait Pooled: Send {
     fn pool(&self) -> &Arc<ThreadPool>;
+}
+
+impl<P: Pooled> Pooled for &mut P {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        (**self).pool()
+    }
 }
 
 impl Pooled for Garbler<'_> {

@@ -137,13 +137,11 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
     let drawn = wanted.ots.map(|count| ots::garbler_draws(&mut run, &mut cot, count, binding)).transpose()?;
 
     run.phase("setup");
-    let mut committer = Sender::new(code, &cot.keys(&watched));
-    committer.keep_in_memory(garbler_memory(wanted.terms.table_memory));
+    let mut committer = Sender::new(code, &cot.keys(&watched), garbler_memory(wanted.terms.table_memory));
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     run.channel.send(msg::LINK_OT, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
-    let delta_ka = Delta::new(ka.values[0].bits());
     let (stock, security) = (Stock::new(), wanted.terms.security);
     let garbler = Garbler {
         run,
@@ -155,7 +153,6 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
         hooks,
         window: window(wanted.terms),
         cot,
-        delta_ka,
         ka,
         ot,
         binding,
@@ -236,15 +233,14 @@ pub(super) fn evaluator<'o, P>(
     let ots = wanted.ots.map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding)).transpose()?;
 
     run.phase("setup");
-    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits)?;
+    let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
+    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = run.label(msg::LINK_OT)?;
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
-    let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
-    holder.keep_in_memory(table_memory);
     let core = EvaluatorCore {
         run,
         pool,

@@ -207,7 +207,8 @@ impl Receiver {
             Ok(())
         });
         let message = draws.iter().flat_map(|draw| draw.pair).collect();
-        Receiver { secrets: draws.into_iter().map(|draw| draw.secret).collect(), message }
+        // Copied: what is moved out of a list is not erased there.
+        Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
     /// The message to the sender.

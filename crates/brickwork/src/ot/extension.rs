@@ -25,8 +25,8 @@
 //! (the lowest bit is 1 and known anyway). All other rows have `h(x_i) = x~`. Two different ones of them hash alike with
 //! probability 2^-128, as `h` is linear and was drawn later; no pair of the 128 rows does so but with probability
 //! 2^[`CHECK_LOG2`], for each set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
-//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: nothing that it has seen depends on Δ, and it sends one
-//! answer.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
+//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a wrong answer ends the
+//! session.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
 //! g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves sufficient: correlated OT
 //! whose receiver may guess bits of Δ and is caught if it is wrong.
 //!
@@ -162,12 +162,12 @@ fn blocks_for(count: usize) -> usize {
 /// `h`, of several rows side by side.
 struct RowHash {
     elements: Rng,
-    sums: Vec<[u128; 2]>,
+    sums: Zeroizing<Vec<[u128; 2]>>,
 }
 
 impl RowHash {
     fn new(seed: &Seed, rows: usize) -> Self {
-        RowHash { elements: Rng::expand(seed, "brickwork OT extension check"), sums: vec![[0; 2]; rows] }
+        RowHash { elements: Rng::expand(seed, "brickwork OT extension check"), sums: Zeroizing::new(vec![[0; 2]; rows]) }
     }
 
     /// Takes in one block of each row.
@@ -292,7 +292,8 @@ impl Sender {
         let zero = self.hash.keys(labels.iter().copied());
         let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
         self.hash.next += labels.len() as u64;
-        zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect()
+        // Copied: what is moved out of a list is not erased there.
+        zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect()
     }
 }
 

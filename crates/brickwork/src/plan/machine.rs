@@ -212,8 +212,8 @@ impl Machine {
         let code = Code::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;
         let n = code.length();
         let seed = |i: usize| Seed::from_bytes((i as u128).to_le_bytes());
-        let mut sender = Sender::new(code, &(0..n).map(|i| [seed(i), seed(i)]).collect::<Vec<_>>());
-        let mut receiver = Receiver::new(code, &(0..n).map(seed).collect::<Vec<_>>(), &vec![0; n])?;
+        let mut sender = Sender::new(code, &(0..n).map(|i| [seed(i), seed(i)]).collect::<Vec<_>>(), u64::MAX);
+        let mut receiver = Receiver::new(code, &(0..n).map(seed).collect::<Vec<_>>(), &vec![0; n], u64::MAX)?;
         let (mut left, mut right) = memory_pair();
         let values = vec![Label::ZERO; COUNT];
         let rows = (COUNT / 128 * n) as f64;
@@ -319,7 +319,7 @@ impl Machine {
         let delta = rng.delta();
         let wire = |k: usize| CommittedWire { value: labels[k], delta };
         let solder = fastest(COUNT as f64, || {
-            black_box((0..COUNT).map(|k| Soldering::new(wire(k), wire(COUNT - 1 - k))).collect::<Vec<_>>());
+            black_box((0..COUNT).map(|k| Soldering::new(labels[k], wire(COUNT - 1 - k))).collect::<Vec<_>>());
             Ok(())
         })?;
         self.set(Work::Solder, solder);

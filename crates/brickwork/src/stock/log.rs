@@ -89,8 +89,8 @@ pub struct State {
     attempts: BTreeMap<Step, u32>,
 }
 
-/// Entries of an epoch: each has a range of every counter for itself.
-const MAX_ENTRIES: u64 = 1 << 24;
+/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its number.
+const RANGES: u64 = 1 << 19;
 
 impl State {
     /// An epoch in which nothing has happened.
@@ -120,7 +120,7 @@ impl State {
         if let Some(why) = &self.burned {
             return Err(Error::Stock(format!("this part of it was burned: {why}")));
         }
-        if entry.is_shared() && self.shared == MAX_ENTRIES {
+        if entry.is_shared() && self.shared + 1 == RANGES {
             return Err(Error::Stock("this part of it is worn out".into()));
         }
         match entry {
@@ -149,6 +149,10 @@ impl State {
                 for (serial, count) in taken {
                     if !self.is_made(*serial) {
                         return Err(Error::Stock(format!("batch {serial} was never finished")));
+                    }
+                    // So an entry is no longer than what it burns: a peer may name one.
+                    if *count == 0 {
+                        return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
                     let cursor = next.entry(*serial).or_default();
                     *cursor = cursor.checked_add(u64::from(*count)).ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
@@ -304,12 +308,28 @@ mod tests {
         assert!(matches!(verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })), Verdict::Apart));
     }
 
+    /// Row 25: an entry that a peer names is no longer than what it burns.
+    #[test]
+    fn row_25_nothing_is_taken_of_no_batch() {
+        let mut state = State::new(&[3; 32]);
+        for entry in [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }), Entry::Stored, Entry::Made] {
+            state.apply(&entry).unwrap();
+        }
+        let batch = |number| serial(1, number);
+        for taken in [vec![(batch(0), 0)], vec![(batch(0), 1), (batch(1), 0)]] {
+            let refused = state.clone().apply(&Entry::Use { program: [2; 32], taken });
+            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("nothing is taken")));
+        }
+        state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
+    }
+
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);
         let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
-        state.shared = MAX_ENTRIES - 1;
+        state.shared = RANGES - 2;
         state.apply(&step).unwrap();
+        assert_eq!(state.open(), Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1 })), "the last range");
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
         // What this party alone writes does not count.
         state.apply(&Entry::Confirmed).unwrap();

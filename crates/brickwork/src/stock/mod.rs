@@ -192,7 +192,8 @@ impl Store {
 
         let path = directory.join("index.redb");
         let rows = key.rows();
-        if !path.exists() {
+        // An error is no absence: a new index would make everything that is there unknown, and it would be removed.
+        if !path.try_exists().map_err(io(path.display().to_string()))? {
             // Made under another name, so that a crash leaves no half an index.
             let unfinished = directory.join("index.unfinished");
             if unfinished.exists() {

@@ -59,7 +59,7 @@ impl Bulk {
     }
 
     fn records(&self) -> u64 {
-        if self.unit_bytes == 0 { 0 } else { u64::from(self.units.div_ceil(self.sharing())) * self.pieces() }
+        u64::from(self.units.div_ceil(self.sharing())) * self.pieces()
     }
 
     /// The record in which byte `at` of a unit lies.

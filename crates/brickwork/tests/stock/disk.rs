@@ -281,6 +281,25 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
+/// OTs are made on the spot where none are left, also by the connection that used up the last ones.
+#[test]
+fn ots_are_made_where_none_are_left() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    folders.fill(&[Request { ots: Some(WIDTH as usize), ..request(3, 3, 24) }]);
+    let expected = program.simulate(&[true; 8], &[false; 8]);
+    let results = folders.connect(|party, mut session| {
+        for _ in 0..2 {
+            let done;
+            (done, session) = session.run(&program, &[party == Party::Garbler; 8], Lacking::Refuse)?;
+            assert_eq!((done.outputs, done.made), (program.output_bits(party, &expected), None));
+        }
+        Ok(((), session))
+    });
+    results.into_iter().for_each(|result| drop(result.unwrap()));
+    folders.good(&program, Lacking::Refuse);
+}
+
 /// A component without AND gates has no tables, and many of it lie in several records.
 #[test]
 fn components_without_tables() {

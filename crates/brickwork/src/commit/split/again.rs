@@ -125,7 +125,7 @@ impl Room {
 }
 
 /// Another length, for new content; room that is too small is erased, not copied.
-fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
+pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
     if room.capacity() < length {
         room.zeroize();
         *room = Vec::with_capacity(length);
@@ -174,7 +174,7 @@ mod tests {
             let code = Code::for_security(s).unwrap();
             let mut rng = Rng::new("test dealer").unwrap();
             let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
-            let mut sender = Sender::new(code, &pairs);
+            let mut sender = Sender::new(code, &pairs, u64::MAX);
             sender.enter(3);
             let (mut left, _right) = memory_pair();
             for count in [1, 128, 129, 7000] {

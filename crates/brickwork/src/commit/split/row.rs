@@ -10,6 +10,7 @@ use brickwork_kernels as kernels;
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::again::resize;
 use super::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Lsb, Recipe, Sender, Shares, rows_to_values};
 use crate::Error;
 use crate::commit::{Committed, New, NewValues, Selection};
@@ -58,7 +59,7 @@ impl Origin {
         let (recipe, count) = (&self.recipe, blocks.len());
         let start = u128::from(recipe.start) + (chunk * CHUNK_BLOCKS + blocks.start) as u128;
         for (keys, lowest, rows) in [(&recipe.source.seeds, 0, &mut *first), (&*self.second, u128::MAX, &mut *message)] {
-            rows.resize(DIMENSION * count, 0);
+            resize(rows, DIMENSION * count);
             kernels::ctr_rows(&keys[..DIMENSION], start, rows, count);
             match recipe.lsb {
                 Lsb::Random => {}
@@ -99,7 +100,7 @@ impl Origin {
             let (chunk, until) = (place / CHUNK, end.min((place / CHUNK + 1) * CHUNK));
             let blocks = place % CHUNK / BLOCK..(until - chunk * CHUNK).div_ceil(BLOCK);
             self.message(chunk, blocks.clone(), &mut room)?;
-            room.values.resize(blocks.len() * BLOCK, Label::ZERO);
+            resize(&mut room.values, blocks.len() * BLOCK);
             rows_to_values(&room.message, &mut room.values, blocks.len());
             let (here, behind) = rest.split_at_mut(until - place);
             here.copy_from_slice(&room.values[place % BLOCK..][..here.len()]);
@@ -440,8 +441,7 @@ mod tests {
         let code = Code::for_security(s).unwrap();
         let mut rng = Rng::new("test dealer").unwrap();
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
-        let mut twins = [Sender::new(code, &pairs), Sender::new(code, &pairs)];
-        twins[1].keep_in_memory(memory);
+        let twins = [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory));
         twins
     }
 

@@ -10,7 +10,7 @@ fn deal(s: u32) -> (Sender, Receiver) {
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
     let chosen: Vec<Seed> = pairs.iter().zip(&watch).map(|(p, &w)| p[w as usize].clone()).collect();
-    (Sender::new(code, &pairs), Receiver::new(code, &chosen, &watch).unwrap())
+    (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
 /// What a script of commitments and claims comes to: the same script runs against the split scheme and the ideal one.

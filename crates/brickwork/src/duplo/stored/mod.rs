@@ -36,8 +36,8 @@ use std::sync::Arc;
 use super::hooks::Hooks;
 use super::parameters::Parameters;
 use super::proposal::{Cut, Decompose};
-use super::sessions::check_input;
-use super::stock::Request;
+use super::sessions::{check_input, in_pool};
+use super::stock::{Request, Stock};
 use super::{Evaluator, Garbler, msg};
 use crate::Error;
 use crate::circuit::{Party, Program};
@@ -232,12 +232,11 @@ mod plan {
 }
 
 /// Who has the connection.
-// There is one for each connection.
-#[allow(clippy::large_enum_variant)]
 enum Line<'o, S> {
     Nobody(Run<'o>, Hooks),
-    /// The session of an epoch, between two programs or fillings.
-    Session(S),
+    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves a copy behind, and it
+    /// has secrets.
+    Session(Box<S>),
 }
 
 impl<'o, S: Side<'o>> Line<'o, S> {
@@ -333,7 +332,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
     }
 
     /// The session of an epoch; a new one if there is none.
-    fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, S), Error> {
+    fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, Box<S>), Error> {
         let Inner { line, store, terms, mut epochs, plans, cut } = self;
         let (mut run, hooks) = match line {
             Line::Session(session) if epoch.as_ref() == Some(session.id()) => {
@@ -343,10 +342,10 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         };
         run.phase("setup");
         let session = match epoch {
-            Some(id) => S::restore(run, &terms, &store.secrets(&id)?, hooks)?,
+            Some(id) => Box::new(S::restore(run, &terms, &store.secrets(&id)?, hooks)?),
             None => {
                 room_for_one_more(epochs.len())?;
-                let mut session = S::setup(run, &terms, hooks)?;
+                let mut session = Box::new(S::setup(run, &terms, hooks)?);
                 let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
                     protocol: PROTOCOL.into(),
@@ -458,7 +457,7 @@ struct Open<'o> {
 }
 
 impl<'o> Open<'o> {
-    fn closed<S: Side<'o>>(self, session: S) -> Inner<'o, S> {
+    fn closed<S: Side<'o>>(self, session: Box<S>) -> Inner<'o, S> {
         let Open { store, terms, epochs, plans, cut } = self;
         Inner { line: Line::Session(session), store, terms, epochs, plans, cut }
     }
@@ -466,7 +465,7 @@ impl<'o> Open<'o> {
     /// Makes the steps that are not made yet.
     fn fill<S: Side<'o>>(
         self,
-        mut session: S,
+        mut session: Box<S>,
         steps: &[Request],
         parameters: &[Parameters],
     ) -> Result<(Preprocessed, Inner<'o, S>), Error> {
@@ -476,8 +475,8 @@ impl<'o> Open<'o> {
         for number in resumed..of {
             let step = Step { job, number, of };
             let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
-            let made = fill_step(self.store, session, &epoch, step, request, parameters);
-            session = burn_if_cheated(self.store, &epoch, made)?;
+            let made = fill_step(self.store, &mut *session, &epoch, step, request, parameters);
+            burn_if_cheated(self.store, &epoch, made)?;
         }
         let _ = self.store.append(&epoch, &Entry::Confirmed)?;
         Ok((Preprocessed { steps: of, resumed }, self.closed(session)))
@@ -486,14 +485,14 @@ impl<'o> Open<'o> {
     /// Takes what a program needs and runs it.
     fn take<S: Side<'o>>(
         self,
-        session: S,
+        mut session: Box<S>,
         epoch: EpochId,
         entry: &Entry,
         program: &Arc<Program>,
         input: &[bool],
     ) -> Result<(FromStock, Inner<'o, S>), Error> {
-        let done = take(self.store, session, &epoch, entry, program, input, &self.plans);
-        let (Outcome { outputs, recovered, security }, session) = burn_if_cheated(self.store, &epoch, done)?;
+        let done = take(self.store, &mut *session, &epoch, entry, program, input, &self.plans);
+        let Outcome { outputs, recovered, security } = burn_if_cheated(self.store, &epoch, done)?;
         let _ = self.store.append(&epoch, &Entry::Confirmed)?;
         Ok((FromStock { outputs, recovered, security, made: None }, self.closed(session)))
     }
@@ -501,13 +500,14 @@ impl<'o> Open<'o> {
 
 fn fill_step<'o, S: Side<'o>>(
     store: &mut Store,
-    mut session: S,
+    session: &mut S,
     epoch: &EpochId,
     step: Step,
     request: &Request,
     parameters: &Parameters,
-) -> Result<S, Error> {
-    if store.state(epoch)?.attempts_of(&step) == MAX_ATTEMPTS {
+) -> Result<(), Error> {
+    // A peer may say that it has begun it once more often.
+    if store.state(epoch)?.attempts_of(&step) >= MAX_ATTEMPTS {
         let _ = store.append(epoch, &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")))?;
         return Err(Error::Stock(format!("preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew")));
     }
@@ -517,30 +517,30 @@ fn fill_step<'o, S: Side<'o>>(
     let begun = store.append(epoch, &entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(begun.number());
-    let mut session = session.fill(request, parameters, store.writers(epoch))?;
+    session.fill(request, parameters, store.writers(epoch))?;
     shelf::keep::<S>(store, epoch, begun.number(), std::mem::take(session.stock()), request)?;
     let _ = store.append(epoch, &Entry::Stored)?;
     meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
     let _ = store.append(epoch, &Entry::Made)?;
-    meet(session.run(), store.state(epoch)?.head())?;
-    Ok(session)
+    meet(session.run(), store.state(epoch)?.head())
 }
 
 fn take<'o, S: Side<'o>>(
     store: &mut Store,
-    mut session: S,
+    session: &mut S,
     epoch: &EpochId,
     entry: &Entry,
     program: &Arc<Program>,
     input: &[bool],
     plans: &Plans,
-) -> Result<(Outcome, S), Error> {
+) -> Result<Outcome, Error> {
     session.run().phase("build");
     let taken = store.append(epoch, entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(taken.number());
-    // On the session's threads, like all that it computes.
-    session.pool().clone().install(|| shelf::fetch(&mut session, store, &taken, program, plans))?;
+    // Nothing but what is taken: of what the program before used up an empty list may be left.
+    *session.stock() = Stock::new();
+    in_pool(&mut *session, |session| shelf::fetch(session, store, &taken, program, plans))?;
     drop(taken);
     session.evaluate(program, input)
 }

@@ -16,7 +16,7 @@ use crate::duplo::{Evaluator, Garbler};
 use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::{Rng, SEED_BYTES, Seed};
-use crate::session::{Run, SessionId, Terms, told_memory};
+use crate::session::{Run, SessionId, Terms, garbler_memory, told_memory};
 use crate::stock::encoded_secret;
 
 /// Version of the secrets.
@@ -92,7 +92,7 @@ impl<'o> Garbler<'o> {
         let secrets: OfGarbler = decode(secrets)?;
         let code = code(terms.security)?;
         let lengths = [secrets.commitments.len(), secrets.ots.len(), secrets.ka.1.len(), secrets.ot.1.len()];
-        if secrets.version != VERSION || lengths != [code.length(), 128, code.words(), code.words()] {
+        if secrets.version != VERSION || lengths != [code.length(), 128, code.words(), code.words()] || secrets.ka.0 & 1 == 0 {
             return Err(malformed());
         }
         let committed =
@@ -102,9 +102,8 @@ impl<'o> Garbler<'o> {
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            committer: split::Sender::new(code, &seed_pairs(&secrets.commitments)),
+            committer: split::Sender::new(code, &seed_pairs(&secrets.commitments), garbler_memory(terms.table_memory)),
             cot: extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots)),
-            delta_ka: Delta::checked(secrets.ka.0).ok_or_else(malformed)?,
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
@@ -147,7 +146,7 @@ impl<'o> Evaluator<'o> {
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            holder: split::Receiver::new(code, &seeds(&secrets.commitments), &secrets.watch_bits)?,
+            holder: split::Receiver::new(code, &seeds(&secrets.commitments), &secrets.watch_bits, terms.table_memory)?,
             cot: extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,

@@ -14,7 +14,7 @@ use crate::duplo::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerCompone
 use crate::duplo::hooks::Hooks;
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::parameters::Parameters;
-use crate::duplo::sessions::Pooled;
+use crate::duplo::sessions::{EvaluatorCore, Pooled, in_pool};
 use crate::duplo::stock::{CUTS_OF_AN_ENTRY, ComponentPieces, Request, Stock};
 use crate::duplo::{Evaluator, Garbler, build, decode, evaluate};
 use crate::session::{Run, SecurityReport, SessionId, Terms};
@@ -27,7 +27,8 @@ pub(super) struct Outcome {
     pub security: SecurityReport,
 }
 
-/// A role's session.
+/// A role's session. After an error nothing more is done with it, but it has the connection: that must not close before what a
+/// cheat was about is burned.
 pub(super) trait Side<'o>: Sized + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentPieces;
@@ -43,7 +44,7 @@ pub(super) trait Side<'o>: Sized + Pooled {
     fn run(&mut self) -> &mut Run<'o>;
     fn line(&self) -> &Run<'o>;
     /// The connection and the hooks, for the next session.
-    fn release(self) -> (Run<'o>, Hooks);
+    fn release(self: Box<Self>) -> (Run<'o>, Hooks);
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
     /// The garbler's, which makes its commitments again.
     fn committer(&self) -> Option<&split::Sender> {
@@ -53,9 +54,9 @@ pub(super) trait Side<'o>: Sized + Pooled {
     /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the same.
     fn enter(&mut self, number: u64);
     /// Makes what is asked for; what need not wait goes into segments as it comes.
-    fn fill(self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<Self, Error>;
+    fn fill(&mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<(), Error>;
     /// Runs a program on what is in [`Side::stock`].
-    fn evaluate(self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error>;
+    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error>;
 }
 
 /// Authenticators that belong to one range, as a power of two.
@@ -95,8 +96,10 @@ impl<'o> Side<'o> for Garbler<'o> {
         &self.run
     }
 
-    fn release(self) -> (Run<'o>, Hooks) {
-        (self.run, self.hooks)
+    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+        // What is not moved out is dropped where it is, and erased.
+        let Garbler { run, hooks, .. } = *self;
+        (run, hooks)
     }
 
     fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerGadgets, GarblerOts> {
@@ -114,15 +117,14 @@ impl<'o> Side<'o> for Garbler<'o> {
         self.serial = number << CUTS_OF_AN_ENTRY;
     }
 
-    fn fill(self, request: &Request, parameters: &Parameters, _: Writers) -> Result<Self, Error> {
+    fn fill(&mut self, request: &Request, parameters: &Parameters, _: Writers) -> Result<(), Error> {
         self.fill_agreed(request, parameters)
     }
 
-    fn evaluate(mut self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error> {
+    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error> {
         let parts = self.stock.take(program)?;
         let security = parts.report(program, self.security)?;
-        let outputs = self.pool.clone().install(|| {
-            let party = &mut self;
+        let outputs = in_pool(self, |party| {
             let (parts, told) = party.with_ots(parts)?;
             let (ready, joints) = build::garbler(party, program, parts)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
@@ -131,7 +133,7 @@ impl<'o> Side<'o> for Garbler<'o> {
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
-        Ok((Outcome { outputs, recovered: false, security }, self))
+        Ok(Outcome { outputs, recovered: false, security })
     }
 }
 
@@ -169,8 +171,9 @@ impl<'o> Side<'o> for Evaluator<'o> {
         &self.core.run
     }
 
-    fn release(self) -> (Run<'o>, Hooks) {
-        (self.core.run, self.core.hooks)
+    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+        let Evaluator { core: EvaluatorCore { run, hooks, .. }, .. } = *self;
+        (run, hooks)
     }
 
     fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts> {
@@ -184,24 +187,23 @@ impl<'o> Side<'o> for Evaluator<'o> {
         self.core.serial = number << CUTS_OF_AN_ENTRY;
     }
 
-    fn fill(mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<Self, Error> {
+    fn fill(&mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<(), Error> {
         self.core.segments = Some(segments);
-        let mut filled = self.fill_agreed(request, parameters)?;
-        filled.core.segments = None;
-        Ok(filled)
+        self.fill_agreed(request, parameters)?;
+        self.core.segments = None;
+        Ok(())
     }
 
-    fn evaluate(mut self, program: &Arc<Program>, input: &[bool]) -> Result<(Outcome, Self), Error> {
+    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error> {
         let parts = self.stock.take(program)?;
         let security = parts.report(program, self.core.security)?;
-        let (outputs, recovered) = self.core.pool.clone().install(|| {
-            let party = &mut self;
+        let (outputs, recovered) = in_pool(self, |party| {
             let (parts, opened) = party.with_ots(parts)?;
             let ready = build::evaluator(party, parts)?;
             let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
             let (ready, evaluated) = evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
-        Ok((Outcome { outputs, recovered, security }, self))
+        Ok(Outcome { outputs, recovered, security })
     }
 }

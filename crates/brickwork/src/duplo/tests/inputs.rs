@@ -255,7 +255,7 @@ fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
     let got: Vec<Seed> = pairs.iter().zip(&watch).map(|(pair, &w)| pair[w as usize].clone()).collect();
-    let (mut sender, mut receiver) = (Sender::new(code, &pairs), Receiver::new(code, &got, &watch).unwrap());
+    let (mut sender, mut receiver) = (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &got, &watch, u64::MAX).unwrap());
     let (mut left, mut right) = crate::wire::memory_pair();
     let answers = Arc::new(Mutex::new(Vec::new()));
     let keep = answers.clone();

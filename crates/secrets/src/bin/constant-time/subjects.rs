@@ -139,7 +139,7 @@ pub fn labels() -> Vec<Subject> {
     let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
         let wire = |rng: &mut Rng| CommittedWire { value: rng.label(), delta: rng.delta() };
         let (from, to) = (wire(rng), wire(rng));
-        let (soldering, offsets) = (Soldering::new(from, to), from.delta.label() ^ to.delta.label());
+        let (soldering, offsets) = (Soldering::new(from.value, to), from.delta.label() ^ to.delta.label());
         let labels: Vec<Label> = (0..COUNT).map(|_| Label::from_bits(secret(class, rng))).collect();
         Box::new(move || {
             for &label in &labels {
@@ -152,7 +152,7 @@ pub fn labels() -> Vec<Subject> {
         let wires: Vec<[CommittedWire; 2]> = (0..COUNT).map(|_| [wire(rng), wire(rng)]).collect();
         Box::new(move || {
             for &[from, to] in &wires {
-                black_box(Soldering::new(black_box(from), black_box(to)).opening().bits());
+                black_box(Soldering::new(black_box(from).value, black_box(to)).opening().bits());
             }
         })
     };
@@ -271,7 +271,7 @@ pub fn protocols() -> Vec<Subject> {
     let committer = |rng: &mut Rng| {
         let code = Code::for_security(40).expect("it is offered");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
-        split::Sender::new(code, &pairs)
+        split::Sender::new(code, &pairs, u64::MAX)
     };
     let values = |class: bool, rng: &mut Rng| -> Vec<Label> { (0..256).map(|_| Label::from_bits(secret(class, rng))).collect() };
     let commit = move |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -287,7 +287,7 @@ pub fn protocols() -> Vec<Subject> {
     let holder = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch).expect("randomness");
+        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * code.length() * 2, rng);
         let mut channel = replay(&[(split::msg::CORRECTIONS.0, &corrections)]);
         Box::new(move || drop(black_box(holder.receive(&mut channel, 256).expect("any correction is taken"))))
@@ -295,7 +295,7 @@ pub fn protocols() -> Vec<Subject> {
     let verify = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch).expect("randomness");
+        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * (code.length() - 128), rng);
         let answer = random_bytes(16 * (code.length() + 128), rng);
         let messages =
