@@ -9,6 +9,7 @@ use brickwork::circuit::{Party, Program, Type, value};
 use brickwork::random::Rng;
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
+use brickwork_kernels::Erasing;
 use brickwork_lang::Diagnostics;
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -181,6 +182,7 @@ pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
+    let _erasing = Erasing::begin();
     let name = path.display().to_string();
     check_private(path).map_err(|e| e.within(&name))?;
     let text = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
@@ -202,6 +204,7 @@ pub fn identity(path: &Path) -> Result<Identity, Failure> {
 
 /// [`identity`], and the text that it is made of.
 pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
+    let _erasing = Erasing::begin();
     let name = path.display().to_string();
     check_private(path).map_err(|e| e.within(&name))?;
     let pem = read_all(File::open(path), MAX_KEY_BYTES, &name)?;

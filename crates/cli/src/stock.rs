@@ -233,9 +233,17 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
 
 fn burn(command: &Burn) -> Result<Report, Failure> {
     let mut store = command.place.open()?;
-    let wanted = |id: &EpochId| command.all || command.epoch.as_ref().is_some_and(|start| hex(id).starts_with(start.as_str()));
+    let mut wanted: Vec<EpochId> = store.epochs()?.into_iter().map(|(id, _)| id).collect();
+    if let Some(start) = &command.epoch {
+        wanted.retain(|id| hex(id).starts_with(start.as_str()));
+        // What is burned does not come back: an empty variable of a script must not mean all of it.
+        if wanted.len() > 1 || start.is_empty() {
+            let hint = "give more of the identifier, as `brickwork stock ls` shows it, or --all";
+            return Err(Failure::usage(format!("{} parts begin with '{start}'", wanted.len()), hint));
+        }
+    }
     let mut burned = Vec::new();
-    for (id, _) in store.epochs()?.into_iter().filter(|(id, _)| wanted(id)) {
+    for id in wanted {
         if store.state(&id)?.burned().is_none() {
             store.append(&id, &Entry::Burned("by `brickwork stock burn`".into())).map(drop)?;
             burned.push(hex(&id));

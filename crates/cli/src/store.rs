@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brickwork::duplo::Lacking;
 use brickwork::stock::{Store, StoreKey};
+use brickwork_kernels::Erasing;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -26,6 +27,7 @@ pub struct KeyArguments {
 
 impl KeyArguments {
     fn key(&self) -> Result<StoreKey, Failure> {
+        let _erasing = Erasing::begin();
         match &self.store_key {
             Some(path) => Ok(files::store_key(path)?),
             None => match std::env::var(KEY_VARIABLE) {

@@ -24,7 +24,8 @@ fn files_below(folder: &Path) -> Vec<String> {
 #[test]
 fn row_20_ctrl_c_leaves_no_process_and_no_file() {
     let mut in_time = 0;
-    for (signal, delays) in [("INT", [0, 40, 150, 400, 900]), ("TERM", [10, 80, 200, 500, 1200]), ("KILL", [20, 60, 250, 600, 1500])] {
+    for (signal, delays) in [(interrupt(), [0, 40, 150, 400, 900]), ("TERM", [10, 80, 200, 500, 1200]), ("KILL", [20, 60, 250, 600, 1500])]
+    {
         for delay in delays {
             let folder = tempfile::tempdir().unwrap();
             let (program, temporary) = (folder.path().join("cut-short.bwp"), folder.path().join("tmp"));

@@ -138,3 +138,11 @@ impl Keys {
         self.file(name)
     }
 }
+
+/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is ignored, by children as well.
+#[cfg(unix)]
+fn interrupt() -> &'static str {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
+    if ignored & 2 == 0 { "INT" } else { "TERM" }
+}

@@ -244,6 +244,7 @@ fn stores_are_looked_after() {
     let mut by_variable = brickwork(&["stock", "ls", &parties.store("garbler"), "--json"]);
     let by_variable = by_variable.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
     assert_eq!(object(&by_variable)["epochs"][0]["condition"], "unused");
+    bad(&["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key, "--epoch", ""], 2, "parts begin with ''");
     // Burned on one side, refused on both, and gone after that.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
@@ -377,14 +378,6 @@ fn batches_of_different_parameters_side_by_side() {
     // Each is the sum over the batches that it took from, and what the other checks leave, which is the same for both.
     let others = [0, 1].map(|k| bounds[k][0].exp2() - sums[k]);
     assert!((others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0, "{others:?} {bounds:?}");
-}
-
-/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is ignored, by children as well.
-#[cfg(unix)]
-fn interrupt() -> &'static str {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
-    if ignored & 2 == 0 { "INT" } else { "TERM" }
 }
 
 /// Ctrl-C while stock is made: `stock ls` shows how far it got, and the same command goes on from there.
