@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::{Address, Map, Parameters, Resources, public_key};
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural};
+use crate::store::StoreArguments;
 use crate::{announce, files, resources};
 
 /// Find what would fail, before work starts
@@ -41,6 +42,8 @@ pub struct Arguments {
     parameters: Parameters,
     #[command(flatten)]
     resources: Resources,
+    #[command(flatten)]
+    stock: StoreArguments,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -81,7 +84,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let Some(need) = need {
         findings.note("memory", memory(need));
     }
-    findings.note("disk", Ok(((), "none is needed: nothing is kept".into())));
+    let store = arguments.stock.store.as_ref().map(|directory| arguments.stock.key.check(directory));
+    findings.note("disk", store.unwrap_or_else(|| Ok("none is needed: nothing is kept".into())).map(|detail| ((), detail)));
     if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
         let result = match (identity, peer, program, arguments.role) {
             (Some(identity), Some(peer), Some(program), Some(role)) => connection(arguments, &identity, peer, &program, role, quiet),
@@ -190,7 +194,7 @@ fn connection(
         Role::Garbler => Party::Garbler,
         Role::Evaluator => Party::Evaluator,
     };
-    let options = arguments.resources.options(party, arguments.parameters.terms(program, false));
+    let options = arguments.resources.options(party, arguments.parameters.terms(program, arguments.stock.store.is_some()));
     if let Some(address) = &arguments.address.connect {
         tls::probe(address, identity, peer, &options)?;
     } else if let Some(address) = &arguments.address.listen {

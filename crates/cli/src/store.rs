@@ -45,6 +45,16 @@ impl KeyArguments {
         Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
     }
 
+    /// Whether a store would open, or could be made.
+    pub fn check(&self, directory: &Path) -> Result<String, Failure> {
+        if directory.join("index.redb").is_file() {
+            self.open(directory)?;
+            return Ok(format!("{} opens with its key", directory.display()));
+        }
+        self.key()?;
+        Ok(format!("{} is made by the first run", directory.display()))
+    }
+
     /// Opens a store that must exist.
     pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
         if !directory.join("index.redb").is_file() {

@@ -39,6 +39,30 @@ fn doctors_of_different_programs_say_so() {
     }
 }
 
+/// Both use a store, or neither; and it must open.
+#[test]
+fn doctors_look_at_stores() {
+    let keys = Keys::new();
+    let file = example("millionaires.bwp");
+    let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
+    private(&store_key);
+    let store = ["--store", &keys.file("stock"), "--store-key", &store_key].map(str::to_owned);
+    let store = store.each_ref().map(String::as_str);
+    for (flags, code) in [(&store[..], 0), (&[], 7)] {
+        let listen = [&["--listen", "127.0.0.1:0", "--timeout", "30"], &store[..]].concat();
+        let mut listening = begin(&doctor(&keys, "garbler", &file, &listen));
+        let address = address(&mut listening);
+        let connecting = begin(&doctor(&keys, "evaluator", &file, &[&["--connect", &address, "--timeout", "30"], flags].concat()));
+        for output in [finish(connecting), finish(listening)] {
+            assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
+        }
+    }
+    assert!(!Path::new(&keys.file("stock")).exists(), "it only looks");
+    let no_key = ["--store", &keys.file("stock"), "--store-key", &keys.file("nothing")].map(str::to_owned);
+    let output = finish(begin(&doctor(&keys, "garbler", &file, &no_key.each_ref().map(String::as_str))));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
+}
+
 #[test]
 fn nobody_and_a_taken_port_are_code_4() {
     let keys = Keys::new();

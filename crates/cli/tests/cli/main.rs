@@ -146,3 +146,10 @@ fn interrupt() -> &'static str {
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
     if ignored & 2 == 0 { "INT" } else { "TERM" }
 }
+
+fn private(path: &str) {
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    #[cfg(not(unix))]
+    let _ = path;
+}

@@ -112,13 +112,6 @@ impl Parties {
     }
 }
 
-fn private(path: &str) {
-    #[cfg(unix)]
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
-    #[cfg(not(unix))]
-    let _ = path;
-}
-
 fn phase_bytes(result: &Value, name: &str) -> u64 {
     let phases = result["phases"].as_array().expect("phases").iter().filter(|phase| phase["name"] == name);
     phases.map(|phase| phase["garbler_sent_bytes"].as_u64().expect("bytes") + phase["evaluator_sent_bytes"].as_u64().expect("bytes")).sum()

@@ -668,3 +668,13 @@ fn nothing_is_proven_from_lost_values() {
         assert!(if lost { matches!(proof, Err(Error::Resource(_))) } else { proof.is_ok() });
     }
 }
+
+/// Ranges do not meet, the first and the last included; there is none behind the last.
+#[test]
+#[should_panic(expected = "an epoch ends before its ranges do")]
+fn row_16_no_range_is_entered_twice() {
+    let last = (1u64 << (64 - BLOCKS_OF_A_RANGE)) - 1;
+    let starts: std::collections::BTreeSet<u64> = [0, 1, 2, last - 1, last].into_iter().map(first_block).collect();
+    assert_eq!(starts.len(), 5);
+    first_block(last + 1);
+}
