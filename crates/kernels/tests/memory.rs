@@ -6,13 +6,15 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brickwork::circuit::{Party, library};
+use brickwork::circuit::{Party, Recipient, library};
 use brickwork::duplo;
-use brickwork::duplo::adversary::parsers;
+use brickwork::duplo::adversary::harness::{ands, small};
+use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
@@ -136,6 +138,114 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
         }
         let (bytes, error) = attacked(party, &job, &frame(0xff, 0, &[]), FLOOD);
         assert!(matches!(error, Error::Io(_)) && bytes <= quiet + SLACK, "{party:?}: signs of life take {bytes} bytes, silence {quiet}");
+    }
+}
+
+/// An honest peer, of whose messages the first ones arrive; then something else does.
+struct Turning {
+    socket: UnixStream,
+    /// Messages of the honest peer that are still to come.
+    messages: usize,
+    /// What is known of the head of the next one, and how much of its body is to come.
+    head: Vec<u8>,
+    body: usize,
+    then: Then,
+    flood: Flood,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// Another message, of 16 MiB, again and again.
+    Flood,
+    /// The right one, but it says that it is 4 GiB long.
+    Longer,
+}
+
+impl Read for Turning {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let turns = self.messages == 0 && self.body == 0;
+        if turns && (matches!(self.then, Then::Flood) || self.head.len() == 5) {
+            return self.flood.read(buffer);
+        }
+        let most = if self.body > 0 { self.body } else { 5 - self.head.len() };
+        let most = most.min(buffer.len());
+        let n = self.socket.read(&mut buffer[..most])?;
+        if self.body > 0 {
+            self.body -= n;
+            return Ok(n);
+        }
+        if turns {
+            let known = self.head.len();
+            buffer[..n].iter_mut().enumerate().filter(|(k, _)| known + k > 0).for_each(|(_, byte)| *byte = 0xff);
+        }
+        self.head.extend_from_slice(&buffer[..n]);
+        if self.head.len() == 5 && !turns {
+            self.body = u32::from_le_bytes(self.head[1..].try_into().expect("4 bytes")) as usize;
+            self.head.clear();
+            self.messages -= 1;
+        }
+        Ok(n)
+    }
+}
+
+impl Write for Turning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Stream for Turning {}
+
+/// What both parties together allocate at most, be it at the same time or not, where the other one turns after so many messages, and how this one ends.
+fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
+    let program = ands(2, Recipient::Both);
+    let run = |party, channel| {
+        let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+        let hooks = Hooks { parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])), dealer: Some([7; 32]), ..Hooks::default() };
+        match party {
+            Party::Garbler => garbler(channel, &job, &[true; 2], hooks).map(drop),
+            Party::Evaluator => evaluator(channel, &job, &[true; 2], hooks).map(drop),
+        }
+    };
+    let peer = if victim == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+    most(|| {
+        let (mine, theirs) = UnixStream::pair().unwrap();
+        let end = |socket, messages| {
+            let flood = Flood { says: frame(0x54, 1 << 24, &[0; 64]), at: 0, left: FLOOD };
+            Channel::new(vec![Box::new(Turning { socket, messages, head: Vec::with_capacity(5), body: 0, then, flood })])
+        };
+        std::thread::scope(|scope| {
+            // It finds the line closed.
+            scope.spawn(|| drop(run(peer, end(theirs, usize::MAX))));
+            run(victim, end(mine, messages))
+        })
+    })
+}
+
+/// After any number of messages.
+#[test]
+fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
+    let _alone = ALONE.lock().unwrap();
+    for victim in [Party::Garbler, Party::Evaluator] {
+        // The first run fills what is made once.
+        let _ = turned(victim, usize::MAX, Then::Flood);
+        let (honest, result) = turned(victim, usize::MAX, Then::Flood);
+        result.unwrap();
+        let mut turns = 0;
+        for then in [Then::Flood, Then::Longer] {
+            for messages in 0.. {
+                let (bytes, result) = turned(victim, messages, then);
+                let Err(error) = result else { break };
+                turns += 1;
+                assert!(bytes <= 2 * honest, "{victim:?}: {then:?} after {messages} takes {bytes} bytes, an honest peer {honest}");
+                assert!(matches!(error, Error::Peer(Cheat::UnexpectedMessage)), "{victim:?}: {then:?} after {messages} ends in {error}");
+            }
+        }
+        println!("{victim:?}: {turns} turns, {} KiB for an honest peer", honest >> 10);
+        assert!(turns > 10);
     }
 }
 
