@@ -441,8 +441,7 @@ mod tests {
         let code = Code::for_security(s).unwrap();
         let mut rng = Rng::new("test dealer").unwrap();
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
-        let twins = [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory));
-        twins
+        [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
     }
 
     /// A row has the values and the shares that commitments would have which are held, whichever of them are asked for.

@@ -232,6 +232,8 @@ mod plan {
 }
 
 /// Who has the connection.
+// There is one for each connection.
+#[allow(clippy::large_enum_variant)]
 enum Line<'o, S> {
     Nobody(Run<'o>, Hooks),
     /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves a copy behind, and it
