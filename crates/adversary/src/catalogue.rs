@@ -217,6 +217,19 @@ fn copies(all: &mut Catalogue) {
     all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         Case::toy().tables(|component, copy, _, bytes| bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2])))
     });
+    all.caught((5, "swapped_tables"), Cheat::OpenedCopy, "The garbler gives two copies each other's tables, and they are opened.", |c| {
+        c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1]))
+    });
+    let survives = vec![(Ending::Survived, 1.0)];
+    let story = "The same with two copies of one slot that are used: the third one makes up for them.";
+    all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
+        let chosen = chosen(CUT);
+        // Tables travel in the order of the copies.
+        let rank = |copy| chosen.iter().filter(|other| **other < copy).count();
+        let (first, second) = (rank(chosen[0]), rank(chosen[1]));
+        let case = Case::toy().lie(Point::TableHashes(0), swap(32, chosen[0], chosen[1]));
+        case.sends(Party::Garbler, msg::TABLES, 0, move |tables| swap(32, first, second)(tables))
+    });
     all.caught(
         (5, "tables_after_the_challenge"),
         Cheat::ChosenTables,
@@ -232,6 +245,8 @@ fn copies(all: &mut Catalogue) {
     let story = "With few copies: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
     all.bad_copies((5, "bucket_of_2_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 3, 99, 4000);
     all.bad_copies((5, "bucket_of_2_among_8"), story, Cut { slots: 8, bucket: 2, opened: 16 }, 3, 99, 4000);
+    let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that none is opened and that a bucket has only bad ones.";
+    all.bad_copies((5, "bucket_of_3_among_4"), story, Cut { slots: 4, bucket: 3, opened: 12 }, 4, 99, 6000);
     let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one bucket fool the evaluator; apart they give away the garbler's input.";
     all.bad_copies((14, "opposite_label_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 2, 0, 3000);
     all.caught(
@@ -363,9 +378,12 @@ fn agreement(all: &mut Catalogue) {
 
 /// What must not overtake what, and what must not be seen.
 fn order(all: &mut Catalogue) {
-    for (variant, proof, cheat) in
-        [("first_proof_stalls_and_fails", 0, Cheat::Commitment), ("last_proof_stalls_and_fails", 1, Cheat::Opening)]
-    {
+    for (variant, proof, cheat) in [
+        ("first_proof_stalls_and_fails", 0, Cheat::Commitment),
+        ("second_proof_stalls_and_fails", 1, Cheat::Opening),
+        // Of the inputs: behind it the outputs leave.
+        ("last_proof_stalls_and_fails", 2, Cheat::Opening),
+    ] {
         let story =
             "The garbler answers a proof late and wrongly, while the labels that follow it are there: no output leaves before the proof.";
         let caught = vec![(Ending::Caught(cheat), 1.0)];

@@ -143,3 +143,19 @@ pub fn is_current(text: &str) -> bool {
         && by_row.len() == all_rows().len()
         && by_row.iter().zip(all_rows()).all(|(line, row)| line.starts_with(&format!("| {row} | ")) && names(line) == variants(row))
 }
+
+#[cfg(test)]
+mod tests {
+    use brickwork::duplo::adversary::harness::CHEATS;
+
+    use super::CHECKS;
+
+    /// A new check cannot be forgotten.
+    #[test]
+    fn every_check_has_a_line() {
+        let checks = CHEATS.iter().map(|cheat| format!("{cheat:?}"));
+        let others = ["refused", "stopped", "recovered"].map(String::from);
+        let lines: Vec<&str> = CHECKS.iter().map(|check| check.cheat).collect();
+        assert_eq!(lines, checks.chain(others).collect::<Vec<_>>());
+    }
+}

@@ -33,6 +33,17 @@ fn every_row_and_every_check_is_there() {
     }
 }
 
+/// Rule (d): of each check that can fail when a store has secrets there is a cheat that costs them.
+#[test]
+fn every_check_burns() {
+    let all = catalogue();
+    for &cheat in CHEATS {
+        let burns = all.iter().any(|a| a.variant.contains("burn") && a.endings == [(Ending::Caught(cheat), 1.0)]);
+        // Base OTs come before; a third label takes a collision.
+        assert_eq!(burns, ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::ThirdLabel].contains(&cheat), "{cheat:?}");
+    }
+}
+
 #[test]
 fn names_and_probabilities_make_sense() {
     let all = catalogue();

@@ -1,17 +1,20 @@
-//! Rows 18 and 20: a connection that is cut anywhere, that trickles, and peers that say too much.
+//! Rows 18 and 20: a connection that is cut anywhere, that trickles, on which messages come twice or in another order, and peers that
+//! say too much.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork::circuit::{Program, Recipient};
-use brickwork::duplo::Parameters;
+use brickwork::commit::split::msg::{CORRECTIONS, SEED};
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
+use brickwork::duplo::{Parameters, msg};
 use brickwork::session::{Job, Report, TABLE_MEMORY};
-use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream};
+use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 use brickwork::{Cheat, Error};
 
 /// With this set the connection is cut at every byte.
@@ -177,4 +180,154 @@ fn row_18_a_flood_and_silence() {
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
     assert!(matches!(&silent, Error::Io(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{silent}");
     assert!(matches!(told(Vec::new()), Error::Io(_)));
+}
+
+/// A message that a party sent, and how much it had read before.
+struct Said {
+    tag: Tag,
+    bytes: usize,
+    read: usize,
+}
+
+impl Said {
+    /// All that a receiver looks at before it looks at values.
+    fn form(&self) -> (Tag, usize) {
+        (self.tag, self.bytes)
+    }
+}
+
+/// What becomes of one of a party's messages on its way.
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    /// It comes twice.
+    Twice(usize),
+    /// It comes behind the next one.
+    Swapped(usize),
+}
+
+/// Passes on whole frames until one of the ends is closed.
+fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
+    let frame = |mut from: &UnixStream| -> io::Result<Vec<u8>> {
+        let mut frame = vec![0; FRAME_HEADER_BYTES];
+        from.read_exact(&mut frame)?;
+        let length = u32::from_le_bytes(frame[1..].try_into().expect("4 bytes")) as usize;
+        frame.resize(FRAME_HEADER_BYTES + length, 0);
+        from.read_exact(&mut frame[FRAME_HEADER_BYTES..])?;
+        Ok(frame)
+    };
+    let mut held = Vec::new();
+    for number in 0.. {
+        let Ok(frame) = frame(from) else { break };
+        let frames = match edit {
+            Some(Edit::Twice(at)) if at == number => frame.repeat(2),
+            Some(Edit::Swapped(at)) if at == number => {
+                held = frame;
+                continue;
+            }
+            _ => [frame, std::mem::take(&mut held)].concat(),
+        };
+        if to.write_all(&frames).is_err() {
+            break;
+        }
+    }
+    // Either may be closed by now.
+    let _ = (to.shutdown(Shutdown::Write), from.shutdown(Shutdown::Read));
+}
+
+/// A session with dealt base OTs over a relay that edits what one party says.
+fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [Vec<Said>; 2]) {
+    let (program, parameters) = small_run();
+    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let ((a, near), (b, far)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+    let said: [Arc<Mutex<Vec<Said>>>; 2] = [Arc::default(), Arc::default()];
+    let end = |stream: UnixStream, party: usize| {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let read = Arc::<Mutex<usize>>::default();
+        let mut channel = Channel::new(vec![Box::new(Bad { stream, left: usize::MAX, at_a_time: usize::MAX, read: read.clone() })]);
+        let said = said[party].clone();
+        channel.set_tamper(Box::new(move |tag, bytes| {
+            said.lock().unwrap().push(Said { tag, bytes: bytes.len(), read: *read.lock().unwrap() });
+        }));
+        channel
+    };
+    let (left, right) = (end(a, 0), end(b, 1));
+    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let of = |party| edit.filter(|_| edited == party);
+    let results = std::thread::scope(|scope| {
+        scope.spawn(|| relay(&near, &far, of(0)));
+        scope.spawn(|| relay(&far, &near, of(1)));
+        let garbled = scope.spawn(|| garbler(left, &job, &[true], hooks()));
+        let evaluated = evaluator(right, &job, &[true], hooks());
+        [garbled.join().expect("the garbler does not panic"), evaluated]
+    });
+    (results, said.map(|said| std::mem::take(&mut *said.lock().unwrap())))
+}
+
+/// How the other party ends.
+#[derive(Debug, PartialEq)]
+enum End {
+    Right,
+    Caught(Cheat),
+    Gone,
+}
+
+fn ended(result: &Result<Report, Error>) -> End {
+    match result {
+        Ok(report) if report.outputs == [true] => End::Right,
+        Err(Error::Peer(cheat)) => End::Caught(*cheat),
+        Err(Error::Io(_)) => End::Gone,
+        other => panic!("it ends with {other:?}"),
+    }
+}
+
+/// One of so many messages of a party comes twice or behind the next one.
+fn out_of_place(party: usize, edit: Edit, all: usize) {
+    let (results, said) = relayed(party, Some(edit));
+    let (victim, other) = (ended(&results[1 - party]), ended(&results[party]));
+    let next_is_alike = |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
+    let expected = match edit {
+        // Nothing is read after the last one.
+        Edit::Twice(at) if at + 1 == all => End::Right,
+        // If not at once, then when as many as follow have been taken for the ones behind them.
+        Edit::Twice(_) => End::Caught(Cheat::UnexpectedMessage),
+        Edit::Swapped(at) if !next_is_alike(at) => End::Caught(Cheat::UnexpectedMessage),
+        Edit::Swapped(at) => {
+            assert_eq!(said[party][at].tag, CORRECTIONS);
+            End::Caught(Cheat::Commitment)
+        }
+    };
+    assert_eq!(victim, expected, "party {party}, {edit:?}");
+    match edit {
+        // A garbler that gets a seed again answers to that one.
+        Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => assert_eq!(other, End::Caught(Cheat::Opening)),
+        // It notices nothing, or that the line is closed.
+        _ => assert!(matches!(other, End::Right | End::Gone), "party {party}, {edit:?}: {other:?}"),
+    }
+    let outputs = said[1].iter().any(|message| message.tag == msg::OUTPUT_LABELS);
+    assert!(party == 1 || outputs == (victim == End::Right), "party {party}, {edit:?}: outputs have left");
+}
+
+#[test]
+fn row_18_messages_come_twice_or_in_another_order() {
+    let (results, said) = relayed(0, None);
+    assert_eq!(results.each_ref().map(ended), [End::Right, End::Right]);
+    assert!(said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES), "every message is one frame");
+    // What its sender reads something after cannot come behind the next one.
+    let in_one_go = |said: &[Said]| (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect();
+    let edits = [0, 1].into_iter().flat_map(|party| {
+        let swapped: Vec<Edit> = in_one_go(&said[party]);
+        (0..said[party].len()).map(Edit::Twice).chain(swapped).map(move |edit| (party, edit))
+    });
+    let edits: Vec<(usize, Edit)> = edits.collect();
+    println!("counted: {} messages that came twice or in another order", edits.len());
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..RUNS_AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(&(party, edit)) = edits.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    out_of_place(party, edit, said[party].len());
+                }
+            });
+        }
+    });
 }

@@ -2,13 +2,16 @@
 
 use brickwork::Cheat;
 use brickwork::circuit::Party;
+use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::duplo::adversary::Point;
 use brickwork::duplo::adversary::harness::Ending;
+use brickwork::duplo::msg;
+use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
-use super::Catalogue;
+use super::{Catalogue, Name};
 use crate::stores::{
-    Damage, RUNS, Side, What, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, old_copy, second_process,
-    used_up,
+    Damage, RUNS, Side, What, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn, old_copy,
+    recovers, second_process, used_up, whole_bucket_burns,
 };
 
 /// A variant for either party.
@@ -21,6 +24,8 @@ fn either(garbler: &'static str, evaluator: &'static str) -> Variants {
 
 pub(super) fn attacks(all: &mut Catalogue) {
     burned(all);
+    before_an_epoch(all);
+    recovered(all);
     used_once(all);
     broken_off(all);
     altered(all);
@@ -31,21 +36,77 @@ fn flips(place: usize, bits: u8) -> impl FnMut(&mut [u8]) + Send + Sync + 'stati
     move |bytes| bytes[place] ^= bits
 }
 
+/// Every codeword of a message is off where its first commitment is corrected.
+fn no_codewords(rows: &mut [u8]) {
+    rows.chunks_mut(16).for_each(|row| row[0] ^= 1);
+}
+
+/// The name of a cheat, the check that sees it, who cheats, what both were about, and how.
+type Cheating = (Name, Cheat, Party, What, fn() -> Side);
+
+/// The same where nothing exists yet: both set a session up.
+type Begun = (Name, Cheat, Party, fn() -> Side);
+
 /// Rule (d), in a run and while stock is made, on both sides.
+#[rustfmt::skip]
 fn burned(all: &mut Catalogue) {
-    let run = "In a run from stock: what was made with the same secrets is burned, and a retry is refused.";
-    let fill = "While stock is made: what was made with the same secrets is burned, and a retry is refused.";
-    for (name, cheat, what, point, place, bits) in [
-        ((6, "wrong_link_burns"), Cheat::Opening, What::Fill, Point::Links(0), 3, 4),
-        ((10, "wrong_soldering_burns"), Cheat::Opening, What::Run, Point::Joints(0), 3, 4),
-        ((13, "wrong_opening_burns"), Cheat::Opening, What::Run, Point::InputChoices, 0, 1),
-        ((15, "forged_outputs_burn"), Cheat::ForgedOutput, What::Run, Point::OutputLabels, 3, 4),
-        ((27, "other_bit_burns"), Cheat::OtBinding, What::Fill, Point::OtBinding, 16 + 3, 4),
-    ] {
-        let cheater = if matches!(cheat, Cheat::ForgedOutput | Cheat::OtBinding) { Party::Evaluator } else { Party::Garbler };
-        let story = if what == What::Run { run } else { fill };
-        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, Side::lies(point, flips(place, bits))));
+    use Cheat::*;
+    use Party::{Evaluator, Garbler};
+    use What::{Fill, More, Run};
+    let cases: [Cheating; 20] = [
+        // The first check is of setup's OTs.
+        ((2, "wrong_answer_burns"), OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
+        ((2, "wrong_answer_burns_what_was_there"), OtExtension, Evaluator, More, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
+        ((3, "no_codeword_burns"), Commitment, Garbler, More, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
+        ((5, "hashes_of_nothing_burn"), OpenedCopy, Garbler, More, || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0))),
+        ((5, "tables_after_the_challenge_burn"), ChosenTables, Garbler, More, || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1)),
+        ((6, "wrong_link_burns"), Opening, Garbler, Fill, || Side::lies(Point::Links(0), flips(3, 4))),
+        ((6, "opened_offset_ends_in_0_burns"), OffsetColour, Garbler, More, || Side::lies(Point::Opened(0), flips(0, 1))),
+        ((6, "link_ends_in_1_burns"), LinkColour, Garbler, More, || Side::lies(Point::Links(0), flips(0, 1))),
+        ((7, "indicator_bit_burns"), Indicator, Garbler, Run, || Side::lies(Point::Indicators, flips(0, 1))),
+        ((8, "all_refuse_burns"), KeyAuthenticator, Garbler, More, || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0))),
+        ((9, "all_refuse_burns"), InputAuthenticator, Garbler, More, || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0))),
+        ((10, "wrong_soldering_burns"), Opening, Garbler, Run, || Side::lies(Point::Joints(0), flips(3, 4))),
+        ((11, "wrong_decommitment_burns"), Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
+        ((13, "wrong_opening_burns"), Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
+        ((13, "wrong_label_burns"), InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
+        ((15, "forged_outputs_burn"), ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
+        ((18, "too_short_a_message_burns"), UnexpectedMessage, Garbler, Run, || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3))),
+        ((18, "too_long_an_input_burns"), UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0))),
+        ((18, "too_short_outputs_burn"), UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32))),
+        ((27, "other_bit_burns"), OtBinding, Evaluator, Fill, || Side::lies(Point::OtBinding, flips(16 + 3, 4))),
+    ];
+    for (name, cheat, cheater, what, side) in cases {
+        let story = match what {
+            Run => "In a run from stock: what was made with the same secrets is burned, and a retry is refused.",
+            _ => "While stock is made: what was made with the same secrets is burned, and a retry is refused.",
+        };
+        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, side()));
     }
+    let story = "A bucket of stock has only bad copies: the run in which it shows burns what was made with the same secrets.";
+    all.played((5, "whole_bucket_burns"), story, Some(Garbler), Ending::Caught(NoValidLabel), |_| whole_bucket_burns());
+}
+
+/// Rule (d) where the cheat comes before there is anything.
+fn before_an_epoch(all: &mut Catalogue) {
+    let cases: [Begun; 4] = [
+        ((1, "identity_in_setup"), Cheat::BaseOtIdentity, Party::Garbler, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0))),
+        ((1, "no_point_in_setup"), Cheat::BaseOtPoint, Party::Evaluator, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff))),
+        ((2, "wrong_answer_in_setup"), Cheat::OtExtension, Party::Evaluator, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
+        ((3, "no_codeword_in_setup"), Cheat::Commitment, Party::Garbler, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
+    ];
+    let story = "When a session for stock is set up: no store keeps anything of it, and a retry begins with other secrets.";
+    for (name, cheat, cheater, side) in cases {
+        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| nothing_to_burn(cheater, side()));
+    }
+}
+
+/// Rows 14 and 28.
+fn recovered(all: &mut Catalogue) {
+    let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, and the next one from the same stock is right.";
+    all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| recovers(false));
+    let story = "The same, and copies of a later slot give no valid label, to see whether the run from stock breaks off there.";
+    all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| recovers(true));
 }
 
 /// Row 16.

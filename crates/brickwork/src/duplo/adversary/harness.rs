@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::adversary::proposal;
 use super::super::challenge::{Batch, Challenge};
-use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with};
+use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with, msg};
 use crate::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use crate::cut_and_choose::Cut;
 use crate::duplo::hooks::{Hooks, Point};
@@ -292,8 +292,9 @@ impl Outcome {
     }
 
     /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it sent the beginning
-    /// of an honest transcript and nothing after it noticed; the cheater sees a closed connection and no more; and if it
-    /// noticed nothing, or recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    /// of an honest transcript and nothing after it noticed, least of all what depends on an output; the cheater sees a closed
+    /// connection and no more; and if it noticed nothing, or recovered, all of an honest transcript. (That nobody panics or hangs
+    /// [`Case::run`] has seen.)
     ///
     /// # Errors
     /// What did not hold.
@@ -316,11 +317,28 @@ impl Outcome {
         if !noticed && sent != honest {
             return Err(format!("{ending:?}: the {victim:?} did not finish"));
         }
+        if noticed && !self.kept_back(victim, ending) {
+            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+        }
         // Whoever sends last is done before the other one looks.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
             Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+        }
+    }
+
+    /// Rule (b): who noticed something has not said all, and an evaluator nothing of the garbler's outputs. But the garbler's last
+    /// message leaves before the evaluator's comes: what is wrong with that one, or that it never comes, shows when all is said.
+    fn kept_back(&self, victim: Party, ending: Ending) -> bool {
+        let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
+        let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
+        let outputs = self.events[Party::Evaluator as usize].iter().any(|e| matches!(e, Event::Sent(msg::OUTPUT_LABELS, _)));
+        match (victim, ending) {
+            (Party::Evaluator, _) => not_all && !outputs,
+            (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => not_all || outputs,
+            (Party::Garbler, Ending::Gone) => not_all || !outputs,
+            (Party::Garbler, _) => not_all,
         }
     }
 
@@ -418,6 +436,11 @@ pub fn opened(cut: Cut) -> Vec<usize> {
 /// The copies in buckets, bucket after bucket.
 pub fn chosen(cut: Cut) -> Vec<usize> {
     places(&known_challenge(cut).chosen)
+}
+
+/// How the copies of a component are cut where this is made for a store.
+pub fn stock_cut(request: &Request, component: usize) -> Cut {
+    Parameters::for_stock(request, 40).expect("a request that can be met").components[component]
 }
 
 /// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.

@@ -197,3 +197,28 @@ fn row_28_no_later_abort() {
         opposite(0, &[0], wire).lie(Point::CommittedOutputs(1), flips(later, 30)).run().recovered();
     }
 }
+
+/// Rule (b) can fail: of the same runs, with what a party would have said too much.
+#[test]
+fn row_15_who_notices_something_keeps_the_outputs_back() {
+    let all = Case::toy().run().events;
+    let caught = |cheat| Ok(Ending::Caught(cheat));
+    let mut outcome = Case::toy().lie(Point::Indicators, flip(0, 0)).run();
+    assert_eq!(outcome.ending(Party::Garbler), caught(Cheat::Indicator));
+    outcome.events[1] = all[1].clone();
+    assert!(outcome.ending(Party::Garbler).unwrap_err().contains("too much"));
+
+    let mut outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)).run();
+    assert_eq!(outcome.ending(Party::Evaluator), caught(Cheat::OtBinding));
+    outcome.events[0] = all[0].clone();
+    assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
+
+    // The garbler has said all when the evaluator's last message comes, whatever is wrong with that one.
+    let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
+    assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
+    let mut short = Case::toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, |message| message.truncate(32)).run();
+    assert_eq!((short.ending(Party::Evaluator), &short.events[0]), (caught(Cheat::UnexpectedMessage), &all[0]));
+    // What else would be of that form must come before.
+    let _ = short.events[1].pop();
+    assert!(short.ending(Party::Evaluator).unwrap_err().contains("too much"));
+}
