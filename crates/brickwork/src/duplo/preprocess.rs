@@ -284,10 +284,9 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let at = Places::begin([first, committer.next_row()]);
         let offsets = committer.row(&mut run.channel, copies, Lsb::One)?;
         let committed = offsets.values()?;
-        let deltas = offsets_of(&committed).expect("the scheme sets the lowest bit");
         let plan = Plan::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
-        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed)).unwrap_or(deltas);
+        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed)).expect("the scheme sets the lowest bit");
         drop(committed);
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
