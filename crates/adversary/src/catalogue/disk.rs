@@ -41,11 +41,11 @@ fn no_codewords(rows: &mut [u8]) {
     rows.chunks_mut(16).for_each(|row| row[0] ^= 1);
 }
 
-/// The name of a cheat, the check that sees it, who cheats, what both were about, and how.
-type Cheating = (Name, Cheat, Party, What, fn() -> Side);
+/// The name of a cheat, its story, the check that sees it, who cheats, what both were about, and how.
+type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
 
 /// The same where nothing exists yet: both set a session up.
-type Begun = (Name, Cheat, Party, fn() -> Side);
+type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 
 /// Rule (d), in a run and while stock is made, on both sides.
 #[rustfmt::skip]
@@ -55,32 +55,48 @@ fn burned(all: &mut Catalogue) {
     use What::{Fill, More, Run};
     let cases: [Cheating; 20] = [
         // The first check is of setup's OTs.
-        ((2, "wrong_answer_burns"), OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
-        ((2, "wrong_answer_burns_what_was_there"), OtExtension, Evaluator, More, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
-        ((3, "no_codeword_burns"), Commitment, Garbler, More, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
-        ((5, "hashes_of_nothing_burn"), OpenedCopy, Garbler, More, || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0))),
-        ((5, "tables_after_the_challenge_burn"), ChosenTables, Garbler, More, || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1)),
-        ((6, "wrong_link_burns"), Opening, Garbler, Fill, || Side::lies(Point::Links(0), flips(3, 4))),
-        ((6, "opened_offset_ends_in_0_burns"), OffsetColour, Garbler, More, || Side::lies(Point::Opened(0), flips(0, 1))),
-        ((6, "link_ends_in_1_burns"), LinkColour, Garbler, More, || Side::lies(Point::Links(0), flips(0, 1))),
-        ((7, "indicator_bit_burns"), Indicator, Garbler, Run, || Side::lies(Point::Indicators, flips(0, 1))),
-        ((8, "all_refuse_burns"), KeyAuthenticator, Garbler, More, || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0))),
-        ((9, "all_refuse_burns"), InputAuthenticator, Garbler, More, || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0))),
-        ((10, "wrong_soldering_burns"), Opening, Garbler, Run, || Side::lies(Point::Joints(0), flips(3, 4))),
-        ((11, "wrong_decommitment_burns"), Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
-        ((13, "wrong_opening_burns"), Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
-        ((13, "wrong_label_burns"), InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
-        ((15, "forged_outputs_burn"), ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
-        ((18, "too_short_a_message_burns"), UnexpectedMessage, Garbler, Run, || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3))),
-        ((18, "too_long_an_input_burns"), UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0))),
-        ((18, "too_short_outputs_burn"), UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32))),
-        ((27, "other_bit_burns"), OtBinding, Evaluator, Fill, || Side::lies(Point::OtBinding, flips(16 + 3, 4))),
+        ((2, "wrong_answer_burns"), "While stock is made, the evaluator answers the check of the OT extension wrongly: what it would learn concerns every OT of the session, so all is burned.",
+            OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
+        ((2, "wrong_answer_burns_what_was_there"), "The same when more is added to a stock: what was there is burned with it.",
+            OtExtension, Evaluator, More, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
+        ((3, "no_codeword_burns"), "While stock is made, the garbler commits to what is no codeword: what it would learn concerns every commitment of the session, so all is burned.",
+            Commitment, Garbler, More, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
+        ((5, "hashes_of_nothing_burn"), "While stock is made, the garbler sends hashes of no tables: all of the session is burned.",
+            OpenedCopy, Garbler, More, || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0))),
+        ((5, "tables_after_the_challenge_burn"), "While stock is made, the garbler sends other tables than it hashed: all of the session is burned.",
+            ChosenTables, Garbler, More, || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1)),
+        ((6, "wrong_link_burns"), "While stock is made, the garbler links a copy wrongly: all of the session is burned.",
+            Opening, Garbler, Fill, || Side::lies(Point::Links(0), flips(3, 4))),
+        ((6, "opened_offset_ends_in_0_burns"), "While stock is made, the garbler opens an offset that ends in 0: all of the session is burned.",
+            OffsetColour, Garbler, More, || Side::lies(Point::Opened(0), flips(0, 1))),
+        ((6, "link_ends_in_1_burns"), "While stock is made, the garbler links a copy whose offset ends in 0: all of the session is burned.",
+            LinkColour, Garbler, More, || Side::lies(Point::Links(0), flips(0, 1))),
+        ((7, "indicator_bit_burns"), "In a run from stock, the garbler would flip an output of the evaluator: all of the session is burned.",
+            Indicator, Garbler, Run, || Side::lies(Point::Indicators, flips(0, 1))),
+        ((8, "all_refuse_burns"), "While stock is made, the garbler makes key authenticators that refuse every label: all of the session is burned.",
+            KeyAuthenticator, Garbler, More, || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0))),
+        ((9, "all_refuse_burns"), "While stock is made, the garbler makes input authenticators that do not follow from their offsets: all of the session is burned.",
+            InputAuthenticator, Garbler, More, || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0))),
+        ((10, "wrong_soldering_burns"), "In a run from stock, the garbler solders a slot's input with a wrong difference: all of the session is burned.",
+            Opening, Garbler, Run, || Side::lies(Point::Joints(0), flips(3, 4))),
+        ((11, "wrong_decommitment_burns"), "While stock is made, the garbler opens a sum of commitments to another value: all of the session is burned.",
+            Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
+        ((13, "wrong_opening_burns"), "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of the session is burned.",
+            Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
+        ((13, "wrong_label_burns"), "In a run from stock, the garbler gives a label of its input that is none: all of the session is burned.",
+            InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
+        ((15, "forged_outputs_burn"), "In a run from stock, the evaluator forges the garbler's outputs: all of the session is burned.",
+            ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
+        ((18, "too_short_a_message_burns"), "In a run from stock, the garbler's labels come cut off: all of the session is burned.",
+            UnexpectedMessage, Garbler, Run, || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3))),
+        ((18, "too_long_an_input_burns"), "In a run from stock, the evaluator's input is longer than it can be: all of the session is burned.",
+            UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0))),
+        ((18, "too_short_outputs_burn"), "In a run from stock, the evaluator's last message comes cut off: all of the session is burned.",
+            UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32))),
+        ((27, "other_bit_burns"), "While stock is made, the evaluator names another choice bit of an OT that is opened: all of the session is burned.",
+            OtBinding, Evaluator, Fill, || Side::lies(Point::OtBinding, flips(16 + 3, 4))),
     ];
-    for (name, cheat, cheater, what, side) in cases {
-        let story = match what {
-            Run => "In a run from stock: what was made with the same secrets is burned, and a retry is refused.",
-            _ => "While stock is made: what was made with the same secrets is burned, and a retry is refused.",
-        };
+    for (name, story, cheat, cheater, what, side) in cases {
         all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, side()));
     }
     let story = "A bucket of stock has only bad copies: the run in which it shows burns what was made with the same secrets.";
@@ -88,15 +104,19 @@ fn burned(all: &mut Catalogue) {
 }
 
 /// Rule (d) where the cheat comes before there is anything.
+#[rustfmt::skip]
 fn before_an_epoch(all: &mut Catalogue) {
     let cases: [Begun; 4] = [
-        ((1, "identity_in_setup"), Cheat::BaseOtIdentity, Party::Garbler, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0))),
-        ((1, "no_point_in_setup"), Cheat::BaseOtPoint, Party::Evaluator, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff))),
-        ((2, "wrong_answer_in_setup"), Cheat::OtExtension, Party::Evaluator, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
-        ((3, "no_codeword_in_setup"), Cheat::Commitment, Party::Garbler, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
+        ((1, "identity_in_setup"), "When a session for stock is set up, the garbler's point of the base OTs is the identity: nothing is kept, and the next try begins with other secrets.",
+            Cheat::BaseOtIdentity, Party::Garbler, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0))),
+        ((1, "no_point_in_setup"), "When a session for stock is set up, the evaluator sends what is no point of the group: nothing is kept, and the next try begins with other secrets.",
+            Cheat::BaseOtPoint, Party::Evaluator, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff))),
+        ((2, "wrong_answer_in_setup"), "When a session for stock is set up, the evaluator answers the check of the OT extension wrongly: nothing is kept, and the next try begins with other secrets.",
+            Cheat::OtExtension, Party::Evaluator, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
+        ((3, "no_codeword_in_setup"), "When a session for stock is set up, the garbler commits to what is no codeword: nothing is kept, and the next try begins with other secrets.",
+            Cheat::Commitment, Party::Garbler, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
     ];
-    let story = "When a session for stock is set up: no store keeps anything of it, and a retry begins with other secrets.";
-    for (name, cheat, cheater, side) in cases {
+    for (name, story, cheat, cheater, side) in cases {
         all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| nothing_to_burn(cheater, side()));
     }
 }
