@@ -9,10 +9,11 @@ use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::{Catalogue, Name};
-use crate::stores::{
-    Damage, RUNS, Side, What, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn, old_copy,
-    recovers, second_process, used_up, whole_bucket_burns,
+use crate::stores::plays::{
+    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn, old_copy, recovers,
+    second_process, used_up, whole_bucket_burns,
 };
+use crate::stores::{RUNS, Side, What};
 
 /// A variant for either party.
 type Variants = [(Party, &'static str); 2];

@@ -260,15 +260,15 @@ pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Pool<B>)>,
     /// For the garbler's inputs and its private outputs.
     input: Pool<G>,
-    /// For the evaluator's inputs. `None` where OTs are made when a program is built.
-    ots: Option<Pool<O>>,
+    /// For the evaluator's inputs. A program that finds none has its own made when it is built.
+    ots: Pool<O>,
 }
 
 /// How much of everything there is.
 pub(super) struct Counts {
     pub components: HashMap<ComponentDigest, usize>,
     pub input: usize,
-    /// `None` where OTs are made when a program is built.
+    /// `None` if there are none, and OTs are made when a program is built.
     pub ots: Option<usize>,
 }
 
@@ -305,7 +305,7 @@ pub(super) struct Parts<B, G, O> {
 
 impl<B: ComponentPieces, G: Pieces, O: Pieces> Default for Stock<B, G, O> {
     fn default() -> Self {
-        Stock { components: Vec::new(), input: Pool::new(), ots: None }
+        Stock { components: Vec::new(), input: Pool::new(), ots: Pool::new() }
     }
 }
 
@@ -330,7 +330,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
     pub fn put(&mut self, supply: Supply<B, G, O>) {
         supply.components.into_iter().for_each(|batch| self.put_component(batch));
         supply.pools.into_iter().for_each(|input| self.input.put(input));
-        supply.ots.into_iter().for_each(|ots| self.ots.get_or_insert_with(Pool::new).put(ots));
+        supply.ots.into_iter().for_each(|ots| self.ots.put(ots));
     }
 
     pub fn put_input(&mut self, gadgets: G) {
@@ -338,21 +338,20 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
     }
 
     pub fn put_ots(&mut self, ots: O) {
-        self.ots.get_or_insert_with(Pool::new).put(ots);
+        self.ots.put(ots);
     }
 
     /// Everything that is there: batches, gadgets for the garbler's wires, OTs.
     pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<O>) {
         let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_pieces()).collect();
-        let ots = self.ots.map_or_else(Vec::new, Pool::into_pieces);
-        (components, self.input.into_pieces(), ots)
+        (components, self.input.into_pieces(), self.ots.into_pieces())
     }
 
     fn counts(&self) -> Counts {
         Counts {
             components: self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect(),
             input: self.input.left(),
-            ots: self.ots.as_ref().map(Pool::left),
+            ots: Some(self.ots.left()).filter(|&left| left > 0),
         }
     }
 
@@ -382,7 +381,8 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         let pools = self.input.take(garbler_wires(program));
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
         let layout = Layout::new(program, &owners, &sizes);
-        let ots = self.ots.as_mut().map(|ots| ots.take(program.input_width(Party::Evaluator)));
+        let wanted = program.input_width(Party::Evaluator);
+        let ots = (wanted == 0 || self.ots.left() > 0).then(|| self.ots.take(wanted));
         Ok(Parts { layout, batches, pools, ots })
     }
 }

@@ -1,5 +1,7 @@
 use super::super::ideal;
+use super::combine::COMBINE_BLOCKS;
 use super::*;
+use crate::commit::{Column, Each};
 use crate::scratch::Depot;
 use crate::wire::{Tag, Tamper, memory_pair};
 

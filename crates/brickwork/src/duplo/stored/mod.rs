@@ -37,7 +37,7 @@ use super::hooks::Hooks;
 use super::parameters::Parameters;
 use super::proposal::{Cut, Decompose};
 use super::sessions::{check_input, in_pool};
-use super::stock::{Request, Stock};
+use super::stock::Request;
 use super::{Evaluator, Garbler, msg};
 use crate::Error;
 use crate::circuit::{Party, Program};
@@ -540,8 +540,7 @@ fn take<'o, S: Side<'o>>(
     let taken = store.append(epoch, entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(taken.number());
-    // Nothing but what is taken: of what the program before used up an empty list may be left.
-    *session.stock() = Stock::new();
+    // On the session's threads, like all that it computes.
     in_pool(&mut *session, |session| shelf::fetch(session, store, &taken, program, plans))?;
     drop(taken);
     session.evaluate(program, input)

@@ -1,0 +1,257 @@
+//! What is done to two stores, and how that ends.
+//!
+//! A play ends as it must only if all of this held: the honest party ended with a typed error, it had sent the beginning
+//! of what an honest party sends, and what the cheat was about is burned at both parties, so that a retry is refused.
+
+use super::*;
+
+/// Rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned at both parties.
+pub fn burns(what: What, cheater: Party, side: Side) -> Played {
+    let stores = what.begin();
+    let met = stores.connect(what, only(cheater, side));
+    burned(&stores, &met, what, cheater)
+}
+
+/// The same of a cheat that shows later, in an honest run: a bucket of only bad copies.
+pub fn whole_bucket_burns() -> Played {
+    static STOCK: LazyLock<Stores> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
+    let stores = STOCK.copy();
+    let met = stores.run();
+    burned(&stores, &met, What::Run, Party::Garbler)
+}
+
+fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
+    let ending = ending(met, other(cheater), what)?;
+    must(matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))), "the cheater was told something")?;
+    // Who sees the line closed sees nothing left to steal. An evaluator may have said its last word and not have waited.
+    let found = met.found[cheater as usize];
+    must(found == Some(0) || cheater == Party::Evaluator && found.is_none(), "the line was closed before all was burned")?;
+    must(stores.is_burned(other(cheater))?, "not burned")?;
+    stores.is_refused()?;
+    Ok(ending)
+}
+
+/// Before both have an epoch there is nothing to burn: a retry begins with other secrets.
+pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
+    let stores = Stores::empty();
+    let met = stores.connect(What::Fill, only(cheater, side));
+    let ending = ending(&met, other(cheater), What::Fill)?;
+    must(matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))), "the cheater was told something")?;
+    let epochs = stores.open(other(cheater)).and_then(|store| store.epochs()).map_err(|e| e.to_string())?;
+    must(epochs.is_empty(), "an epoch of what was broken off")?;
+    goes_on(&stores, What::Fill)?;
+    Ok(ending)
+}
+
+/// Stock of a garbler that knew the challenge: of a component and a bucket so many copies commit to a first output that is off in this bit.
+fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
+    let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
+        let cut = stock_cut(&request(RUNS), component);
+        let size = cut.bucket as usize;
+        let copies = &chosen(cut)[bucket * size..][..copies.min(size)];
+        // Components have two outputs.
+        (Point::CommittedOutputs(component), Box::new(harness::flips(copies.iter().map(|copy| 2 * copy).collect(), bit)))
+    };
+    let garbler = Side { lies: bad.iter().map(lie).collect(), ..Side::default() };
+    let stores = Stores::empty();
+    let met = stores.connect(What::Fill, [garbler, Side::lies(Point::Challenge, |seeds| seeds.fill(SEED))]);
+    met.result.into_iter().for_each(|result| result.expect("nothing bad is opened"));
+    stores
+}
+
+/// Rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's bucket copies say nothing if
+/// `and_none`. It is right, looks like nothing, and nothing is burned.
+pub fn recovers(and_none: bool) -> Played {
+    static STOCK: LazyLock<[Stores; 2]> = LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
+    let stores = STOCK[usize::from(and_none)].copy();
+    let met = stores.connect(What::Runs, Default::default());
+    must(met.recovered == [vec![false; RUNS], vec![true, false]], "it was not the first run that was recovered")?;
+    for party in [Party::Garbler, Party::Evaluator] {
+        let honest = &HONEST[What::Runs as usize].sent[party as usize];
+        must(met.sent[party as usize] == *honest, "it looks like something")?;
+        let burned = || {
+            let store = stores.open(party)?;
+            let mut epochs = store.epochs()?.into_iter();
+            epochs.try_fold(false, |any, (id, _)| Ok::<_, Error>(any || store.state(&id)?.burned().is_some()))
+        };
+        must(!burned().map_err(|e| e.to_string())?, "an epoch is burned")?;
+    }
+    stores.agree(RUNS)?;
+    ending(&met, Party::Evaluator, What::Runs)
+}
+
+/// Row 16: a party names other items of the stock than those that come next.
+pub fn names_other_items(cheater: Party) -> Played {
+    let stores = Stores::filled();
+    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PLAN, 0, |plan| plan[7] ^= 1)));
+    only_talk(&met, other(cheater))?;
+    stores.works()?;
+    stores.agree(1)?;
+    ending(&met, other(cheater), What::Run)
+}
+
+/// Row 16: one run more than there is stock for.
+pub fn used_up(party: Party) -> Played {
+    let stores = Stores::filled();
+    (0..RUNS).try_for_each(|_| stores.works())?;
+    let met = stores.run();
+    only_talk(&met, party)?;
+    ending(&met, party, What::Run)
+}
+
+/// Row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is used twice.
+pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
+    let stores = what.begin();
+    let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
+    let met = stores.connect(what, only(party, Side::cut(at)));
+    goes_on(&stores, what)?;
+    ending(&met, party, what)
+}
+
+/// Row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards both go on.
+pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
+    let never = Failing::killed(usize::MAX, 0);
+    drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
+    let (at, some) = (rng.below(never.seen() as u64) as usize, [0, 100, usize::MAX][rng.below(3) as usize]);
+    let stores = what.begin();
+    drop(stores.connect(what, only(party, Side::fails(Failing::killed(at, some)))));
+    goes_on(&stores, what)?;
+    Ok(Ending::Survived)
+}
+
+/// What was broken off is given up or was finished; the next connection has what it needs, and both logs tell the same.
+fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
+    if what == What::Fill {
+        let met = stores.connect(what, Default::default());
+        must(met.result.iter().all(Result::is_ok), "stock cannot be made afterwards")?;
+    }
+    stores.works()?;
+    stores.agree(1)?;
+    for party in [Party::Garbler, Party::Evaluator] {
+        let verified = stores.open(party).and_then(|store| store.verify());
+        must(verified.is_ok(), "a store is damaged")?;
+    }
+    Ok(())
+}
+
+/// Row 22: a change of the disk fails before a program has its items. The store says so, gives nothing until it is opened
+/// anew, and then the items are fresh or burned.
+pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
+    let stores = Stores::filled();
+    let opened = Failing::once(usize::MAX, 0);
+    drop(Store::open_with(&stores.of(party), &KEY, opened.clone()).map_err(|e| e.to_string())?);
+    let take = |store: &mut Store| -> Result<(), Error> {
+        let (id, _) = store.epochs()?[0];
+        let taken = store.batches(&id)?.iter().map(|batch| (batch.serial, 1)).collect();
+        store.append(&id, &Entry::Use { program: [9; 32], taken }).map(drop)
+    };
+    let counted = Failing::once(usize::MAX, 0);
+    let mut store = Store::open_with(&stores.copy().of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
+    let before = counted.seen();
+    take(&mut store).map_err(|e| e.to_string())?;
+    let changes = counted.seen() - before;
+    let (at, some) = (before + rng.below(changes as u64) as usize, rng.below(200) as usize);
+    let mut store = Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
+    must(matches!(take(&mut store), Err(Error::Stock(_))), "a failing disk was not noticed")?;
+    must(matches!(take(&mut store), Err(Error::Stock(why)) if why.contains("opened anew")), "the store went on")?;
+    drop(store);
+    let store = stores.open(party).map_err(|e| e.to_string())?;
+    let (id, _) = store.epochs().map_err(|e| e.to_string())?[0];
+    let state = store.state(&id).map_err(|e| e.to_string())?;
+    let gone: Vec<u64> = store.batches(&id).map_err(|e| e.to_string())?.iter().map(|batch| state.gone(batch.serial)).collect();
+    must(gone.iter().all(|n| *n == gone[0] && *n <= 1), "an item is neither fresh nor burned")?;
+    Ok(Ending::Stopped)
+}
+
+/// Row 23: what somebody does to the files of a party's stock.
+#[derive(Clone, Copy)]
+pub enum Damage {
+    /// A bit of each file is flipped, anywhere.
+    Flip,
+    /// A file is a byte shorter.
+    Cut,
+    /// Two files change places.
+    Swap,
+}
+
+/// Row 23: damage is found by whoever looks, and by a run that needs what was damaged.
+pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
+    let stores = Stores::filled();
+    let segments = stores.segments(party);
+    match damage {
+        Damage::Flip => segments.iter().for_each(|path| {
+            let mut bytes = std::fs::read(path).expect("a segment");
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << rng.below(8);
+            std::fs::write(path, bytes).expect("a segment");
+        }),
+        Damage::Cut => {
+            let path = &segments[rng.below(segments.len() as u64) as usize];
+            let bytes = std::fs::read(path).expect("a segment");
+            std::fs::write(path, &bytes[..bytes.len() - 1]).expect("a segment");
+        }
+        Damage::Swap => {
+            let [a, b] = [&segments[0], &segments[1]].map(|path| std::fs::read(path).expect("a segment"));
+            std::fs::write(&segments[0], b).expect("a segment");
+            std::fs::write(&segments[1], a).expect("a segment");
+        }
+    }
+    let verified = stores.open(party).and_then(|store| store.verify());
+    must(matches!(verified, Err(Error::Stock(_))), "damage was not found")?;
+    let met = stores.run();
+    only_talk(&met, party)?;
+    ending(&met, party, What::Run)
+}
+
+/// Row 24: a second process opens a store.
+pub fn second_process(party: Party) -> Played {
+    let stores = Stores::filled();
+    let first = stores.open(party).map_err(|e| e.to_string())?;
+    let second = stores.open(party);
+    drop(first);
+    match second {
+        Err(Error::Stock(why)) if why.contains("in use") => Ok(Ending::Stopped),
+        _ => Err("a second process has it".into()),
+    }
+}
+
+/// Rows 24 and 25: a party goes on with a copy of its folder that was made before the last runs.
+pub fn old_copy(party: Party, runs: usize) -> Played {
+    let stores = Stores::filled();
+    let copy = stores.copy();
+    (0..runs).try_for_each(|_| stores.works())?;
+    stores.restore(party, &copy);
+    // The other one has burned what is used up of itself; it knows all the same.
+    let met = stores.run();
+    only_talk(&met, Party::Garbler)?;
+    only_talk(&met, Party::Evaluator)?;
+    must(met.result.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "an old copy was taken")?;
+    must(stores.is_burned(party)?, "the old copy is not burned")?;
+    ending(&met, other(party), What::Run)
+}
+
+/// Row 25: a party lies about where its log stands.
+pub fn lies_about_its_log(cheater: Party) -> Played {
+    let stores = Stores::filled();
+    // Behind the number of epochs and the first one's identifier stands the head of its log.
+    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, |bytes| bytes[40] ^= 1)));
+    only_talk(&met, other(cheater))?;
+    must(stores.is_burned(other(cheater))?, "not burned")?;
+    stores.is_refused()?;
+    ending(&met, other(cheater), What::Run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who leaves without having burned anything leaves something to be found.
+    #[test]
+    fn what_is_not_burned_is_found() {
+        let stores = Stores::filled();
+        let segments = stores.segments(Party::Garbler).len();
+        let met = stores.connect(What::Run, only(Party::Garbler, Side::cut(HONEST[What::Run as usize].read[0] / 2)));
+        assert!(segments > 0 && met.found == [None, Some(segments)], "{:?} of {segments}", met.found);
+        assert!(burned(&stores, &met, What::Run, Party::Evaluator).is_err_and(|why| why.contains("before all was burned")));
+    }
+}
