@@ -1,5 +1,5 @@
-//! Circuits and programs from anybody: whatever they are, they are read or refused, and what is read is written and read again
-//! unchanged.
+//! Circuits and programs from anybody: whatever they are, they are read or refused, and what is read is
+//! written and read again unchanged.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -11,8 +11,11 @@ use brickwork::circuit::{Party, Program};
 const REWRITTEN: u64 = 50_000;
 
 fn outputs(program: &Program) -> Vec<Vec<bool>> {
-    let input = |party, step: usize| (0..program.input_width(party)).map(|i| i % step == 0).collect::<Vec<_>>();
-    [1, 2, 3].map(|step| program.simulate(&input(Party::Garbler, step), &input(Party::Evaluator, step)).concat()).to_vec()
+    let input =
+        |party, step: usize| (0..program.input_width(party)).map(|i| i % step == 0).collect::<Vec<_>>();
+    [1, 2, 3]
+        .map(|step| program.simulate(&input(Party::Garbler, step), &input(Party::Evaluator, step)).concat())
+        .to_vec()
 }
 
 /// A file of any kind.

@@ -4,9 +4,9 @@
 #![allow(dead_code)]
 
 use brickwork_kernels::{
-    Aes128, And, BATCH, CHUNK_BYTES, Kernel, Keys, LANES, ONE, ScriptBuilder, Subtree, Wires, ctr_rows_with, hash_accumulate_with,
-    hash_rows_with, keyed_hashes_with, parent_values_with, parity_rows_with, subtree_values_with, transpose_back_with, transpose_with,
-    words_for_rows,
+    Aes128, And, BATCH, CHUNK_BYTES, Kernel, Keys, LANES, ONE, ScriptBuilder, Subtree, Wires, ctr_rows_with,
+    hash_accumulate_with, hash_rows_with, keyed_hashes_with, parent_values_with, parity_rows_with,
+    subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
 
 /// Bytes that say what is done, and then give the data, again and again with another mask.
@@ -102,10 +102,12 @@ fn subtrees(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
     let (count, size, shift) = (source.below(40), CHUNK_BYTES << source.below(5), source.below(64));
     let first = u64::from(source.byte()) << source.below(45);
     let few = source.blocks(9);
-    let bytes: Vec<u8> = few.iter().flat_map(|block| block.to_le_bytes()).cycle().take(shift + count * size).collect();
+    let bytes: Vec<u8> =
+        few.iter().flat_map(|block| block.to_le_bytes()).cycle().take(shift + count * size).collect();
     let chunks = (size / CHUNK_BYTES) as u64;
     let numbered = bytes[shift..].chunks(size).zip(0..);
-    let subtrees: Vec<Subtree> = numbered.map(|(bytes, k)| Subtree { bytes, first_chunk: (first + k) * chunks }).collect();
+    let subtrees: Vec<Subtree> =
+        numbered.map(|(bytes, k)| Subtree { bytes, first_chunk: (first + k) * chunks }).collect();
     let mut values = vec![[0; 32]; count];
     subtree_values_with(kernel, &subtrees, &mut values);
     values
@@ -113,7 +115,8 @@ fn subtrees(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
 
 fn parents(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
     let count = source.below(100);
-    let children: Vec<[[u8; 32]; 2]> = (0..count).map(|_| [0; 2].map(|_| std::array::from_fn(|_| source.byte()))).collect();
+    let children: Vec<[[u8; 32]; 2]> =
+        (0..count).map(|_| [0; 2].map(|_| std::array::from_fn(|_| source.byte()))).collect();
     let mut values = vec![[0; 32]; count];
     parent_values_with(kernel, &children, &mut values);
     values
@@ -168,7 +171,9 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
         for _ in 0..source.below(BATCH + 1) {
             let and = And { a: slot(source), b: slot(source), out: 1 + source.below(slots - 1) as u32, gate };
             // Those of a batch do not depend on each other, nor write the same slot.
-            if ands.iter().all(|g| g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b) {
+            if ands.iter().all(|g| {
+                g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b
+            }) {
                 ands.push(and);
                 gate += 1;
             }
@@ -176,7 +181,11 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
         script.batch(&ands);
     }
     let script = script.finish();
-    let keys: Vec<Aes128> = source.blocks(if lanes == 1 { 1 } else { 8 }).into_iter().map(|key| Aes128::with_kernel(kernel, key)).collect();
+    let keys: Vec<Aes128> = source
+        .blocks(if lanes == 1 { 1 } else { 8 })
+        .into_iter()
+        .map(|key| Aes128::with_kernel(kernel, key))
+        .collect();
     let keys = Keys { keys: &keys, gates_per_key: if lanes == 1 { 512 } else { 64 } };
     let offsets: Vec<u128> = source.blocks(lanes).into_iter().map(|offset| offset | 1).collect();
     let labels = source.blocks(slots * lanes);
@@ -194,8 +203,11 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     }
     let gates = script.piece_gates(0).len();
     let mut tables = vec![0; 32 * gates * lanes];
-    let mut each: Vec<&mut [u8]> =
-        if gates == 0 { (0..lanes).map(|_| <&mut [u8]>::default()).collect() } else { tables.chunks_exact_mut(32 * gates).collect() };
+    let mut each: Vec<&mut [u8]> = if gates == 0 {
+        (0..lanes).map(|_| <&mut [u8]>::default()).collect()
+    } else {
+        tables.chunks_exact_mut(32 * gates).collect()
+    };
     garbling.garble(kernel, &script, 0, keys, &mut each);
     let each: Vec<&[u8]> = each.into_iter().map(|table| &*table).collect();
     evaluating.evaluate(kernel, &script, 0, keys, &each);
@@ -203,7 +215,10 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     for slot in 1..slots as u32 {
         for (lane, offset) in offsets.iter().enumerate() {
             let (zero, active) = (garbling.get(slot, lane), evaluating.get(slot, lane));
-            assert!(active == zero || active == zero ^ offset, "slot {slot} of copy {lane} has neither label");
+            assert!(
+                active == zero || active == zero ^ offset,
+                "slot {slot} of copy {lane} has neither label"
+            );
             out.extend([zero, active]);
         }
     }

@@ -14,7 +14,8 @@ use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Cheat, Error};
 
-/// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it was understood.
+/// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
+/// was understood.
 pub fn messages(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let [yes, too] = [0x80, 0x40].map(|bit| what & bit != 0);
@@ -30,7 +31,8 @@ pub fn messages(data: &[u8]) -> bool {
     }
 }
 
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms =
+    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
 
 /// Where the role stands in a greeting, in its frame.
 const ROLE: usize = FRAME_HEADER_BYTES + 12;
@@ -78,10 +80,15 @@ fn transport(data: &[u8]) -> bool {
 /// Whatever may not differ, does not.
 fn greeting(garbles: bool, flips: &[u8]) -> bool {
     let role = if garbles { Party::Garbler } else { Party::Evaluator };
-    let mut channel = Channel::new(vec![Box::new(Mirror { told: Vec::new(), said: 0, flips: flips.to_vec() })]);
+    let mut channel =
+        Channel::new(vec![Box::new(Mirror { told: Vec::new(), said: 0, flips: flips.to_vec() })]);
     let result = parsers::greeting(&mut channel, role, &TERMS, [7; 32]);
     let length = FRAME_HEADER_BYTES + 144;
-    let honest = flips.iter().take(length).enumerate().all(|(i, flip)| *flip == 0 || FREE.iter().any(|free| free.contains(&i)));
+    let honest = flips
+        .iter()
+        .take(length)
+        .enumerate()
+        .all(|(i, flip)| *flip == 0 || FREE.iter().any(|free| free.contains(&i)));
     match result {
         Ok(_) => assert!(honest, "a difference was overlooked"),
         Err(Error::Mismatch(why)) => assert!(!honest && !why.is_empty()),
@@ -106,7 +113,8 @@ fn proposal(large: bool, more: bool, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whatever cut is named, the program is one that this party made, and does not look like another one from outside.
+/// Whatever cut is named, the program is one that this party made, and does not look like another one from
+/// outside.
 fn decomposition(makes_cuts: bool, bytes: &[u8]) -> bool {
     static CUTS: LazyLock<[Arc<Program>; 3]> =
         LazyLock::new(|| [toy(), Arc::new(toy().whole().expect("a component")), ands(3, Recipient::Both)]);
@@ -134,7 +142,10 @@ fn base_ots(data: &[u8]) -> bool {
     let Some((count, bytes)) = data.split_first() else { return false };
     match parsers::base_ots(usize::from(count % 4), bytes) {
         Ok(keys) => {
-            assert!(keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key)), "two keys are the same");
+            assert!(
+                keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key)),
+                "two keys are the same"
+            );
             true
         }
         Err(Error::Peer(Cheat::UnexpectedMessage | Cheat::BaseOtPoint | Cheat::BaseOtIdentity)) => false,
@@ -166,7 +177,10 @@ fn standings(data: &[u8]) -> bool {
             Ok(()) => assert!(before.burned().is_none()),
             Err(_) => assert_eq!(state, before),
         }
-        assert!(serials.iter().all(|serial| state.gone(*serial) >= before.gone(*serial)), "a cursor goes back");
+        assert!(
+            serials.iter().all(|serial| state.gone(*serial) >= before.gone(*serial)),
+            "a cursor goes back"
+        );
     }
     assert_eq!(state.compare(&state.standing()), Verdict::Same);
     let Ok(verdicts) = parsers::standings(&state, told) else { return false };

@@ -36,7 +36,8 @@ impl Line {
     /// Whether nothing more can come for this party. What was altered may leave both waiting.
     fn is_over(&self, party: usize) -> bool {
         let other = self.state[1 - party];
-        self.sent[1 - party].is_empty() && (other == State::HasLeft || other == State::Waits && self.sent[party].is_empty())
+        self.sent[1 - party].is_empty()
+            && (other == State::HasLeft || other == State::Waits && self.sent[party].is_empty())
     }
 }
 
@@ -56,7 +57,9 @@ impl End {
         let mut line = line.lock().expect("no panic");
         line.state[self.party] = State::Waits;
         moved.notify_all();
-        let mut line = moved.wait_while(line, |line| line.sent[1 - self.party].is_empty() && !line.is_over(self.party)).expect("no panic");
+        let mut line = moved
+            .wait_while(line, |line| line.sent[1 - self.party].is_empty() && !line.is_over(self.party))
+            .expect("no panic");
         line.state[self.party] = State::Works;
         line.sent[1 - self.party].pop_front()
     }
@@ -151,7 +154,13 @@ fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     let line = Arc::default();
     [Party::Garbler, Party::Evaluator].map(|party| {
         let edits = if party == victim { edits.clone() } else { Edits::default() };
-        Channel::new(vec![Box::new(End { line: Arc::clone(&line), party: party as usize, current: Vec::new(), position: 0, edits })])
+        Channel::new(vec![Box::new(End {
+            line: Arc::clone(&line),
+            party: party as usize,
+            current: Vec::new(),
+            position: 0,
+            edits,
+        })])
     })
 }
 
@@ -164,9 +173,9 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
     (program, parameters)
 });
 
-/// The peer of one party answers as the fuzzer likes: bit 0 of the first byte says which party gets altered bytes, bits 1 and 2
-/// are the inputs, bit 3 says whether what is needed was made before and lies in stores. Whatever comes, that party ends with the right
-/// output or a typed error. Returns which.
+/// The peer of one party answers as the fuzzer likes: bit 0 of the first byte says which party gets altered
+/// bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in stores.
+/// Whatever comes, that party ends with the right output or a typed error. Returns which.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
@@ -187,7 +196,13 @@ pub fn session(data: &[u8]) -> bool {
 /// Everything is made for this run. Base OTs are dealt.
 fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let (program, parameters) = &*RUN;
-    let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: IDENTITIES,
+    };
     let [left, right] = line(victim, edits);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
     let (garbled, evaluated) = std::thread::scope(|scope| {
@@ -204,12 +219,14 @@ const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMOR
 /// Both parties' stores, filled for one run.
 static FILLED: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let honest = |party| meet(folder.path(), party, None, &Edits::default()).expect("honest parties make stock");
+    let honest =
+        |party| meet(folder.path(), party, None, &Edits::default()).expect("honest parties make stock");
     honest(Party::Evaluator);
     let mut files = Vec::new();
     let mut folders = vec![folder.path().to_owned()];
     while let Some(below) = folders.pop() {
-        for entry in std::fs::read_dir(below).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        for entry in std::fs::read_dir(below).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
             match entry.is_dir() {
                 true => folders.push(entry),
                 false => {
@@ -222,7 +239,8 @@ static FILLED: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     files
 });
 
-/// Connects both parties' stores, to be filled, or to run the program on these inputs; what one party ends with.
+/// Connects both parties' stores, to be filled, or to run the program on these inputs; what one party ends
+/// with.
 fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) -> Result<Vec<bool>, Error> {
     let program = &RUN.0;
     let [left, right] = line(victim, edits);
@@ -248,7 +266,8 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     if victim == Party::Garbler { garbled } else { evaluated }
 }
 
-/// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer was caught, all is burned.
+/// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer
+/// was caught, all is burned.
 fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let folder = tempfile::tempdir().expect("a folder");
     for (path, bytes) in FILLED.iter() {

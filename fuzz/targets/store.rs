@@ -12,8 +12,8 @@ use brickwork::duplo::adversary::parsers;
 use brickwork::stock::{Batch, Entry, Epoch, EpochId, Step, Store, StoreKey, serial};
 use zeroize::Zeroizing;
 
-/// The first byte says what was altered: 0 to 3 a record of this kind, 4 a session's secrets, and otherwise the files of a store.
-/// Returns whether something was read.
+/// The first byte says what was altered: 0 to 3 a record of this kind, 4 a session's secrets, and otherwise
+/// the files of a store. Returns whether something was read.
 pub fn store(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let party = if what & 0x80 == 0 { Party::Garbler } else { Party::Evaluator };
@@ -24,13 +24,15 @@ pub fn store(data: &[u8]) -> bool {
     }
 }
 
-/// The first byte says how many items there are, two more how long the batch's header is; then follow the header and the
-/// record. What is read is what was written.
+/// The first byte says how many items there are, two more how long the batch's header is; then follow the
+/// header and the record. What is read is what was written.
 fn record(party: Party, kind: u8, data: &[u8]) -> bool {
     static COMPONENT: LazyLock<Component> = LazyLock::new(pair);
     let Some((&[items, low, high], data)) = data.split_first_chunk() else { return false };
     let (header, bytes) = data.split_at(data.len().min(usize::from(u16::from_le_bytes([low, high]))));
-    let Ok(again) = parsers::record(party, &COMPONENT, kind, header, items.into(), bytes) else { return false };
+    let Ok(again) = parsers::record(party, &COMPONENT, kind, header, items.into(), bytes) else {
+        return false;
+    };
     assert_eq!(again, bytes);
     true
 }
@@ -59,7 +61,13 @@ fn bytes(batch: u64, record: u8) -> Vec<u8> {
 static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = Store::open(folder.path(), &KEY).expect("a store");
-    let epoch = Epoch { protocol: "fuzz".into(), role: Party::Garbler, security: 40, identities: [[1; 32], [2; 32]], created: 0 };
+    let epoch = Epoch {
+        protocol: "fuzz".into(),
+        role: Party::Garbler,
+        security: 40,
+        identities: [[1; 32], [2; 32]],
+        created: 0,
+    };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
     let append = |store: &mut Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
     append(&mut store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }));
@@ -90,7 +98,8 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     Written { files, log }
 });
 
-/// Alters the files of a store: six bytes an edit, which are the file, the place (three bytes), what to do, and a value.
+/// Alters the files of a store: six bytes an edit, which are the file, the place (three bytes), what to do,
+/// and a value.
 fn edited(edits: &[u8]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = WRITTEN.files.clone();
     for edit in edits.chunks_exact(6).take(8) {

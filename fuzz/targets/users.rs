@@ -35,7 +35,8 @@ fn text(data: &[u8]) -> Option<(bool, &str)> {
 /// Ports of every kind of type.
 fn ports() -> [Vec<Port>; 3] {
     let field = |name: &str, ty| (name.to_string(), ty);
-    let record = Type::Struct(vec![field("a", Type::Int(9)), field("b", Type::Array(Box::new(Type::Uint(3)), 4))]);
+    let record =
+        Type::Struct(vec![field("a", Type::Int(9)), field("b", Type::Array(Box::new(Type::Uint(3)), 4))]);
     [
         vec![Port::new("x", Type::Uint(64))],
         vec![Port::new("x", Type::Int(130)), Port::new("y", Type::Array(Box::new(record), 2))],
@@ -43,7 +44,8 @@ fn ports() -> [Vec<Port>; 3] {
     ]
 }
 
-/// A value as a user writes it, for ports of several types: what is understood means the same when it is written out.
+/// A value as a user writes it, for ports of several types: what is understood means the same when it is
+/// written out.
 fn json(text: &str) {
     let Ok(parsed) = value::parse(text) else { return };
     for ports in ports() {
@@ -61,7 +63,10 @@ fn json(text: &str) {
 fn table(text: &str) {
     let field = |name: &str, ty| (name.to_string(), ty);
     let person = Type::Struct(vec![field("id", Type::Uint(16)), field("balance", Type::Int(12))]);
-    let nested = Type::Struct(vec![field("axis", Type::Array(Box::new(Type::Uint(8)), 2)), field("of", person.clone())]);
+    let nested = Type::Struct(vec![
+        field("axis", Type::Array(Box::new(Type::Uint(8)), 2)),
+        field("of", person.clone()),
+    ]);
     for row in [Type::Uint(9), person, nested] {
         let Some((bits, count)) = parsers::table(text, &row, 3) else { continue };
         assert!(count <= 3);
@@ -75,7 +80,8 @@ fn table(text: &str) {
 fn components(text: &str) {
     for (file, name, count) in parsers::list(text).unwrap_or_default() {
         // What a list says can also be said by an argument, unless it holds what separates its parts.
-        let argument = name.as_ref().map_or(format!("{file}={count}"), |name| format!("{file}:{name}={count}"));
+        let argument =
+            name.as_ref().map_or(format!("{file}={count}"), |name| format!("{file}:{name}={count}"));
         let plain = |text: &str| !text.is_empty() && !text.contains([':', '=']);
         if plain(&file) && name.as_deref().is_none_or(plain) {
             assert_eq!(parsers::argument(&argument), Some((file, name, count)));
@@ -94,5 +100,8 @@ fn keys(text: &str) {
         assert_eq!(public.to_string().parse::<PublicKey>().expect("what is shown is understood"), public);
     }
     let digits = text.trim();
-    assert_eq!(StoreKey::from_hex(text).is_ok(), digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    assert_eq!(
+        StoreKey::from_hex(text).is_ok(),
+        digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    );
 }

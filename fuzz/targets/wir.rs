@@ -41,8 +41,8 @@ fn lexer(text: &str) {
     }
 }
 
-/// Whatever it is, it is parsed or complained about. Trees are walked by recursion, so this takes a thread with the stack
-/// that the compiler gives itself.
+/// Whatever it is, it is parsed or complained about. Trees are walked by recursion, so this takes a thread
+/// with the stack that the compiler gives itself.
 fn parser(text: &str) {
     std::thread::scope(|scope| {
         let run = || {
@@ -67,8 +67,11 @@ fn limits(inline: &str) -> Options {
 
 /// Outputs of a program on zeros, on ones and on a mixture.
 fn outputs(program: &Program) -> Vec<Vec<bool>> {
-    let inputs = |party, step: usize| (0..program.input_width(party)).map(|i| step > 0 && i % step == 0).collect::<Vec<_>>();
-    let run = |step| program.simulate(&inputs(Party::Garbler, step), &inputs(Party::Evaluator, step)).concat();
+    let inputs = |party, step: usize| {
+        (0..program.input_width(party)).map(|i| step > 0 && i % step == 0).collect::<Vec<_>>()
+    };
+    let run =
+        |step| program.simulate(&inputs(Party::Garbler, step), &inputs(Party::Evaluator, step)).concat();
     [0, 1, 3].map(run).to_vec()
 }
 
@@ -98,7 +101,8 @@ fn compiler(text: &str) {
     if let Ok(file) = duplo::write(&program) {
         assert_eq!(outputs(&load(file.as_bytes(), "fuzz").expect("our own file")), want, ".GC_duplo");
     }
-    // A Bristol circuit without inputs of the garbler is not ours to read back without being told whose they are.
+    // A Bristol circuit without inputs of the garbler is not ours to read back without being told whose they
+    // are.
     if program.input_width(Party::Garbler) > 0
         && let Ok(file) = bristol::write(&program)
     {

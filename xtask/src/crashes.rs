@@ -1,5 +1,5 @@
-//! All crashes: the world of either party ends at every change of its disk, a connection ends at every byte, and processes are
-//! killed at random moments.
+//! All crashes: the world of either party ends at every change of its disk, a connection ends at every byte,
+//! and processes are killed at random moments.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,7 +19,11 @@ const RUNS: [Run; 5] = [
         arguments: &["-p", "brickwork", "--lib", "stock::"],
         variable: "BRICKWORK_ALL_FLIPS",
     },
-    Run { what: "burned before sent, under loom", arguments: &["-p", "brickwork", "--test", "burn"], variable: "" },
+    Run {
+        what: "burned before sent, under loom",
+        arguments: &["-p", "brickwork", "--test", "burn"],
+        variable: "",
+    },
     Run {
         what: "both parties, every change of either disk",
         arguments: &["-p", "brickwork", "--test", "stock", "crash"],
@@ -30,7 +34,11 @@ const RUNS: [Run; 5] = [
         arguments: &["-p", "brickwork-adversary", "--test", "faults", "row_20"],
         variable: "BRICKWORK_EVERY_BYTE",
     },
-    Run { what: "real processes, kill -9", arguments: &["-p", "brickwork-cli", "--test", "cli", "kill_9"], variable: "BRICKWORK_KILLS" },
+    Run {
+        what: "real processes, kill -9",
+        arguments: &["-p", "brickwork-cli", "--test", "cli", "kill_9"],
+        variable: "BRICKWORK_KILLS",
+    },
 ];
 
 /// What tests begin the lines with that belong into the table.
@@ -54,7 +62,12 @@ pub fn run(root: &Path, kills: &str) -> Result<(), String> {
 fn one(root: &Path, kills: &str, run: &Run) -> Result<Vec<String>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
-    command.args(["test", "--release"]).args(run.arguments).args(["--", "--nocapture"]).current_dir(root).stdout(Stdio::piped());
+    command
+        .args(["test", "--release"])
+        .args(run.arguments)
+        .args(["--", "--nocapture"])
+        .current_dir(root)
+        .stdout(Stdio::piped());
     if !run.variable.is_empty() {
         command.env(run.variable, kills);
     }

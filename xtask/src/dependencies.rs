@@ -46,7 +46,8 @@ fn text(package: &Value, key: &str) -> String {
     package[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// Whether the licences that are allowed fulfil an SPDX expression; `None` if it is none. `/` is an old spelling of OR.
+/// Whether the licences that are allowed fulfil an SPDX expression; `None` if it is none. `/` is an old
+/// spelling of OR.
 fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
@@ -105,7 +106,8 @@ fn faults(root: &Path) -> Result<Vec<String>, String> {
     if !metadata.status.success() {
         return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr)));
     }
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
     if packages.iter().filter(|package| package["source"].is_string()).count() == 0 {
         return Err("cargo metadata names no dependencies".into());
@@ -122,7 +124,9 @@ pub fn run(root: &Path) -> Result<(), String> {
     println!("licences and sources of all dependencies are as deny.toml allows");
     let deny = |arguments: &[&str]| Command::new("cargo-deny").args(arguments).current_dir(root).output();
     if deny(&["--version"]).is_err() {
-        println!("cargo deny is not installed: bans and advisories are not checked (cargo install cargo-deny)");
+        println!(
+            "cargo deny is not installed: bans and advisories are not checked (cargo install cargo-deny)"
+        );
         return Ok(());
     }
     for check in ["bans", "licenses", "sources", "advisories"] {
@@ -155,10 +159,22 @@ mod tests {
     fn expressions_mean_what_they_say() {
         let allowed = ["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"].map(String::from).into();
         let satisfied = |expression| satisfied(expression, &allowed);
-        for fine in ["MIT", "GPL-3.0 OR MIT", "MIT/GPL-3.0", "ISC AND (GPL-3.0 OR MIT)", "Apache-2.0 WITH LLVM-exception"] {
+        for fine in [
+            "MIT",
+            "GPL-3.0 OR MIT",
+            "MIT/GPL-3.0",
+            "ISC AND (GPL-3.0 OR MIT)",
+            "Apache-2.0 WITH LLVM-exception",
+        ] {
             assert_eq!(satisfied(fine), Some(true), "{fine}");
         }
-        for refused in ["GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "(MIT OR ISC) AND GPL-3.0", "MIT WITH LLVM-exception"] {
+        for refused in [
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "Apache-2.0",
+            "(MIT OR ISC) AND GPL-3.0",
+            "MIT WITH LLVM-exception",
+        ] {
             assert_eq!(satisfied(refused), Some(false), "{refused}");
         }
         for nonsense in ["", "MIT OR", "(MIT", "MIT ISC", "AND MIT", "MIT)", "MIT WITH"] {
@@ -170,7 +186,9 @@ mod tests {
     fn faults_are_named() {
         let allowed = Allowed { licences: ["MIT".to_string()].into(), sources: ["here".to_string()].into() };
         let fault = |source: Value, licence: &str| {
-            allowed.fault(&serde_json::json!({ "name": "x", "version": "1", "source": source, "license": licence }))
+            allowed.fault(
+                &serde_json::json!({ "name": "x", "version": "1", "source": source, "license": licence }),
+            )
         };
         assert_eq!(fault("registry+here".into(), "MIT"), None);
         assert_eq!(fault(Value::Null, ""), None, "a crate of the workspace");

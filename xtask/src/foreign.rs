@@ -1,5 +1,5 @@
-//! The kernels where tests on this machine do not reach: on another architecture, and under tools that see every access to
-//! memory.
+//! The kernels where tests on this machine do not reach: on another architecture, and under tools that see
+//! every access to memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,12 +19,18 @@ fn needs(program: &str, how: &str) -> Result<(), String> {
 fn has_target(toolchain: &str, target: &str) -> bool {
     let arguments = [toolchain, "--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(arguments).output();
-    output.is_ok_and(|output| output.status.success() && Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+    output.is_ok_and(|output| {
+        output.status.success() && Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir()
+    })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, and the protocol with the kernels of that machine, under an emulator.
+/// `cargo xtask aarch64`: the kernels' tests, and the protocol with the kernels of that machine, under an
+/// emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
-    needs("aarch64-linux-gnu-gcc", "install a cross compiler (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)")?;
+    needs(
+        "aarch64-linux-gnu-gcc",
+        "install a cross compiler (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)",
+    )?;
     needs("qemu-aarch64", "install an emulator of programs (Debian: qemu-user)")?;
     if !has_target("+stable", AARCH64) {
         return Err(format!("Rust's library for the target is not there: rustup target add {AARCH64}"));
@@ -37,34 +43,68 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
         ("PROPTEST_CASES", "24"),
     ];
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(root, &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(), &environment)?;
+        cargo_with(
+            root,
+            &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(),
+            &environment,
+        )?;
     }
-    let protocol = ["test", "--release", "--target", AARCH64, "-p", "brickwork", "--features", "adversary", "--test", "duplo"];
+    let protocol = [
+        "test",
+        "--release",
+        "--target",
+        AARCH64,
+        "-p",
+        "brickwork",
+        "--features",
+        "adversary",
+        "--test",
+        "duplo",
+    ];
     cargo_with(root, &protocol, &environment)
 }
 
-/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer and under valgrind, and
-/// the edges of their loops under Miri.
+/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer
+/// and under valgrind, and the edges of their loops under Miri.
 pub fn memory_checks(root: &Path) -> Result<(), String> {
     if !has_target("+nightly", HERE) {
         return Err("AddressSanitizer takes a nightly compiler: rustup toolchain install nightly".into());
     }
     needs("valgrind", "install it (Debian: valgrind)")?;
-    let sanitizer = [("RUSTFLAGS", "-Zsanitizer=address"), ("RUSTUP_TOOLCHAIN", "nightly"), ("PROPTEST_CASES", "100")];
+    let sanitizer =
+        [("RUSTFLAGS", "-Zsanitizer=address"), ("RUSTUP_TOOLCHAIN", "nightly"), ("PROPTEST_CASES", "100")];
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &sanitizer)?;
+        cargo_with(
+            root,
+            &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(),
+            &sanitizer,
+        )?;
     }
-    if !Command::new("cargo").args(["+nightly", "miri", "--version"]).output().is_ok_and(|output| output.status.success()) {
+    if !Command::new("cargo")
+        .args(["+nightly", "miri", "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
         return Err("Miri is not there: rustup component add miri rust-src --toolchain nightly".into());
     }
-    // Miri knows no AVX-512, and of the machine's features those that the compiler is told of; nor what the aes crate uses of them.
+    // Miri knows no AVX-512, and of the machine's features those that the compiler is told of; nor what the
+    // aes crate uses of them.
     let flags = "-Ctarget-feature=+aes,+pclmulqdq,+ssse3,+avx2,+vaes,+vpclmulqdq --cfg aes_backend=\"soft\"";
-    let miri = [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];
+    let miri =
+        [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];
     cargo_with(root, &["miri", "test", "-p", "brickwork-kernels", "--test", "seeds", "edges"], &miri)?;
-    // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave theirs alone.
-    let runner = [("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"), ("PROPTEST_CASES", "4")];
+    // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave
+    // theirs alone.
+    let runner = [
+        ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"),
+        ("PROPTEST_CASES", "4"),
+    ];
     for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(root, &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(), &runner)?;
+        cargo_with(
+            root,
+            &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(),
+            &runner,
+        )?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Fuzzing: runs targets for so much CPU time, keeps what they have found worth keeping where the tests replay it, and writes
-//! down how long they ran.
+//! Fuzzing: runs targets for so much CPU time, keeps what they have found worth keeping where the tests
+//! replay it, and writes down how long they ran.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -25,16 +25,22 @@ const INTERRUPTED: i32 = 72;
 /// A target runs again for what is missing of its time, if that is more than this.
 const REST: Duration = Duration::from_secs(2);
 
-/// Runs targets, all if none is named, as many at a time as there are processors; of `minutes` 0 only their corpora are made small.
+/// Runs targets, all if none is named, as many at a time as there are processors; of `minutes` 0 only their
+/// corpora are made small.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
-        return Err("CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes elsewhere".into());
+        return Err(
+            "CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes elsewhere"
+                .into(),
+        );
     }
     let (options, named): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let mut time = Duration::from_secs(10 * 60);
     for option in options {
         let minutes = option.strip_prefix("--minutes=").and_then(|n| n.parse::<f64>().ok());
-        let minutes = minutes.filter(|n| (0.0..1e4).contains(n)).ok_or_else(|| format!("{option} is no option: cargo xtask {USAGE}"))?;
+        let minutes = minutes
+            .filter(|n| (0.0..1e4).contains(n))
+            .ok_or_else(|| format!("{option} is no option: cargo xtask {USAGE}"))?;
         time = Duration::from_secs_f64(60.0 * minutes);
     }
     let fuzz = root.join("fuzz");
@@ -42,8 +48,10 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if let Some(other) = named.iter().find(|name| known.iter().all(|target| target != *name)) {
         return Err(format!("there is no target {other}, but {}", known.join(", ")));
     }
-    let targets: Vec<String> = known.into_iter().filter(|target| named.is_empty() || named.contains(&target.as_str())).collect();
-    let build = Command::new("cargo").args(["+nightly", "fuzz", "build", "-s", "none"]).current_dir(root).status();
+    let targets: Vec<String> =
+        known.into_iter().filter(|target| named.is_empty() || named.contains(&target.as_str())).collect();
+    let build =
+        Command::new("cargo").args(["+nightly", "fuzz", "build", "-s", "none"]).current_dir(root).status();
     if !build.is_ok_and(|status| status.success()) {
         return Err(
             "the targets cannot be built; needed are cargo install --locked cargo-fuzz, and rustup toolchain install nightly".into()
@@ -108,12 +116,21 @@ impl Target<'_> {
             .map_err(told("fuzz/target"))?
             .flatten()
             .map(|e| e.path().join("release").join(self.name));
-        let program = program.into_iter().find(|p| p.is_file()).ok_or_else(|| format!("{} was not built", self.name))?;
+        let program = program
+            .into_iter()
+            .find(|p| p.is_file())
+            .ok_or_else(|| format!("{} was not built", self.name))?;
         let path = self.fuzz.join("target").join(format!("{}.log", self.name));
         let output = File::create(&path).map_err(told(&path))?;
         let files = || output.try_clone().map(Stdio::from).map_err(told(&path));
         let mut command = Command::new(&program);
-        command.args(OPTIONS).args(arguments).current_dir(self.fuzz).stdin(Stdio::null()).stdout(files()?).stderr(files()?);
+        command
+            .args(OPTIONS)
+            .args(arguments)
+            .current_dir(self.fuzz)
+            .stdin(Stdio::null())
+            .stdout(files()?)
+            .stderr(files()?);
         let mut child = command.spawn().map_err(told(&program))?;
         let mut watch = Watch::new(child.id());
         let status = loop {
@@ -130,7 +147,9 @@ impl Target<'_> {
     fn run(&self, time: Duration) -> Result<Ran, String> {
         let (seeds, corpus, packed) = (self.folder("seeds"), self.folder("corpus"), self.folder("corpora"));
         let artifacts = self.folder("artifacts");
-        [&corpus, &artifacts].into_iter().try_for_each(|folder| fs::create_dir_all(folder).map_err(told(folder)))?;
+        [&corpus, &artifacts]
+            .into_iter()
+            .try_for_each(|folder| fs::create_dir_all(folder).map_err(told(folder)))?;
         for (i, input) in unpack(&fs::read(&packed).unwrap_or_default()).into_iter().enumerate() {
             let path = corpus.join(format!("packed_{i}"));
             fs::write(&path, input).map_err(told(&path))?;
@@ -145,8 +164,9 @@ impl Target<'_> {
                 arguments.extend(OF_WIR.map(String::from));
             }
             let call = self.call(&arguments)?;
-            let runs =
-                call.printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok());
+            let runs = call.printed.lines().find_map(|line| {
+                line.strip_prefix("stat::number_of_executed_units:")?.trim().parse::<u64>().ok()
+            });
             ran.time += call.time;
             ran.runs += runs.unwrap_or(0);
             if call.code == Some(INTERRUPTED) {
@@ -158,7 +178,10 @@ impl Target<'_> {
                 ran.found = new.map(|path| path.display().to_string()).collect();
                 eprintln!("{}", call.printed);
                 if ran.found.is_empty() {
-                    return Err(format!("{} ended badly, without an input that was not there before; see above", self.name));
+                    return Err(format!(
+                        "{} ended badly, without an input that was not there before; see above",
+                        self.name
+                    ));
                 }
                 break;
             }
@@ -177,9 +200,16 @@ impl Target<'_> {
             let path = small.join(format!("seed_{i}"));
             fs::write(&path, seed).map_err(told(&path))?;
         }
-        let call = self.call(&["-merge=1".into(), small.display().to_string(), self.folder("corpus").display().to_string()])?;
+        let call = self.call(&[
+            "-merge=1".into(),
+            small.display().to_string(),
+            self.folder("corpus").display().to_string(),
+        ])?;
         if call.code != Some(0) {
-            return Err(format!("the corpus of {} was not made small, and stays as it was:\n{}", self.name, call.printed));
+            return Err(format!(
+                "the corpus of {} was not made small, and stays as it was:\n{}",
+                self.name, call.printed
+            ));
         }
         let all = inputs(&small)?;
         let (packed, found) = (self.folder("corpora"), all.difference(&seeds).collect::<Vec<_>>());
@@ -189,7 +219,8 @@ impl Target<'_> {
     }
 }
 
-/// Inputs one after another, each after its length in four bytes, little endian: `fuzz/targets/replay.rs` reads them.
+/// Inputs one after another, each after its length in four bytes, little endian: `fuzz/targets/replay.rs`
+/// reads them.
 fn pack(inputs: &[&Vec<u8>]) -> Vec<u8> {
     let length = |input: &Vec<u8>| u32::try_from(input.len()).expect("inputs are small").to_le_bytes();
     inputs.iter().flat_map(|input| length(input).into_iter().chain(input.iter().copied())).collect()
@@ -214,8 +245,11 @@ fn inputs(folder: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
 
 /// The names in a folder, in order.
 fn names(folder: &Path) -> Result<Vec<String>, String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).map_err(told(folder))?.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .map_err(told(folder))?
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     Ok(names)
 }
@@ -237,20 +271,30 @@ fn log(root: &Path, name: &str, ran: &Ran) -> Result<(), String> {
     }
     let path = root.join(LOG);
     let mut text = fs::read_to_string(&path).map_err(told(&path))?;
-    let (date, commit) = (said(root, "date", &["-u", "+%F"]), said(root, "git", &["rev-parse", "--short", "HEAD"]));
+    let (date, commit) =
+        (said(root, "date", &["-u", "+%F"]), said(root, "git", &["rev-parse", "--short", "HEAD"]));
     let found = if ran.found.is_empty() { "nothing".into() } else { format!("{} inputs", ran.found.len()) };
-    let line =
-        format!("| {date} | {commit} | `{name}` | {:.4} | {} | {} | {found} |\n", ran.time.as_secs_f64() / 3600.0, ran.runs, ran.inputs);
-    let end = text.find("\n| ---").and_then(|at| text[at..].find("\n\n").map(|n| at + n + 1)).unwrap_or(text.len());
+    let line = format!(
+        "| {date} | {commit} | `{name}` | {:.4} | {} | {} | {found} |\n",
+        ran.time.as_secs_f64() / 3600.0,
+        ran.runs,
+        ran.inputs
+    );
+    let end =
+        text.find("\n| ---").and_then(|at| text[at..].find("\n\n").map(|n| at + n + 1)).unwrap_or(text.len());
     text.insert_str(end, &line);
     fs::write(&path, &text).map_err(told(&path))
 }
 
 /// The hours of a target in the first table of the log.
 fn hours(log: &str, name: &str) -> f64 {
-    let table = log.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let table =
+        log.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let fields = table.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-    fields.filter(|f| f.get(3) == Some(&format!("`{name}`").as_str())).filter_map(|f| f.get(4)?.parse::<f64>().ok()).sum()
+    fields
+        .filter(|f| f.get(3) == Some(&format!("`{name}`").as_str()))
+        .filter_map(|f| f.get(4)?.parse::<f64>().ok())
+        .sum()
 }
 
 #[cfg(test)]

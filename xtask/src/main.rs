@@ -1,6 +1,6 @@
-//! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo xtask crashes`,
-//! `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask memory-checks`, `cargo xtask mutants`,
-//! `cargo xtask recovery-time`, `cargo xtask test`.
+//! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
+//! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
+//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -17,15 +17,23 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["attacks", ref options @ ..] => {
-            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat())
-        }
-        ["constant-time", ref seconds @ ..] => {
-            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"], seconds].concat())
-        }
-        ["recovery-time", ref runs @ ..] => {
-            test::cargo(root(), &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "recovery-time", "--"], runs].concat())
-        }
+        ["attacks", ref options @ ..] => test::cargo(
+            root(),
+            &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat(),
+        ),
+        ["constant-time", ref seconds @ ..] => test::cargo(
+            root(),
+            &[
+                &["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"],
+                seconds,
+            ]
+            .concat(),
+        ),
+        ["recovery-time", ref runs @ ..] => test::cargo(
+            root(),
+            &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "recovery-time", "--"], runs]
+                .concat(),
+        ),
         ["crashes"] => crashes::run(root(), "300"),
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),

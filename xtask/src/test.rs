@@ -33,7 +33,12 @@ pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)])
         false => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
     };
     let command = &mut Command::new(cargo);
-    let status = command.args(arguments).env("RUSTDOCFLAGS", "-D warnings").envs(environment.iter().copied()).current_dir(root).status();
+    let status = command
+        .args(arguments)
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .envs(environment.iter().copied())
+        .current_dir(root)
+        .status();
     match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {
         true => Ok(()),
         false => Err(format!("failed: cargo {}", arguments.join(" "))),

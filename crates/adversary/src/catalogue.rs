@@ -60,10 +60,21 @@ struct Catalogue(Vec<Attack>);
 
 impl Catalogue {
     /// An attack that the check always sees.
-    fn caught(&mut self, name: Name, cheat: Cheat, story: &'static str, case: impl Fn(Case) -> Case + Send + Sync + 'static) {
-        let cheater =
-            if matches!(cheat, Cheat::OtExtension | Cheat::OtBinding | Cheat::ForgedOutput) { Party::Evaluator } else { Party::Garbler };
-        self.add(name, story, cheater, vec![(Ending::Caught(cheat), 1.0)], CERTAIN, move |_| case(Case::toy()));
+    fn caught(
+        &mut self,
+        name: Name,
+        cheat: Cheat,
+        story: &'static str,
+        case: impl Fn(Case) -> Case + Send + Sync + 'static,
+    ) {
+        let cheater = if matches!(cheat, Cheat::OtExtension | Cheat::OtBinding | Cheat::ForgedOutput) {
+            Party::Evaluator
+        } else {
+            Party::Garbler
+        };
+        self.add(name, story, cheater, vec![(Ending::Caught(cheat), 1.0)], CERTAIN, move |_| {
+            case(Case::toy())
+        });
     }
 
     fn add(
@@ -88,18 +99,32 @@ impl Catalogue {
         ending: Ending,
         play: impl Fn(&mut Rng) -> Played + Send + Sync + 'static,
     ) {
-        self.0.push(Attack { row, variant, story, cheater, endings: vec![(ending, 1.0)], trials: FEW, play: Box::new(play) });
+        self.0.push(Attack {
+            row,
+            variant,
+            story,
+            cheater,
+            endings: vec![(ending, 1.0)],
+            trials: FEW,
+            play: Box::new(play),
+        });
     }
 
-    /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed outputs.
+    /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed
+    /// outputs.
     fn bad_copies(&mut self, name: Name, story: &'static str, cut: Cut, bad: u32, bit: usize, trials: usize) {
-        let hidden =
-            choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened) / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
+        let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
+            / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
         let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
-        // A label that is none: the others of its bucket make up for it. A valid one for the opposite bit: two valid labels.
-        let (wins, else_) =
-            if bit == 0 { (Ending::Fooled, Ending::Recovered) } else { (Ending::Caught(Cheat::NoValidLabel), Ending::Survived) };
-        let endings = vec![(Ending::Caught(Cheat::Opening), 1.0 - hidden), (wins, ruined), (else_, hidden - ruined)];
+        // A label that is none: the others of its bucket make up for it. A valid one for the opposite bit:
+        // two valid labels.
+        let (wins, else_) = if bit == 0 {
+            (Ending::Fooled, Ending::Recovered)
+        } else {
+            (Ending::Caught(Cheat::NoValidLabel), Ending::Survived)
+        };
+        let endings =
+            vec![(Ending::Caught(Cheat::Opening), 1.0 - hidden), (wins, ruined), (else_, hidden - ruined)];
         self.add(name, story, Party::Garbler, endings, trials, move |rng| {
             let program = ands(cut.slots, Recipient::Evaluator);
             let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
@@ -109,11 +134,14 @@ impl Catalogue {
     }
 }
 
-/// Two AND gates between one bit of each party, whose authenticators and OTs are not spread over buckets, for an input bit.
+/// Two AND gates between one bit of each party, whose authenticators and OTs are not spread over buckets, for
+/// an input bit.
 fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) -> Case) -> Case {
     let program = ands(1, Recipient::Both);
     let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
-    let case = [Party::Garbler, Party::Evaluator].into_iter().fold(case, |case, party| case.wants(party, |_, p| p.ot_binding = ot_binding));
+    let case = [Party::Garbler, Party::Evaluator]
+        .into_iter()
+        .fold(case, |case, party| case.wants(party, |_, p| p.ot_binding = ot_binding));
     attack(case).cheap(rng)
 }
 
@@ -142,9 +170,14 @@ fn ots(all: &mut Catalogue) {
         |c| c.sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
     );
     let no_point = vec![(Ending::Caught(Cheat::BaseOtPoint), 1.0)];
-    all.add((1, "no_point"), "The evaluator sends what is no point of the group.", Party::Evaluator, no_point, CERTAIN, |_| {
-        Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff))
-    });
+    all.add(
+        (1, "no_point"),
+        "The evaluator sends what is no point of the group.",
+        Party::Evaluator,
+        no_point,
+        CERTAIN,
+        |_| Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff)),
+    );
     all.caught(
         (2, "wrong_answer"),
         Cheat::OtExtension,
@@ -170,14 +203,21 @@ fn commitments(all: &mut Catalogue) {
         let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
         let story = "The garbler commits to what is no codeword, and guesses which share of each coordinate is watched. At 42 coordinates it could open two values.";
         all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
-            let leave = move |rows: &mut Vec<u8>| (0..k as usize).for_each(|coordinate| rows[16 * 5 * coordinate] ^= 1);
+            let leave = move |rows: &mut Vec<u8>| {
+                (0..k as usize).for_each(|coordinate| rows[16 * 5 * coordinate] ^= 1)
+            };
             let program = ands(1, Recipient::Both);
-            Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).sends(Party::Garbler, CORRECTIONS, 2, leave).cheap(rng)
+            Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0]))
+                .sends(Party::Garbler, CORRECTIONS, 2, leave)
+                .cheap(rng)
         });
     }
-    all.caught((11, "wrong_decommitment"), Cheat::Opening, "The garbler opens a sum of commitments to another value.", |c| {
-        c.sends(Party::Garbler, ANSWER, 1, |answer| *answer.last_mut().expect("an answer") ^= 2)
-    });
+    all.caught(
+        (11, "wrong_decommitment"),
+        Cheat::Opening,
+        "The garbler opens a sum of commitments to another value.",
+        |c| c.sends(Party::Garbler, ANSWER, 1, |answer| *answer.last_mut().expect("an answer") ^= 2),
+    );
     all.caught(
         (11, "lies_that_cancel"),
         Cheat::Opening,
@@ -190,9 +230,12 @@ fn commitments(all: &mut Catalogue) {
         "The garbler lies about which label of the evaluator's output stands for false: it would flip the output.",
         |c| c.lie(Point::Indicators, flip(0, 0)),
     );
-    all.caught((10, "wrong_soldering"), Cheat::Opening, "The garbler solders a slot's input with a wrong difference.", |c| {
-        c.lie(Point::Joints(0), flip(0, 20))
-    });
+    all.caught(
+        (10, "wrong_soldering"),
+        Cheat::Opening,
+        "The garbler solders a slot's input with a wrong difference.",
+        |c| c.lie(Point::Joints(0), flip(0, 20)),
+    );
     all.caught(
         (10, "other_wire"),
         Cheat::Opening,
@@ -202,24 +245,40 @@ fn commitments(all: &mut Catalogue) {
 }
 
 fn copies(all: &mut Catalogue) {
-    all.caught((4, "fewer_opened"), Cheat::UnexpectedMessage, "The garbler opens fewer copies than agreed.", |c| {
-        c.sends(Party::Garbler, msg::OPENED, 0, |copies| copies.truncate(copies.len() - 16))
-    });
+    all.caught(
+        (4, "fewer_opened"),
+        Cheat::UnexpectedMessage,
+        "The garbler opens fewer copies than agreed.",
+        |c| c.sends(Party::Garbler, msg::OPENED, 0, |copies| copies.truncate(copies.len() - 16)),
+    );
     let size = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
-    all.add((4, "challenge_of_another_size"), "The evaluator sends a shorter challenge.", Party::Evaluator, size, CERTAIN, |_| {
-        Case::toy().sends(Party::Evaluator, msg::CHALLENGE, 0, |seeds| seeds.truncate(16))
-    });
-    all.caught((5, "flipped_table"), Cheat::OpenedCopy, "The garbler flips a bit of a garbled table, in a copy that is opened.", |c| {
-        c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0]))
-    });
+    all.add(
+        (4, "challenge_of_another_size"),
+        "The evaluator sends a shorter challenge.",
+        Party::Evaluator,
+        size,
+        CERTAIN,
+        |_| Case::toy().sends(Party::Evaluator, msg::CHALLENGE, 0, |seeds| seeds.truncate(16)),
+    );
+    all.caught(
+        (5, "flipped_table"),
+        Cheat::OpenedCopy,
+        "The garbler flips a bit of a garbled table, in a copy that is opened.",
+        |c| c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0])),
+    );
     let survives = vec![(Ending::Survived, 1.0)];
     let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of the slot make up for it.";
     all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
-        Case::toy().tables(|component, copy, _, bytes| bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2])))
+        Case::toy().tables(|component, copy, _, bytes| {
+            bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2]))
+        })
     });
-    all.caught((5, "swapped_tables"), Cheat::OpenedCopy, "The garbler gives two copies each other's tables, and they are opened.", |c| {
-        c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1]))
-    });
+    all.caught(
+        (5, "swapped_tables"),
+        Cheat::OpenedCopy,
+        "The garbler gives two copies each other's tables, and they are opened.",
+        |c| c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1])),
+    );
     let survives = vec![(Ending::Survived, 1.0)];
     let story = "The same with two copies of one slot that are used: the third one makes up for them.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
@@ -255,18 +314,24 @@ fn copies(all: &mut Catalogue) {
         "The garbler opens an offset that ends in 0: solderings of the copy could lie.",
         |c| c.lie(Point::Opened(0), flip(0, 0)),
     );
-    all.caught((6, "link_ends_in_1"), Cheat::LinkColour, "The garbler links a copy whose offset ends in 0.", |c| {
-        c.lie(Point::Links(0), flip(0, 0))
-    });
+    all.caught(
+        (6, "link_ends_in_1"),
+        Cheat::LinkColour,
+        "The garbler links a copy whose offset ends in 0.",
+        |c| c.lie(Point::Links(0), flip(0, 0)),
+    );
     all.caught(
         (6, "other_offset"),
         Cheat::OpenedCopy,
         "The garbler garbles a copy with another offset than the committed one, and it is opened.",
         |c| c.lie(Point::GarbledOffsets(1), flip(opened(CUT)[0], 50)),
     );
-    all.caught((6, "other_offset_in_use"), Cheat::Opening, "The same with a copy that is used: its solderings show it.", |c| {
-        c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50))
-    });
+    all.caught(
+        (6, "other_offset_in_use"),
+        Cheat::Opening,
+        "The same with a copy that is used: its solderings show it.",
+        |c| c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50)),
+    );
 }
 
 fn authenticators(all: &mut Catalogue) {
@@ -280,12 +345,17 @@ fn authenticators(all: &mut Catalogue) {
         let variant = ["half_of_colour_0", "half_of_colour_1"][half];
         let story = "The garbler makes one of the two hashes of every key authenticator wrong, and one of them is checked: of a coin's two halves one is opened.";
         // What is not caught at once spoils the output of the gate, by its random colour.
-        let endings =
-            vec![(Ending::Caught(Cheat::KeyAuthenticator), 0.5), (Ending::Caught(Cheat::NoValidLabel), 0.25), (Ending::Survived, 0.25)];
+        let endings = vec![
+            (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
+            (Ending::Caught(Cheat::NoValidLabel), 0.25),
+            (Ending::Survived, 0.25),
+        ];
         all.add((8, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let program = ands(1, Recipient::Both);
             let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
-            Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0])).lie(Point::PlainAuthenticators, wrong).cheap(rng)
+            Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0]))
+                .lie(Point::PlainAuthenticators, wrong)
+                .cheap(rng)
         });
     }
     all.caught(
@@ -306,7 +376,9 @@ fn authenticators(all: &mut Catalogue) {
     all.add((9, "majority_among_8"), story, Party::Garbler, endings, 3000, move |rng| {
         let program = ands(cut.slots, Recipient::Evaluator);
         let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
-        Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24])).lie(Point::InputAuthenticators, refuse).cheap(rng)
+        Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24]))
+            .lie(Point::InputAuthenticators, refuse)
+            .cheap(rng)
     });
 }
 
@@ -314,21 +386,35 @@ fn inputs(all: &mut Catalogue) {
     for y in [false, true] {
         let variant = if y { "other_offset_for_input_1" } else { "other_offset_for_input_0" };
         let story = "Selective failure: the garbler uses an offset in the OTs that it did not commit to. Whether the evaluator stops does not depend on its input.";
-        // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does the input.
-        let endings = vec![(Ending::Caught(Cheat::Opening), 0.5), (Ending::Caught(Cheat::NoValidLabel), 0.25), (Ending::Survived, 0.25)];
+        // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does
+        // the input.
+        let endings = vec![
+            (Ending::Caught(Cheat::Opening), 0.5),
+            (Ending::Caught(Cheat::NoValidLabel), 0.25),
+            (Ending::Survived, 0.25),
+        ];
         all.add((12, variant), story, Party::Garbler, endings, 1500, move |rng| {
             one_bit(y, 1, rng, |case| case.lie(Point::OtOffset, flip(0, 90)))
         });
     }
-    all.caught((12, "poisoned_label"), Cheat::Opening, "The garbler commits to another label than one of the OTs gives.", |c| {
-        c.lie(Point::OtLabels, flip(1, 33))
-    });
-    all.caught((13, "wrong_label"), Cheat::InputLabel, "The garbler sends a label for its own input that is none.", |c| {
-        c.lie(Point::InputLabels, flip(2, 99))
-    });
-    all.caught((13, "wrong_opening"), Cheat::Opening, "The garbler opens the evaluator's input wire to something else.", |c| {
-        c.lie(Point::InputLabels, flip(4, 99))
-    });
+    all.caught(
+        (12, "poisoned_label"),
+        Cheat::Opening,
+        "The garbler commits to another label than one of the OTs gives.",
+        |c| c.lie(Point::OtLabels, flip(1, 33)),
+    );
+    all.caught(
+        (13, "wrong_label"),
+        Cheat::InputLabel,
+        "The garbler sends a label for its own input that is none.",
+        |c| c.lie(Point::InputLabels, flip(2, 99)),
+    );
+    all.caught(
+        (13, "wrong_opening"),
+        Cheat::Opening,
+        "The garbler opens the evaluator's input wire to something else.",
+        |c| c.lie(Point::InputLabels, flip(4, 99)),
+    );
 }
 
 fn outputs(all: &mut Catalogue) {
@@ -337,17 +423,25 @@ fn outputs(all: &mut Catalogue) {
     all.add((14, "one_copy_says_the_opposite"), story, Party::Garbler, recovered, CERTAIN, |_| {
         Case::toy().lie(Point::CommittedOutputs(0), flip(2 * chosen(CUT)[1], 0))
     });
-    all.caught((15, "flipped_colour"), Cheat::ForgedOutput, "The evaluator tells the garbler the opposite output.", |c| {
-        c.evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1)
-    });
-    all.caught((15, "other_hash"), Cheat::ForgedOutput, "The evaluator guesses the hash of the output labels.", |c| {
-        c.evaluator_lies(Point::OutputLabels, |message| *message.last_mut().expect("a hash") ^= 1)
-    });
+    all.caught(
+        (15, "flipped_colour"),
+        Cheat::ForgedOutput,
+        "The evaluator tells the garbler the opposite output.",
+        |c| c.evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1),
+    );
+    all.caught(
+        (15, "other_hash"),
+        Cheat::ForgedOutput,
+        "The evaluator guesses the hash of the output labels.",
+        |c| c.evaluator_lies(Point::OutputLabels, |message| *message.last_mut().expect("a hash") ^= 1),
+    );
     for (variant, change) in [("too_short", false), ("too_long", true)] {
         let endings = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
         let story = "A message of another length than the protocol's: refused before memory is taken.";
         all.add((18, variant), story, Party::Garbler, endings, CERTAIN, move |_| {
-            Case::toy().sends(Party::Garbler, msg::AUTHENTICATORS, 0, move |m| if change { m.push(0) } else { m.truncate(3) })
+            Case::toy().sends(Party::Garbler, msg::AUTHENTICATORS, 0, move |m| {
+                if change { m.push(0) } else { m.truncate(3) }
+            })
         });
     }
 }
@@ -384,8 +478,7 @@ fn order(all: &mut Catalogue) {
         // Of the inputs: behind it the outputs leave.
         ("last_proof_stalls_and_fails", 2, Cheat::Opening),
     ] {
-        let story =
-            "The garbler answers a proof late and wrongly, while the labels that follow it are there: no output leaves before the proof.";
+        let story = "The garbler answers a proof late and wrongly, while the labels that follow it are there: no output leaves before the proof.";
         let caught = vec![(Ending::Caught(cheat), 1.0)];
         all.add((17, variant), story, Party::Garbler, caught, CERTAIN, move |_| {
             Case::toy().sends(Party::Garbler, ANSWER, proof, |answer| {
@@ -404,7 +497,9 @@ fn order(all: &mut Catalogue) {
     all.add((28, "a_later_abort"), story, Party::Garbler, recovered(), CERTAIN, |_| {
         let later = chosen(CUT)[3..5].iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
         let two_labels = flip(2 * chosen(CUT)[1], 0);
-        Case::toy().lie(Point::CommittedOutputs(0), two_labels).lie(Point::CommittedOutputs(1), flips(later, 30))
+        Case::toy()
+            .lie(Point::CommittedOutputs(0), two_labels)
+            .lie(Point::CommittedOutputs(1), flips(later, 30))
     });
     all.caught(
         (29, "one_hash_for_all"),
@@ -421,7 +516,11 @@ fn order(all: &mut Catalogue) {
         (29, "hashes_in_the_other_order"),
         Cheat::InputAuthenticator,
         "The garbler puts the hash of each label at the other colour.",
-        |c| c.lie(Point::InputAuthenticators, |hashes| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16))),
+        |c| {
+            c.lie(Point::InputAuthenticators, |hashes| {
+                hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16))
+            })
+        },
     );
     all.caught(
         (30, "one_wire_to_two"),

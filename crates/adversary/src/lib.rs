@@ -1,12 +1,13 @@
-//! The catalogue of attacks: what a cheater tries, played against the real state machines, and how often it must end in which
-//! way.
+//! The catalogue of attacks: what a cheater tries, played against the real state machines, and how often it
+//! must end in which way.
 //!
-//! An [`Attack`] is a few lines that alter a message on its way out or a party's state before it is used, and the exact
-//! probabilities of its endings. [`play`] runs it many times and compares. What must hold whatever the cheat (a typed error,
-//! silence after it, the same closed connection for every cause) is checked in each run, by
-//! [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending).
+//! An [`Attack`] is a few lines that alter a message on its way out or a party's state before it is used, and
+//! the exact probabilities of its endings. [`play`] runs it many times and compares. What must hold whatever
+//! the cheat (a typed error, silence after it, the same closed connection for every cause) is checked in each
+//! run, by [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending).
 //!
-//! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which check sees what.
+//! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which
+//! check sees what.
 #![forbid(unsafe_code)]
 
 mod catalogue;

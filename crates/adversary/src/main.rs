@@ -1,4 +1,5 @@
-//! `cargo xtask attacks [--json] [--quick] [--write]`: plays the whole catalogue and says how often each attack ended how.
+//! `cargo xtask attacks [--json] [--quick] [--write]`: plays the whole catalogue and says how often each
+//! attack ended how.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,8 +8,11 @@ use brickwork_adversary::{catalogue, play, table};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(unknown) = arguments.iter().find(|a| !["--json", "--quick", "--write"].contains(&a.as_str())) {
-        eprintln!("attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write]");
+    if let Some(unknown) = arguments.iter().find(|a| !["--json", "--quick", "--write"].contains(&a.as_str()))
+    {
+        eprintln!(
+            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write]"
+        );
         return ExitCode::from(2);
     }
     let given = |name: &str| arguments.iter().any(|a| a == name);
@@ -17,10 +21,18 @@ fn main() -> ExitCode {
         let trials = if given("--quick") { attack.trials.min(60) } else { attack.trials };
         let result = play(&attack, trials);
         if !given("--json") {
-            println!("row {:2} {:28} {}", result.row, result.variant, if result.holds { "holds" } else { "FAILS" });
+            println!(
+                "row {:2} {:28} {}",
+                result.row,
+                result.variant,
+                if result.holds { "holds" } else { "FAILS" }
+            );
             for count in &result.endings {
                 let (observed, predicted) = (count.observed_rate, count.predicted_rate);
-                println!("       {:18} {:6} of {trials}: {observed:.4}, predicted {predicted:.4}", count.ending, count.observed);
+                println!(
+                    "       {:18} {:6} of {trials}: {observed:.4}, predicted {predicted:.4}",
+                    count.ending, count.observed
+                );
             }
             if let Some(fault) = &result.fault {
                 println!("       {fault}");

@@ -1,11 +1,12 @@
-//! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge decides which,
-//! so that what is sampled is what both parties of a run derive.
+//! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge
+//! decides which, so that what is sampled is what both parties of a run derive.
 
 use brickwork::cut_and_choose::{Cut, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
-/// How often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`, in so many trials.
+/// How often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`, in so
+/// many trials.
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
@@ -19,7 +20,8 @@ pub fn successes(cut: Cut, rule: Rule, bad: usize, trials: usize, rng: &mut Rng)
             Detection::Full => true,
             Detection::Half => rng.below(2) == 1,
         });
-        !caught && chosen.chunks(size).any(|bucket| bucket.iter().filter(|&&item| item < bad).count() >= needed)
+        !caught
+            && chosen.chunks(size).any(|bucket| bucket.iter().filter(|&&item| item < bad).count() >= needed)
     };
     (0..trials).filter(|_| survives(rng)).count()
 }
@@ -34,8 +36,8 @@ pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
-/// The exact probability of what [`successes`] counts, by counting the ways to spread the bad items over the buckets, where
-/// each opened bad item is seen.
+/// The exact probability of what [`successes`] counts, by counting the ways to spread the bad items over the
+/// buckets, where each opened bad item is seen.
 pub fn exact(cut: Cut, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
     // Ways to have so many bad items in the first buckets with fewer than `needed` in each: a convolution.

@@ -1,5 +1,5 @@
-//! Sessions whose stock lies on disk: two real stores in a temporary folder, and what is done to them, to the line between
-//! them, or by one of the parties.
+//! Sessions whose stock lies on disk: two real stores in a temporary folder, and what is done to them, to the
+//! line between them, or by one of the parties.
 //!
 //! Here is what plays are made of; [`plays`] has them.
 
@@ -26,7 +26,8 @@ use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms =
+    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
 
 /// How often the program can be run on the stock.
 pub const RUNS: usize = 2;
@@ -36,13 +37,18 @@ static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(toy);
 /// Both parties' stores, filled for [`RUNS`] runs.
 static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     let stores = Stores::empty();
-    stores.connect(What::Fill, Default::default()).result.into_iter().for_each(|result| result.expect("honest parties make stock"));
+    stores
+        .connect(What::Fill, Default::default())
+        .result
+        .into_iter()
+        .for_each(|result| result.expect("honest parties make stock"));
     stores
 });
 
 /// What honest parties send and receive.
-static HONEST: LazyLock<[Met; 4]> =
-    LazyLock::new(|| [What::Fill, What::Run, What::More, What::Runs].map(|what| what.begin().connect(what, Default::default())));
+static HONEST: LazyLock<[Met; 4]> = LazyLock::new(|| {
+    [What::Fill, What::Run, What::More, What::Runs].map(|what| what.begin().connect(what, Default::default()))
+});
 
 /// What both parties want of a connection.
 #[derive(Clone, Copy, PartialEq)]
@@ -270,11 +276,19 @@ impl Stores {
             let store = self.open(party)?;
             let mut entries = Vec::new();
             for (id, _) in store.epochs()? {
-                entries.extend(store.log(&id)?.into_iter().filter(|e| matches!(e, Entry::Fill(_) | Entry::Made | Entry::Use { .. })));
+                entries.extend(
+                    store
+                        .log(&id)?
+                        .into_iter()
+                        .filter(|e| matches!(e, Entry::Fill(_) | Entry::Made | Entry::Use { .. })),
+                );
             }
             Ok(entries)
         };
-        Ok([log(Party::Garbler).map_err(|e| e.to_string())?, log(Party::Evaluator).map_err(|e| e.to_string())?])
+        Ok([
+            log(Party::Garbler).map_err(|e| e.to_string())?,
+            log(Party::Evaluator).map_err(|e| e.to_string())?,
+        ])
     }
 
     /// Whether all that a party has is burned: its secrets and its segments are gone.
@@ -282,7 +296,8 @@ impl Stores {
         let segments = self.segments(party).len();
         let store = self.open(party).map_err(|e| e.to_string())?;
         let epochs = store.epochs().map_err(|e| e.to_string())?;
-        let burned = |id| store.state(id).is_ok_and(|state| state.burned().is_some()) && store.secrets(id).is_err();
+        let burned =
+            |id| store.state(id).is_ok_and(|state| state.burned().is_some()) && store.secrets(id).is_err();
         Ok(!epochs.is_empty() && segments == 0 && epochs.iter().all(|(id, _)| burned(id)))
     }
 
@@ -294,13 +309,14 @@ impl Stores {
         let found: [Arc<Mutex<Option<usize>>>; 2] = Default::default();
         let recovered: [Mutex<Vec<bool>>; 2] = Default::default();
         let mut rng = Rng::new("inputs").expect("randomness");
-        let inputs =
-            [Party::Garbler, Party::Evaluator].map(|party| (0..PROGRAM.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>());
+        let inputs = [Party::Garbler, Party::Evaluator]
+            .map(|party| (0..PROGRAM.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>());
         let expected = PROGRAM.simulate(&inputs[0], &inputs[1]);
         let one = |party: Party, socket: UnixStream, side: Side| {
             socket.set_read_timeout(Some(Duration::from_secs(50))).expect("a timeout");
             let (read, found) = (read[party as usize].clone(), found[party as usize].clone());
-            let line = Line { socket, left: side.line, read, peer: self.of(other(party)).join("segments"), found };
+            let line =
+                Line { socket, left: side.line, read, peer: self.of(other(party)).join("segments"), found };
             let mut channel = Channel::new(vec![Box::new(line)]);
             let (log, mut rewrite) = (sent[party as usize].clone(), side.rewrite);
             channel.set_tamper(Box::new(move |tag, bytes| {
@@ -317,10 +333,13 @@ impl Stores {
             let mut lies = side.lies;
             // Who does not lie does not make lists otherwise than it would.
             let alter = (!lies.is_empty()).then(|| -> brickwork::duplo::adversary::StateHook {
-                Box::new(move |point, bytes| lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes)))
+                Box::new(move |point, bytes| {
+                    lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes))
+                })
             });
             let hooks = Hooks { alter, ..Hooks::default() };
-            let (mut store, mut observer) = (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
+            let (mut store, mut observer) =
+                (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
             let mut session = stocked(party, channel, &mut store, &TERMS, &mut observer, hooks)?;
             if what.makes() {
                 let runs = if what == What::Fill { RUNS } else { 1 };
@@ -341,7 +360,10 @@ impl Stores {
         });
         let sent = sent.map(|sent| std::mem::take(&mut *sent.lock().expect("no panic")));
         let recovered = recovered.map(|recovered| recovered.into_inner().expect("no panic"));
-        let (read, found) = (read.map(|read| read.load(Ordering::Relaxed)), found.map(|found| *found.lock().expect("no panic")));
+        let (read, found) = (
+            read.map(|read| read.load(Ordering::Relaxed)),
+            found.map(|found| *found.lock().expect("no panic")),
+        );
         Met { result, sent, read, recovered, found }
     }
 
@@ -353,7 +375,11 @@ impl Stores {
     /// An honest run must succeed.
     fn works(&self) -> Result<(), String> {
         let met = self.run();
-        met.result.iter().all(Result::is_ok).then_some(()).ok_or_else(|| format!("an honest run ends as {:?}", met.result))
+        met.result
+            .iter()
+            .all(Result::is_ok)
+            .then_some(())
+            .ok_or_else(|| format!("an honest run ends as {:?}", met.result))
     }
 
     /// An honest run must be refused by both stores, which leaves everything burned.
@@ -374,7 +400,9 @@ impl Stores {
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
         let used = mine.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count();
-        (mine == theirs && used >= least).then_some(()).ok_or_else(|| format!("{used} runs; the logs say {mine:?} and {theirs:?}"))
+        (mine == theirs && used >= least)
+            .then_some(())
+            .ok_or_else(|| format!("{used} runs; the logs say {mine:?} and {theirs:?}"))
     }
 }
 
@@ -393,7 +421,11 @@ fn copy_folder(from: &Path, to: &Path) {
 fn request(runs: usize) -> Request {
     let one = Request::of(&PROGRAM);
     Request {
-        components: one.components.iter().map(|(component, slots)| (component.clone(), runs * slots)).collect(),
+        components: one
+            .components
+            .iter()
+            .map(|(component, slots)| (component.clone(), runs * slots))
+            .collect(),
         garbler_wires: runs * one.garbler_wires,
         ots: Some(runs * PROGRAM.input_width(Party::Evaluator)),
     }
@@ -416,9 +448,11 @@ fn outside(sent: &[Sent]) -> Vec<Sent> {
     sent.iter().map(|&(tag, length)| (tag, if tag == msg::STANDINGS { 0 } else { length })).collect()
 }
 
-/// How it ended for a party, which must have sent the beginning of what an honest one sends, and not all of it if it noticed something.
+/// How it ended for a party, which must have sent the beginning of what an honest one sends, and not all of
+/// it if it noticed something.
 fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
-    let (sent, honest) = (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
+    let (sent, honest) =
+        (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
     if !honest.starts_with(&sent) {
         return Err(format!("the {party:?} sent what an honest party does not: {sent:?}"));
     }
@@ -433,7 +467,8 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     };
     // Rule (b).
     let not_all = sent.len() < honest.len();
-    let outputs = |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
+    let outputs =
+        |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
         (_, Ending::Survived | Ending::Recovered) => !not_all,
         // What both say last when stock is made leaves before the other's comes, and depends on nothing.
@@ -441,10 +476,16 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler's last message leaves before the evaluator's comes.
         (Party::Garbler, Ending::Gone) => true,
-        (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => not_all || outputs(Party::Evaluator),
+        (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
+            not_all || outputs(Party::Evaluator)
+        }
         (Party::Garbler, _) => not_all,
     };
-    if holds { Ok(ending) } else { Err(format!("{ending:?}: the {party:?} sent {} of {} messages", sent.len(), honest.len())) }
+    if holds {
+        Ok(ending)
+    } else {
+        Err(format!("{ending:?}: the {party:?} sent {} of {} messages", sent.len(), honest.len()))
+    }
 }
 
 /// What must hold.
@@ -455,7 +496,10 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 /// Nothing but talk about where the stores stand was sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
     let talk = [HELLO, DECOMPOSITION, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
-    must(met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)), "something was sent that depends on stock")
+    must(
+        met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)),
+        "something was sent that depends on stock",
+    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The tables in docs/security.md: every check, what it sees, and how often it did; every row of the catalogue, and how its
-//! variants ended.
+//! The tables in docs/security.md: every check, what it sees, and how often it did; every row of the
+//! catalogue, and how its variants ended.
 
 use std::path::PathBuf;
 
@@ -55,14 +55,20 @@ pub fn page() -> PathBuf {
 
 /// The endings of an attack by name: its checks, and what is no error.
 fn sees(attack: &Attack, check: &str) -> bool {
-    checks(attack).any(|cheat| format!("{cheat:?}") == check) || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
+    checks(attack).any(|cheat| format!("{cheat:?}") == check)
+        || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
 }
 
 /// The rows of the table: all columns but the last, which is measured.
 pub fn rows() -> Vec<String> {
     let attacks = catalogue();
     let row = |check: &Check| {
-        let mut rows: Vec<u8> = attacks.iter().filter(|a| sees(a, check.cheat)).map(|a| a.row).chain(check.tests.iter().copied()).collect();
+        let mut rows: Vec<u8> = attacks
+            .iter()
+            .filter(|a| sees(a, check.cheat))
+            .map(|a| a.row)
+            .chain(check.tests.iter().copied())
+            .collect();
         rows.sort_unstable();
         rows.dedup();
         let rows = rows.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
@@ -72,20 +78,23 @@ pub fn rows() -> Vec<String> {
     CHECKS.iter().map(row).collect()
 }
 
-/// What the catalogue's attacks on each check measured: where the ending is certain the sum of them, else each rate beside
-/// the predicted one.
+/// What the catalogue's attacks on each check measured: where the ending is certain the sum of them, else
+/// each rate beside the predicted one.
 fn measured(results: &[Result]) -> Vec<String> {
     let of = |check: &Check| {
-        let counts = results.iter().flat_map(|r| r.endings.iter().filter(|e| e.ending == check.cheat).map(move |e| (r.trials, e)));
+        let counts = results
+            .iter()
+            .flat_map(|r| r.endings.iter().filter(|e| e.ending == check.cheat).map(move |e| (r.trials, e)));
         let (certain, rates): (Vec<_>, Vec<_>) = counts.partition(|(_, e)| e.predicted_rate == 1.0);
         let mut parts = Vec::new();
         if !certain.is_empty() {
-            let (seen, trials) = certain.iter().fold((0, 0), |(s, t), (trials, e)| (s + e.observed, t + trials));
+            let (seen, trials) =
+                certain.iter().fold((0, 0), |(s, t), (trials, e)| (s + e.observed, t + trials));
             parts.push(format!("{seen} of {trials}"));
         }
-        parts.extend(
-            rates.iter().map(|(trials, e)| format!("{} of {trials} ({:.1} predicted)", e.observed, e.predicted_rate * *trials as f64)),
-        );
+        parts.extend(rates.iter().map(|(trials, e)| {
+            format!("{} of {trials} ({:.1} predicted)", e.observed, e.predicted_rate * *trials as f64)
+        }));
         if parts.is_empty() { "by unit tests".to_string() } else { parts.join("; ") }
     };
     CHECKS.iter().map(of).collect()
@@ -99,7 +108,8 @@ fn variants(row: u8) -> Vec<&'static str> {
 /// How a row's variants ended.
 fn endings(row: u8, results: &[Result]) -> String {
     let one = |result: &Result| {
-        let ended: Vec<String> = result.endings.iter().map(|e| format!("{} {}", e.observed, e.ending)).collect();
+        let ended: Vec<String> =
+            result.endings.iter().map(|e| format!("{} {}", e.observed, e.ending)).collect();
         format!("`{}` {}", result.variant, ended.join(", "))
     };
     let all: Vec<String> = results.iter().filter(|result| result.row == row).map(one).collect();
@@ -123,9 +133,15 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
     let (before, rest) = text.split_once(BEGIN).ok_or(format!("{}: no {BEGIN}", path.display()))?;
     let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
     let head = "| check | by | what | step | rows | seen with | measured |\n| --- | --- | --- | --- | --- | --- | --- |";
-    let lines = rows().iter().zip(measured(results)).map(|(row, measured)| format!("{row} {measured} |")).collect::<Vec<_>>().join("\n");
+    let lines = rows()
+        .iter()
+        .zip(measured(results))
+        .map(|(row, measured)| format!("{row} {measured} |"))
+        .collect::<Vec<_>>()
+        .join("\n");
     let by_row = all_rows().into_iter().map(|row| endings(row, results)).collect::<Vec<_>>().join("\n");
-    let second = format!("{BETWEEN}\n\n| row | variants, and how often they ended how |\n| --- | --- |\n{by_row}");
+    let second =
+        format!("{BETWEEN}\n\n| row | variants, and how often they ended how |\n| --- | --- |\n{by_row}");
     std::fs::write(&path, format!("{before}{BEGIN}\n{head}\n{lines}\n\n{second}\n{END}{after}"))
         .map_err(|e| format!("{}: {e}", path.display()))
 }
@@ -141,7 +157,10 @@ pub fn is_current(text: &str) -> bool {
     checks.len() == CHECKS.len()
         && checks.iter().zip(rows()).all(|(line, row)| line.starts_with(&row))
         && by_row.len() == all_rows().len()
-        && by_row.iter().zip(all_rows()).all(|(line, row)| line.starts_with(&format!("| {row} | ")) && names(line) == variants(row))
+        && by_row
+            .iter()
+            .zip(all_rows())
+            .all(|(line, row)| line.starts_with(&format!("| {row} | ")) && names(line) == variants(row))
 }
 
 #[cfg(test)]

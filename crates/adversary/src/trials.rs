@@ -91,11 +91,24 @@ pub fn play(attack: &Attack, trials: usize) -> Result {
     };
     let endings: Vec<Count> = attack.endings.iter().zip(&counts).map(count).collect();
     let off = endings.iter().find(|c| !within(c.observed, trials, c.predicted_rate));
-    let fault = fault.or(off.map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
-    Result { row: attack.row, variant: attack.variant.into(), cheater: who(attack.cheater), trials, endings, holds: fault.is_none(), fault }
+    let fault = fault
+        .or(off
+            .map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
+    Result {
+        row: attack.row,
+        variant: attack.variant.into(),
+        cheater: who(attack.cheater),
+        trials,
+        endings,
+        holds: fault.is_none(),
+        fault,
+    }
 }
 
 /// The checks that an attack may be seen by.
 pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
-    attack.endings.iter().filter_map(|(ending, _)| if let Ending::Caught(cheat) = ending { Some(*cheat) } else { None })
+    attack
+        .endings
+        .iter()
+        .filter_map(|(ending, _)| if let Ending::Caught(cheat) = ending { Some(*cheat) } else { None })
 }

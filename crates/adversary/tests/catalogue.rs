@@ -1,4 +1,5 @@
-//! The catalogue, a few runs of each attack, the exact figures by the sampler, and the table in the documentation.
+//! The catalogue, a few runs of each attack, the exact figures by the sampler, and the table in the
+//! documentation.
 
 use brickwork::Cheat;
 use brickwork::circuit::Party;
@@ -28,7 +29,8 @@ fn every_row_and_every_check_is_there() {
     assert!(rows.into_iter().eq(1..=30));
     for &cheat in CHEATS {
         let seen = all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == Ending::Caught(cheat)));
-        // Two labels of one colour take a collision of BLAKE3; a test of the function that sees the labels provokes it.
+        // Two labels of one colour take a collision of BLAKE3; a test of the function that sees the labels
+        // provokes it.
         assert_eq!(seen, cheat != Cheat::ThirdLabel, "{cheat:?}");
     }
 }
@@ -38,9 +40,14 @@ fn every_row_and_every_check_is_there() {
 fn every_check_burns() {
     let all = catalogue();
     for &cheat in CHEATS {
-        let burns = all.iter().any(|a| a.variant.contains("burn") && a.endings == [(Ending::Caught(cheat), 1.0)]);
+        let burns =
+            all.iter().any(|a| a.variant.contains("burn") && a.endings == [(Ending::Caught(cheat), 1.0)]);
         // Base OTs come before; a third label takes a collision.
-        assert_eq!(burns, ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::ThirdLabel].contains(&cheat), "{cheat:?}");
+        assert_eq!(
+            burns,
+            ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::ThirdLabel].contains(&cheat),
+            "{cheat:?}"
+        );
     }
 }
 
@@ -85,11 +92,18 @@ fn the_sampler_agrees_with_the_exact_figures() {
         let p = exact(cut, bad_for(cut, rule) as u32, bad);
         assert!((p - expected).abs() < 5e-5, "{cut:?}: {p}");
         let bound = cut.bound(rule).log2().exp2();
-        assert!((bound / p - 1.0).abs() < 1e-6, "{cut:?}: the bound is {bound}, its best attack succeeds with {p}");
+        assert!(
+            (bound / p - 1.0).abs() < 1e-6,
+            "{cut:?}: the bound is {bound}, its best attack succeeds with {p}"
+        );
         let trials = 1_000_000;
         let observed = successes(cut, rule, bad as usize, trials, &mut rng);
         println!("{cut:?}, {bad} bad: {observed} of {trials}, exactly {:.1}", p * trials as f64);
-        assert!(within(observed, trials, p), "{cut:?}, {bad} bad: {observed} of {trials}, exactly {:.1}", p * trials as f64);
+        assert!(
+            within(observed, trials, p),
+            "{cut:?}, {bad} bad: {observed} of {trials}, exactly {:.1}",
+            p * trials as f64
+        );
     }
 }
 

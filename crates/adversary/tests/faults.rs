@@ -1,5 +1,5 @@
-//! Rows 18 and 20: a connection that is cut anywhere, that trickles, on which messages come twice or in another order, and peers that
-//! say too much.
+//! Rows 18 and 20: a connection that is cut anywhere, that trickles, on which messages come twice or in
+//! another order, and peers that say too much.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -68,7 +68,8 @@ fn small_run() -> (Arc<Program>, Parameters) {
 /// A session with dealt base OTs; `left` and `at_a_time` are for what the garbler and the evaluator read.
 fn run(left: [usize; 2], at_a_time: usize) -> Run {
     let (program, parameters) = small_run();
-    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (a, b) = UnixStream::pair().unwrap();
     let read = [Arc::default(), Arc::default()];
     let ends: [Arc<Mutex<Vec<usize>>>; 2] = [Arc::default(), Arc::default()];
@@ -118,7 +119,10 @@ fn row_20_the_connection_is_cut() {
         assert_eq!(ends.last(), Some(&total));
         let cuts: Vec<usize> = match std::env::var_os(EVERY_BYTE) {
             Some(_) => (0..total).collect(),
-            None => std::iter::once(0).chain(ends.iter().flat_map(|&end| [end - 1, end, end + 1])).filter(|&cut| cut < total).collect(),
+            None => std::iter::once(0)
+                .chain(ends.iter().flat_map(|&end| [end - 1, end, end + 1]))
+                .filter(|&cut| cut < total)
+                .collect(),
         };
         // Runs mostly wait for each other, so there are more of them at a time than cores.
         let next = AtomicUsize::new(0);
@@ -131,7 +135,11 @@ fn row_20_the_connection_is_cut() {
                 });
             }
         });
-        println!("counted: {} cuts of what the {} reads, {total} bytes", cuts.len(), ["garbler", "evaluator"][victim]);
+        println!(
+            "counted: {} cuts of what the {} reads, {total} bytes",
+            cuts.len(),
+            ["garbler", "evaluator"][victim]
+        );
         let mut left = [usize::MAX; 2];
         left[victim] = total;
         assert!(run(left, usize::MAX).results.iter().all(Result::is_ok), "nothing is read after the end");
@@ -140,23 +148,32 @@ fn row_20_the_connection_is_cut() {
 
 #[test]
 fn row_18_a_byte_at_a_time_is_slow_and_fine() {
-    assert!(run([usize::MAX; 2], 1).results.iter().all(|r| matches!(r, Ok(report) if report.outputs == [true])));
+    assert!(
+        run([usize::MAX; 2], 1).results.iter().all(|r| matches!(r, Ok(report) if report.outputs == [true]))
+    );
 }
 
 /// A peer that says this and then keeps the line open.
 fn told(bytes: Vec<u8>) -> Error {
     let (program, _) = small_run();
-    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (a, mut b) = UnixStream::pair().unwrap();
     a.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-    let channel = Channel::new(vec![Box::new(Bad { stream: a, left: usize::MAX, at_a_time: usize::MAX, read: Arc::default() })]);
+    let channel = Channel::new(vec![Box::new(Bad {
+        stream: a,
+        left: usize::MAX,
+        at_a_time: usize::MAX,
+        read: Arc::default(),
+    })]);
     let speaker = std::thread::spawn(move || {
         // The other end may be closed before all is said.
         let _ = b.write_all(&bytes);
         let mut answer = Vec::new();
         let _ = b.read_to_end(&mut answer);
     });
-    let error = brickwork::duplo::evaluator(channel, &job, &[true], &mut brickwork::session::Unobserved).expect_err("no session");
+    let error = brickwork::duplo::evaluator(channel, &job, &[true], &mut brickwork::session::Unobserved)
+        .expect_err("no session");
     speaker.join().unwrap();
     error
 }
@@ -168,7 +185,10 @@ fn row_18_lengths_that_nobody_has_memory_for() {
         frame.extend_from_slice(&length.to_le_bytes());
         frame.extend_from_slice(&[0; 64]);
         let error = told(frame);
-        assert!(matches!(error, Error::Peer(Cheat::UnexpectedMessage) | Error::Mismatch(_)), "{length}: {error}");
+        assert!(
+            matches!(error, Error::Peer(Cheat::UnexpectedMessage) | Error::Mismatch(_)),
+            "{length}: {error}"
+        );
     }
 }
 
@@ -178,7 +198,10 @@ fn row_18_a_flood_and_silence() {
     assert!(matches!(told(vec![0x54; 1 << 20]), Error::Peer(Cheat::UnexpectedMessage)));
     // Signs of life, and then nothing: the stream's own deadline ends it.
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
-    assert!(matches!(&silent, Error::Io(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{silent}");
+    assert!(
+        matches!(&silent, Error::Io(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)),
+        "{silent}"
+    );
     assert!(matches!(told(Vec::new()), Error::Io(_)));
 }
 
@@ -237,13 +260,19 @@ fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
 /// A session with dealt base OTs over a relay that edits what one party says.
 fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [Vec<Said>; 2]) {
     let (program, parameters) = small_run();
-    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let ((a, near), (b, far)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
     let said: [Arc<Mutex<Vec<Said>>>; 2] = [Arc::default(), Arc::default()];
     let end = |stream: UnixStream, party: usize| {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let read = Arc::<Mutex<usize>>::default();
-        let mut channel = Channel::new(vec![Box::new(Bad { stream, left: usize::MAX, at_a_time: usize::MAX, read: read.clone() })]);
+        let mut channel = Channel::new(vec![Box::new(Bad {
+            stream,
+            left: usize::MAX,
+            at_a_time: usize::MAX,
+            read: read.clone(),
+        })]);
         let said = said[party].clone();
         channel.set_tamper(Box::new(move |tag, bytes| {
             said.lock().unwrap().push(Said { tag, bytes: bytes.len(), read: *read.lock().unwrap() });
@@ -284,7 +313,8 @@ fn ended(result: &Result<Report, Error>) -> End {
 fn out_of_place(party: usize, edit: Edit, all: usize) {
     let (results, said) = relayed(party, Some(edit));
     let (victim, other) = (ended(&results[1 - party]), ended(&results[party]));
-    let next_is_alike = |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
+    let next_is_alike =
+        |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
     let expected = match edit {
         // Nothing is read after the last one.
         Edit::Twice(at) if at + 1 == all => End::Right,
@@ -299,7 +329,9 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
     assert_eq!(victim, expected, "party {party}, {edit:?}");
     match edit {
         // A garbler that gets a seed again answers to that one.
-        Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => assert_eq!(other, End::Caught(Cheat::Opening)),
+        Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => {
+            assert_eq!(other, End::Caught(Cheat::Opening))
+        }
         // It notices nothing, or that the line is closed.
         _ => assert!(matches!(other, End::Right | End::Gone), "party {party}, {edit:?}: {other:?}"),
     }
@@ -311,9 +343,14 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
 fn row_18_messages_come_twice_or_in_another_order() {
     let (results, said) = relayed(0, None);
     assert_eq!(results.each_ref().map(ended), [End::Right, End::Right]);
-    assert!(said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES), "every message is one frame");
+    assert!(
+        said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES),
+        "every message is one frame"
+    );
     // What its sender reads something after cannot come behind the next one.
-    let in_one_go = |said: &[Said]| (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect();
+    let in_one_go = |said: &[Said]| {
+        (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect()
+    };
     let edits = [0, 1].into_iter().flat_map(|party| {
         let swapped: Vec<Edit> = in_one_go(&said[party]);
         (0..said[party].len()).map(Edit::Twice).chain(swapped).map(move |edit| (party, edit))

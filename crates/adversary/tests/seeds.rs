@@ -53,8 +53,8 @@ fn messages() {
 
 #[test]
 fn sessions() {
-    // What nobody alters is finished, what does not even have its form is not. (A bit of a commitment that nobody watches may
-    // be flipped: then nothing has happened.)
+    // What nobody alters is finished, what does not even have its form is not. (A bit of a commitment that
+    // nobody watches may be flipped: then nothing has happened.)
     replay("session", 0, 20, |name, seed| {
         let finished = session::session(seed);
         let flipped = name.starts_with("flip") || name.starts_with("late");
@@ -76,7 +76,9 @@ fn stores() {
     replay("store", 0, 26, |name, seed| {
         let read = store::store(seed);
         match name.split_once('_') {
-            Some(("files", how)) => assert!(if read { !how.ends_with("_segment") } else { how != "honest" }, "{name}"),
+            Some(("files", how)) => {
+                assert!(if read { !how.ends_with("_segment") } else { how != "honest" }, "{name}")
+            }
             _ => assert_eq!(read, name != "record_bucket_of_none", "{name}"),
         }
     });

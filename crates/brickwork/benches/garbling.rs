@@ -1,8 +1,8 @@
 //! Nanoseconds per AND gate and copy, one thread, for the AES-128 circuit; the best of many runs.
 //!
-//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]`: every kernel, or the one of that name, on a circuit file.
-//! *garble* passes the tables to nobody, *hash* hashes each copy's tables, which is also what checking a copy costs, and
-//! *keep* collects them in memory.
+//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]`: every kernel, or the one of that name, on a circuit
+//! file. *garble* passes the tables to nobody, *hash* hashes each copy's tables, which is also what checking
+//! a copy costs, and *keep* collects them in memory.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,9 @@ fn measure(plan: &Plan, copies: usize, batch: usize) {
     let keys = GarblingKeys::new(1, batch, plan.and_gates());
     let list: Vec<u32> = (0..copies as u32).collect();
 
-    let plain = best(|| garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails"));
+    let plain = best(|| {
+        garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails")
+    });
     let hash = best(|| {
         let mut sink = HashTables::new(copies, plan.table_bytes());
         garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
@@ -53,7 +55,9 @@ fn measure(plan: &Plan, copies: usize, batch: usize) {
         garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
         tables = sink.finish();
     });
-    let eval = best(|| evaluate(plan, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs).expect("nothing fails"));
+    let eval = best(|| {
+        evaluate(plan, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs).expect("nothing fails")
+    });
     let per_gate = |ns: f64| ns / (copies * plan.and_gates()) as f64;
     println!(
         "  {copies:4} of {batch:4} copies: garble {:6.2}  hash {:6.2}  keep {:6.2}  evaluate {:6.2}",

@@ -1,7 +1,8 @@
-//! Writes a program of many small slots, to measure what a slot costs: `cargo run --release --example slots -- 1048576 slots.bwp`.
+//! Writes a program of many small slots, to measure what a slot costs: `cargo run --release --example slots
+//! -- 1048576 slots.bwp`.
 //!
-//! A state of 256 bytes, of which each party brings a half, goes through rounds of 256 slots. A slot gives the S-box of AES of one
-//! byte plus another byte: 16 inputs, 8 outputs, 32 AND gates.
+//! A state of 256 bytes, of which each party brings a half, goes through rounds of 256 slots. A slot gives
+//! the S-box of AES of one byte plus another byte: 16 inputs, 8 outputs, 32 AND gates.
 
 use brickwork::Error;
 use brickwork::circuit::library::{aes, component, xor};
@@ -30,13 +31,20 @@ fn program(slots: usize) -> Result<Program, Error> {
         }
     }
     let wires = state.iter().flat_map(|&first| first..first + 8).collect();
-    program.output(Port::new("state", Type::Array(Box::new(Type::Uint(8)), STATE as u32)), Recipient::Both, wires)?;
+    program.output(
+        Port::new("state", Type::Array(Box::new(Type::Uint(8)), STATE as u32)),
+        Recipient::Both,
+        wires,
+    )?;
     program.finish()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (slots, path) = (arguments.next().ok_or("how many slots?")?.parse()?, arguments.next().ok_or("which file to write?")?);
+    let (slots, path) = (
+        arguments.next().ok_or("how many slots?")?.parse()?,
+        arguments.next().ok_or("which file to write?")?,
+    );
     std::fs::write(path, program(slots)?.to_bytes())?;
     Ok(())
 }

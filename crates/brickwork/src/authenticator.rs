@@ -1,14 +1,16 @@
-//! Key authenticators: gadgets that accept the two valid labels of a wire and refuse everything else, without telling
-//! which truth value a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A, GenKeyAuth).
+//! Key authenticators: gadgets that accept the two valid labels of a wire and refuse everything else, without
+//! telling which truth value a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
+//! GenKeyAuth).
 //!
-//! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has its own
-//! offset and authenticates itself: its false label is H(Δ). Who learns both labels of a wire learns every offset, and
-//! then tells from the label that the garbler sent which input bit it stood for (section 5.2).
+//! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
+//! its own offset and authenticates itself: its false label is H(Δ). Who learns both labels of a wire learns
+//! every offset, and then tells from the label that the garbler sent which input bit it stood for (section
+//! 5.2).
 //!
-//! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the hash of its
-//! own colour, so two different accepted labels differ in colour. The order tells nothing: colours are random.
-//! DEVIATION: hashes are BLAKE3 under a key of the session, separated by gadget, so that one collision, found for one
-//! gadget, serves no other.
+//! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the
+//! hash of its own colour, so two different accepted labels differ in colour. The order tells nothing:
+//! colours are random. DEVIATION: hashes are BLAKE3 under a key of the session, separated by gadget, so that
+//! one collision, found for one gadget, serves no other.
 
 use brickwork_kernels as kernels;
 use rayon::prelude::*;
@@ -55,8 +57,9 @@ const RUN: usize = 256;
 
 /// The gadgets of one kind in a session: hashing with its key.
 ///
-/// A message is 32 bytes: index of the gadget (8 bytes, little endian), kind, purpose, six zeros, label or offset. Its
-/// hash is the first 16 bytes of BLAKE3, keyed by the session. Gadgets are hashed many at a time, side by side.
+/// A message is 32 bytes: index of the gadget (8 bytes, little endian), kind, purpose, six zeros, label or
+/// offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Gadgets are hashed many at a time,
+/// side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
@@ -70,8 +73,8 @@ impl Hasher {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// For gadgets made when the session had `made` gadgets already: their indices count from there, so that no two
-    /// gadgets of a session share a hash.
+    /// For gadgets made when the session had `made` gadgets already: their indices count from there, so that
+    /// no two gadgets of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
@@ -109,7 +112,11 @@ impl Hasher {
     }
 
     /// The authenticators of gadgets, given by index, the label of colour 0 and the offset.
-    pub fn authenticators(&self, count: usize, gadget: impl Fn(usize) -> (u64, Label, Delta) + Sync) -> Vec<Authenticator> {
+    pub fn authenticators(
+        &self,
+        count: usize,
+        gadget: impl Fn(usize) -> (u64, Label, Delta) + Sync,
+    ) -> Vec<Authenticator> {
         let mut made = vec![Authenticator::default(); count];
         made.par_chunks_mut(RUN).enumerate().for_each(|(r, made)| {
             self.hash_run(Purpose::Label, bytemuck::cast_slice_mut(made), |i| {
@@ -120,9 +127,13 @@ impl Hasher {
         made
     }
 
-    /// For each label whether its gadget, given by authenticator and index, accepts it: whether its hash stands at its
-    /// colour.
-    pub fn accepts(&self, count: usize, query: impl Fn(usize) -> (Authenticator, u64, Label) + Sync) -> Vec<bool> {
+    /// For each label whether its gadget, given by authenticator and index, accepts it: whether its hash
+    /// stands at its colour.
+    pub fn accepts(
+        &self,
+        count: usize,
+        query: impl Fn(usize) -> (Authenticator, u64, Label) + Sync,
+    ) -> Vec<bool> {
         let mut accepted = vec![false; count];
         accepted.par_chunks_mut(RUN).enumerate().for_each(|(r, accepted)| {
             let mut hashes = [0; RUN];
@@ -157,7 +168,10 @@ mod tests {
         assert!(!accepts(&hasher, gadget, 6, base), "another gadget");
         for bit in 0..128 {
             let wrong = Label::from_bits(1 << bit);
-            assert!(!accepts(&hasher, gadget, 5, base ^ wrong) && !accepts(&hasher, gadget, 5, base ^ delta ^ wrong));
+            assert!(
+                !accepts(&hasher, gadget, 5, base ^ wrong)
+                    && !accepts(&hasher, gadget, 5, base ^ delta ^ wrong)
+            );
         }
         assert!(!accepts(&Hasher::new(&[8; 32], Kind::Plain), gadget, 5, base), "another session");
         assert!(!accepts(&Hasher::new(&[7; 32], Kind::Input), gadget, 5, base), "another kind");
@@ -170,7 +184,8 @@ mod tests {
         let session = [3; 32];
         let key = blake3::derive_key("brickwork 2026-11 key authenticators", &session);
         let expected = |kind: u8, purpose: u8, index: u64, bits: u128| {
-            let message = [&index.to_le_bytes()[..], &[kind, purpose, 0, 0, 0, 0, 0, 0], &bits.to_le_bytes()].concat();
+            let message =
+                [&index.to_le_bytes()[..], &[kind, purpose, 0, 0, 0, 0, 0, 0], &bits.to_le_bytes()].concat();
             u128::from_le_bytes(*blake3::keyed_hash(&key, &message).as_bytes().first_chunk().unwrap())
         };
         for count in [0, 1, 31, 33, RUN / 2, RUN, RUN + 1, 2 * RUN + 77] {
@@ -184,12 +199,25 @@ mod tests {
                 assert_eq!(made.0, [base, base ^ delta].map(|label| expected(1, 0, index, label.bits())));
                 assert_eq!(false_label.bits(), expected(1, 1, index, delta.bits()));
             }
-            let queries = |i: usize| (made[i], wire(i).0, if i.is_multiple_of(3) { Label::from_bits(u128::MAX) } else { wire(i).1 });
-            assert!(hasher.accepts(count, queries).iter().enumerate().all(|(i, &accepted)| accepted != i.is_multiple_of(3)));
+            let queries = |i: usize| {
+                (
+                    made[i],
+                    wire(i).0,
+                    if i.is_multiple_of(3) { Label::from_bits(u128::MAX) } else { wire(i).1 },
+                )
+            };
+            assert!(
+                hasher
+                    .accepts(count, queries)
+                    .iter()
+                    .enumerate()
+                    .all(|(i, &accepted)| accepted != i.is_multiple_of(3))
+            );
         }
     }
 
-    /// Row 29: a hash that stands at the other colour's place is refused, so a third label cannot be accepted.
+    /// Row 29: a hash that stands at the other colour's place is refused, so a third label cannot be
+    /// accepted.
     #[test]
     fn row_29_hash_at_the_wrong_colour() {
         let hasher = Hasher::new(&[7; 32], Kind::Plain);

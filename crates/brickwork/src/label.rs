@@ -1,4 +1,5 @@
-//! Wire labels and the offsets between them: 128-bit strings with only the operators that the protocol allows.
+//! Wire labels and the offsets between them: 128-bit strings with only the operators that the protocol
+//! allows.
 //!
 //! On the wire and in hashes a label is 16 bytes, little endian; its *colour* is its least significant bit
 //! (point-and-permute).
@@ -19,7 +20,8 @@ pub struct Label(u128);
 #[repr(transparent)]
 pub struct Delta(u128);
 
-/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves copies behind.
+/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
+/// copies behind.
 pub(crate) type Labels = Zeroizing<Vec<Label>>;
 
 /// Number of bytes of a label on the wire.

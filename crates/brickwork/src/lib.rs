@@ -1,12 +1,12 @@
-//! Brickwork: two parties who do not trust each other compute a function of their private inputs, and neither learns more
-//! than its own output, even if the other one cheats.
+//! Brickwork: two parties who do not trust each other compute a function of their private inputs, and neither
+//! learns more than its own output, even if the other one cheats.
 //!
 //! # The story of a run
 //!
-//! The *garbler* encrypts circuits, the *evaluator* computes on the encryption without seeing what it computes. A garbler
-//! that cheats would garble another function, so what is garbled are many copies of *components*: some are opened and
-//! checked, the others stand together in *buckets*, of which one good copy is enough. A program is then *soldered*
-//! together from buckets.
+//! The *garbler* encrypts circuits, the *evaluator* computes on the encryption without seeing what it
+//! computes. A garbler that cheats would garble another function, so what is garbled are many copies of
+//! *components*: some are opened and checked, the others stand together in *buckets*, of which one good copy
+//! is enough. A program is then *soldered* together from buckets.
 //!
 //! | step | module |
 //! | --- | --- |
@@ -48,8 +48,9 @@
 //!
 //! # Errors
 //!
-//! Everything that a peer, a file or a user can get wrong is an [`Error`]; a broken check of the protocol is a [`Cheat`],
-//! one variant for each check. A party that detects a cheat sends nothing more: it closes the connection.
+//! Everything that a peer, a file or a user can get wrong is an [`Error`]; a broken check of the protocol is
+//! a [`Cheat`], one variant for each check. A party that detects a cheat sends nothing more: it closes the
+//! connection.
 #![forbid(unsafe_code)]
 
 pub mod authenticator;

@@ -1,8 +1,9 @@
 //! Randomness: one generator for each purpose, seeded by the operating system.
 //!
-//! A generator is made where it is needed and is gone when the step is over. It cannot be cloned and there is no global
-//! one, so that no two purposes, parties or processes ever draw from the same stream. (A forked process could repeat a
-//! stream; forking takes `unsafe` and nothing here does it. A child started by [`std::process::Command`] begins anew.)
+//! A generator is made where it is needed and is gone when the step is over. It cannot be cloned and there is
+//! no global one, so that no two purposes, parties or processes ever draw from the same stream. (A forked
+//! process could repeat a stream; forking takes `unsafe` and nothing here does it. A child started by
+//! [`std::process::Command`] begins anew.)
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -14,7 +15,8 @@ use crate::label::{Delta, Label};
 /// Number of bytes of a [`Seed`].
 pub const SEED_BYTES: usize = 16;
 
-/// Contexts of BLAKE3's key derivation: a stream from the operating system and one that both parties expand never meet.
+/// Contexts of BLAKE3's key derivation: a stream from the operating system and one that both parties expand
+/// never meet.
 const PRIVATE: &str = "brickwork 2026-11 random stream seeded by the operating system";
 const PUBLIC: &str = "brickwork 2026-11 public stream expanded from a seed";
 
@@ -63,16 +65,21 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
-    fn seeded_by<E: std::fmt::Display>(domain: &str, source: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, Error> {
+    fn seeded_by<E: std::fmt::Display>(
+        domain: &str,
+        source: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Self, Error> {
         let mut seed = Zeroizing::new([0; 32]);
         source(&mut *seed).map_err(|error| {
-            Error::Resource(format!("the operating system gives no randomness ({error}); nothing secret can be done without it"))
+            Error::Resource(format!(
+                "the operating system gives no randomness ({error}); nothing secret can be done without it"
+            ))
         })?;
         Ok(Self::derive(PRIVATE, &*seed, domain))
     }
 
-    /// The generator that anybody who knows `seed` can run: for challenges, which the verifier draws as a seed and both
-    /// parties expand. Never a source of secrets.
+    /// The generator that anybody who knows `seed` can run: for challenges, which the verifier draws as a
+    /// seed and both parties expand. Never a source of secrets.
     pub fn expand(seed: &Seed, domain: &'static str) -> Self {
         Self::derive(PUBLIC, seed.as_bytes(), domain)
     }
@@ -117,8 +124,8 @@ impl Rng {
         seed
     }
 
-    /// A number below `bound`, each with the same probability (Lemire's multiplication with rejection). For public draws:
-    /// its time depends on the stream.
+    /// A number below `bound`, each with the same probability (Lemire's multiplication with rejection). For
+    /// public draws: its time depends on the stream.
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -159,8 +166,8 @@ mod tests {
         assert_ne!(a.block(), a.block());
     }
 
-    /// Where 2^64 draws do not divide evenly among the numbers, some are refused: else every third number here would come twice as
-    /// often as the others.
+    /// Where 2^64 draws do not divide evenly among the numbers, some are refused: else every third number
+    /// here would come twice as often as the others.
     #[test]
     fn row_26_no_number_comes_more_often_than_others() {
         let mut rng = Rng::new("test").unwrap();

@@ -1,5 +1,5 @@
-//! Temporary files without a name, for what does not fit the share of memory that a party wants to use. They are gone with the
-//! process, however it ends. What goes into them is either no secret or sealed before.
+//! Temporary files without a name, for what does not fit the share of memory that a party wants to use. They
+//! are gone with the process, however it ends. What goes into them is either no secret or sealed before.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -36,8 +36,9 @@ impl Scratch {
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        read_at(&self.0, bytes, offset)
-            .map_err(|e| Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on")))
+        read_at(&self.0, bytes, offset).map_err(|e| {
+            Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on"))
+        })
     }
 }
 
@@ -85,8 +86,8 @@ impl Drop for Held {
     }
 }
 
-/// What went wrong where nobody could be told: what could not be read is wrong, and whatever is proven of it after that fails
-/// for another reason than the peer.
+/// What went wrong where nobody could be told: what could not be read is wrong, and whatever is proven of it
+/// after that fails for another reason than the peer.
 #[derive(Default)]
 pub(crate) struct Fault(Mutex<Option<Error>>);
 
@@ -100,7 +101,11 @@ impl Fault {
     /// # Errors
     /// What went wrong first since this was asked last.
     pub fn check(&self) -> Result<(), Error> {
-        let first = self.0.lock().map_err(|_| Error::Resource("a thread that read a temporary file failed".into()))?.take();
+        let first = self
+            .0
+            .lock()
+            .map_err(|_| Error::Resource("a thread that read a temporary file failed".into()))?
+            .take();
         first.map_or(Ok(()), Err)
     }
 }
@@ -127,7 +132,11 @@ impl Depot {
     /// # Errors
     /// [`Error::Resource`] if there can be no file.
     pub fn file(fault: &Arc<Fault>) -> Result<Self, Error> {
-        Ok(Depot(Some(Arc::new(Shelf { file: Scratch::new()?, end: AtomicU64::new(0), fault: fault.clone() }))))
+        Ok(Depot(Some(Arc::new(Shelf {
+            file: Scratch::new()?,
+            end: AtomicU64::new(0),
+            fault: fault.clone(),
+        }))))
     }
 
     /// Another one of the same kind, whose file ends with what is in it.
@@ -138,12 +147,16 @@ impl Depot {
         self.0.as_ref().map_or_else(|| Ok(Depot::memory()), |shelf| Depot::file(&shelf.fault))
     }
 
-    /// Holds `len` values, which `next` gives front to back: all at once into memory, a frame of a message at a time into a
-    /// file.
+    /// Holds `len` values, which `next` gives front to back: all at once into memory, a frame of a message at
+    /// a time into a file.
     ///
     /// # Errors
     /// Those of `next`; [`Error::Resource`] if there is no room.
-    pub fn fill<T: Pod>(&self, len: usize, mut next: impl FnMut(&mut [T]) -> Result<(), Error>) -> Result<Spool<T>, Error> {
+    pub fn fill<T: Pod>(
+        &self,
+        len: usize,
+        mut next: impl FnMut(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Spool<T>, Error> {
         let Some(shelf) = &self.0 else {
             let mut values = vec![T::zeroed(); len];
             next(&mut values)?;
@@ -189,7 +202,8 @@ impl Depot {
             let values = from.read(0..from.len())?;
             return Ok(Spool::of(order.iter().map(|&k| values[k as usize]).collect()));
         }
-        // Read front to back, they go to bins of neighbouring places in the order, each of which fits the memory then.
+        // Read front to back, they go to bins of neighbouring places in the order, each of which fits the
+        // memory then.
         let mut places = vec![NOWHERE; from.len()];
         order.iter().zip(0..).for_each(|(&k, place)| places[k as usize] = place);
         let mut bins = Bins::new(order.len())?;
@@ -223,7 +237,8 @@ const BIN_IN_HAND: usize = 1 << 11;
 /// Nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// Values on their way to their places, of which there is one for each: a file with two rows, of places and of values.
+/// Values on their way to their places, of which there is one for each: a file with two rows, of places and
+/// of values.
 struct Bins<T> {
     file: Scratch,
     len: usize,
@@ -271,7 +286,8 @@ impl<T: Pod> Bins<T> {
     fn take(&mut self, number: usize) -> Result<Vec<T>, Error> {
         self.write(number)?;
         let count = self.bins[number].written;
-        let (mut places, mut values, mut ready) = (vec![0u32; count], vec![T::zeroed(); count], vec![T::zeroed(); count]);
+        let (mut places, mut values, mut ready) =
+            (vec![0u32; count], vec![T::zeroed(); count], vec![T::zeroed(); count]);
         let [at_places, at_values] = self.offsets(number * BIN);
         self.file.read(bytemuck::cast_slice_mut(&mut places), at_places)?;
         self.file.read(bytemuck::cast_slice_mut(&mut values), at_values)?;
@@ -335,7 +351,10 @@ impl<T: Pod> Spool<T> {
             Kept::Memory(values) => Ok(Cow::Borrowed(&values[places])),
             Kept::File(shelf, first) => {
                 let mut values = vec![T::zeroed(); places.len()];
-                shelf.file.read(bytemuck::cast_slice_mut(&mut values), first + (places.start * size_of::<T>()) as u64)?;
+                shelf.file.read(
+                    bytemuck::cast_slice_mut(&mut values),
+                    first + (places.start * size_of::<T>()) as u64,
+                )?;
                 Ok(Cow::Owned(values))
             }
         }
@@ -357,9 +376,10 @@ impl<T: Pod> Spool<T> {
         assert!(places.start <= places.end && places.end <= self.len, "places of the row");
         match &self.kept {
             Kept::Memory(values) => Spool::of(values[places].to_vec()),
-            Kept::File(shelf, first) => {
-                Spool { kept: Kept::File(shelf.clone(), first + (places.start * size_of::<T>()) as u64), len: places.len() }
-            }
+            Kept::File(shelf, first) => Spool {
+                kept: Kept::File(shelf.clone(), first + (places.start * size_of::<T>()) as u64),
+                len: places.len(),
+            },
         }
     }
 
@@ -432,12 +452,21 @@ mod tests {
                     assert_eq!((row.len(), row.is_empty()), (len, len == 0));
                     assert_eq!(*row.read(0..len).unwrap(), values);
                     assert_eq!(*row.read(len / 3..len / 2).unwrap(), values[len / 3..len / 2]);
-                    assert_eq!(*row.slice(len / 3..len).read(0..len / 2).unwrap(), values[len / 3..len / 3 + len / 2]);
+                    assert_eq!(
+                        *row.slice(len / 3..len).read(0..len / 2).unwrap(),
+                        values[len / 3..len / 3 + len / 2]
+                    );
                 }
                 for part in [vec![len], vec![len / 2, len - len / 2], vec![0, len, 0]] {
                     let parts = filled.clone().split(&part);
                     assert_eq!(parts.iter().map(Spool::len).collect::<Vec<_>>(), part);
-                    assert_eq!(parts.iter().flat_map(|part| part.read(0..part.len()).unwrap().to_vec()).collect::<Vec<_>>(), values);
+                    assert_eq!(
+                        parts
+                            .iter()
+                            .flat_map(|part| part.read(0..part.len()).unwrap().to_vec())
+                            .collect::<Vec<_>>(),
+                        values
+                    );
                 }
                 let mut twice = filled.clone();
                 twice.append(&put).unwrap();

@@ -14,8 +14,8 @@ use crate::wire::{Channel, Tag};
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 3;
 
-/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is not told otherwise; of
-/// what it is told of copies and authenticators it keeps three times as much.
+/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
+/// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
 /// Bytes of what it is told of copies and authenticators, which all go to a temporary file if there are more.
@@ -23,12 +23,14 @@ pub(crate) fn told_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
 
-/// Bytes of committed values that a garbler keeps in memory, which keeps no tables. It makes the others again.
+/// Bytes of committed values that a garbler keeps in memory, which keeps no tables. It makes the others
+/// again.
 pub(crate) fn garbler_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
 }
 
-/// The computation that both parties must agree on; a peer with another one is refused before anything secret is used.
+/// The computation that both parties must agree on; a peer with another one is refused before anything secret
+/// is used.
 #[derive(Clone)]
 pub struct Job {
     /// What is computed, in a cut that both parties have. The garbler may propose another one.
@@ -37,8 +39,9 @@ pub struct Job {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory, and a third of those of
-    /// what it is told of copies and authenticators; more go to temporary files. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
+    /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not
+    /// part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -47,7 +50,12 @@ pub struct Job {
 impl Job {
     /// What the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
-        Terms { security: self.security, threads: self.threads, table_memory: self.table_memory, identities: self.identities }
+        Terms {
+            security: self.security,
+            threads: self.threads,
+            table_memory: self.table_memory,
+            identities: self.identities,
+        }
     }
 }
 
@@ -58,8 +66,9 @@ pub struct Terms {
     pub security: u32,
     /// Threads that this party uses, at least 1. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory, and a third of those of
-    /// what it is told of copies and authenticators; more go to temporary files. Not part of the agreement.
+    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
+    /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not
+    /// part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -112,7 +121,8 @@ pub struct Report {
     pub security: SecurityReport,
     /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
     pub proposal: Proposal,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
+    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
+    /// peer.
     pub recovered: bool,
 }
 
@@ -184,12 +194,18 @@ impl<'o> Run<'o> {
         Run { channel, role, observer, phases: Vec::new(), running: None, started: Instant::now(), bytes }
     }
 
-    /// What follows belongs to this phase, which may have run before: flights hold messages of several phases.
+    /// What follows belongs to this phase, which may have run before: flights hold messages of several
+    /// phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
         self.observer.phase(name);
         self.running = Some(self.phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
-            self.phases.push(PhaseReport { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0 });
+            self.phases.push(PhaseReport {
+                name,
+                seconds: 0.0,
+                garbler_sent_bytes: 0,
+                evaluator_sent_bytes: 0,
+            });
             self.phases.len() - 1
         }));
     }
@@ -200,7 +216,8 @@ impl<'o> Run<'o> {
         if let Some(running) = self.running {
             let phase = &mut self.phases[running];
             phase.seconds += self.started.elapsed().as_secs_f64();
-            let (garblers, evaluators) = if self.role == Party::Garbler { (sent, received) } else { (received, sent) };
+            let (garblers, evaluators) =
+                if self.role == Party::Garbler { (sent, received) } else { (received, sent) };
             phase.garbler_sent_bytes += garblers;
             phase.evaluator_sent_bytes += evaluators;
         }
@@ -227,11 +244,13 @@ pub type SessionId = [u8; 32];
 pub mod msg {
     use crate::wire::Tag;
 
-    /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it at once.
+    /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it
+    /// at once.
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
-    /// Garbler: digest of the program as it is to be cut, and the name of this cut; none is the cut that both have.
+    /// Garbler: digest of the program as it is to be cut, and the name of this cut; none is the cut that both
+    /// have.
     pub const DECOMPOSITION: Tag = Tag(4);
     /// Garbler: of each batch the size of a bucket and the number of opened items.
     pub const PROPOSAL: Tag = Tag(3);
@@ -272,8 +291,8 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What the garbler proposes
-/// is not compared here: the evaluator computes its bound.
+/// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What
+/// the garbler proposes is not compared here: the evaluator computes its bound.
 pub(crate) struct Greeting {
     role: Party,
     security: u32,
@@ -343,7 +362,11 @@ impl Greeting {
         let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
         hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
-        Ok(Answer { digest: digest(&theirs), parameters: theirs.parameters, session: *hasher.finalize().as_bytes() })
+        Ok(Answer {
+            digest: digest(&theirs),
+            parameters: theirs.parameters,
+            session: *hasher.finalize().as_bytes(),
+        })
     }
 }
 
@@ -351,7 +374,8 @@ impl Greeting {
 pub(crate) struct Answer {
     /// Of the peer's greeting.
     pub digest: [u8; 32],
-    /// What the peer says of the parameters: the garbler the digest of those that it proposes, an evaluator nothing, zeros.
+    /// What the peer says of the parameters: the garbler the digest of those that it proposes, an evaluator
+    /// nothing, zeros.
     pub parameters: [u8; 32],
     /// The session's identifier.
     pub session: SessionId,
@@ -374,7 +398,9 @@ mod tests {
             let (left, mut peer) = memory_pair();
             let mut observer = Unobserved;
             let mut run = Run::new(left, role, &mut observer);
-            for (phase, sent, received) in [("prepare", 10, 0), ("setup", 20, 3), ("decode", 0, 0), ("prepare", 5, 4)] {
+            for (phase, sent, received) in
+                [("prepare", 10, 0), ("setup", 20, 3), ("decode", 0, 0), ("prepare", 5, 4)]
+            {
                 run.phase(phase);
                 run.channel.send(TAG, &vec![0; sent]).unwrap();
                 peer.send(TAG, &vec![0; received]).unwrap();
@@ -383,12 +409,21 @@ mod tests {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             let reports = run.finish().unwrap();
-            let told: Vec<_> = reports.iter().map(|r| (r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
+            let told: Vec<_> =
+                reports.iter().map(|r| (r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
             let header = FRAME_HEADER_BYTES as u64;
-            let expected = [("setup", 20 + header, 3 + header), ("prepare", 15 + 2 * header, 4 + 2 * header), ("decode", header, header)];
+            let expected = [
+                ("setup", 20 + header, 3 + header),
+                ("prepare", 15 + 2 * header, 4 + 2 * header),
+                ("decode", header, header),
+            ];
             assert_eq!(
                 told,
-                expected.map(|(name, sent, received)| if role == Party::Garbler { (name, sent, received) } else { (name, received, sent) })
+                expected.map(|(name, sent, received)| if role == Party::Garbler {
+                    (name, sent, received)
+                } else {
+                    (name, received, sent)
+                })
             );
             assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
         }
@@ -408,24 +443,35 @@ mod tests {
                 sent.send(hello.clone()).unwrap();
                 alter(role, hello);
             }));
-            let greeting = Greeting::send(channel, role, &TERMS, &Digests { program: [3; 32], parameters: [4 + role as u8; 32] }).unwrap();
+            let greeting = Greeting::send(
+                channel,
+                role,
+                &TERMS,
+                &Digests { program: [3; 32], parameters: [4 + role as u8; 32] },
+            )
+            .unwrap();
             channel.flush().unwrap();
             (seen.recv().unwrap(), greeting.digest(), greeting)
         };
         let (garbler, evaluator) = (greet(&mut left, Party::Garbler), greet(&mut right, Party::Evaluator));
-        [(garbler, left), (evaluator, right)].map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
+        [(garbler, left), (evaluator, right)]
+            .map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
     }
 
-    /// What a session's secrets are bound to: both greetings, the garbler's first, each with its nonce. Fixed for good: a change is
-    /// one of the protocol.
+    /// What a session's secrets are bound to: both greetings, the garbler's first, each with its nonce. Fixed
+    /// for good: a change is one of the protocol.
     #[test]
     fn row_16_the_session_is_named_after_both_greetings() {
         let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
         let (at_garbler, at_evaluator) = (at_garbler.unwrap(), at_evaluator.unwrap());
-        let name = blake3::derive_key("brickwork 2026-11 session identifier", &[&garbler[..], &evaluator].concat());
+        let name =
+            blake3::derive_key("brickwork 2026-11 session identifier", &[&garbler[..], &evaluator].concat());
         assert_eq!((at_garbler.session, at_evaluator.session), (name, name));
         assert_eq!((mine, other), (at_evaluator.digest, at_garbler.digest));
-        assert_eq!([mine, other], [garbler, evaluator].map(|hello| blake3::derive_key("brickwork 2026-11 greeting", &hello)));
+        assert_eq!(
+            [mine, other],
+            [garbler, evaluator].map(|hello| blake3::derive_key("brickwork 2026-11 greeting", &hello))
+        );
         assert_eq!((at_garbler.parameters, at_evaluator.parameters), ([5; 32], [4; 32]));
         assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
     }
@@ -449,7 +495,9 @@ mod tests {
                 let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 2 } else { 0 });
                 for (role, (_, _, result)) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
                     match result {
-                        Err(Error::Mismatch(reason)) => assert!(role != liar && reason.contains(why), "byte {byte}: {reason}"),
+                        Err(Error::Mismatch(reason)) => {
+                            assert!(role != liar && reason.contains(why), "byte {byte}: {reason}")
+                        }
                         result => assert!(role == liar && result.is_ok(), "byte {byte} is not looked at"),
                     }
                 }

@@ -1,16 +1,19 @@
 //! Soldering: turning a label of one wire into the label of another that stands for the same bit.
 //!
-//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label. One commitment
-//! a wire holds both: `C_w = base_w`, its lowest bit replaced by `σ_w`. A copy's offset is committed as `D`.
+//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label. One
+//! commitment a wire holds both: `C_w = base_w`, its lowest bit replaced by `σ_w`. A copy's offset is
+//! committed as `D`.
 //!
-//! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is s (the
-//! paper's s^σ and S^K in one value). The evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0; that
-//! bit is what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka` (lowest
-//! bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all solderings.
+//! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is
+//! s (the paper's s^σ and S^K in one value). The evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with
+//! lowest bit 0; that bit is what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an
+//! opened `S_c = Δ_c ⊕ Δ_ka` (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all
+//! solderings.
 //!
-//! A pair is soldered once and in one way: opening both `C_i ⊕ C_j` and `C_i ⊕ C_j ⊕ D_j` would give Δ_j away.
-//! DEVIATION: the paper solders copies of a bucket to its head and the head to the authenticator; here every copy's
-//! output is soldered to the authenticator directly, which is as many openings and one step less.
+//! A pair is soldered once and in one way: opening both `C_i ⊕ C_j` and `C_i ⊕ C_j ⊕ D_j` would give Δ_j
+//! away. DEVIATION: the paper solders copies of a bucket to its head and the head to the authenticator; here
+//! every copy's output is soldered to the authenticator directly, which is as many openings and one step
+//! less.
 
 use std::ops::Range;
 
@@ -93,7 +96,8 @@ impl Soldering {
     }
 }
 
-/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the flips matter.
+/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the
+/// flips matter.
 #[derive(Clone, Copy)]
 pub(crate) struct Solderings<'a> {
     /// s of each.
@@ -117,7 +121,10 @@ impl Solderings<'_> {
     /// What some of them open, where that is known.
     pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
         if let Some(told) = self.told {
-            openings.iter_mut().zip(&*told.read_or_note(places)).for_each(|(opening, soldering)| *opening = soldering.opening());
+            openings
+                .iter_mut()
+                .zip(&*told.read_or_note(places))
+                .for_each(|(opening, soldering)| *opening = soldering.opening());
         }
     }
 }

@@ -2,14 +2,22 @@
 
 use std::sync::Arc;
 
-use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value};
+use brickwork::circuit::{
+    Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
+};
 use brickwork::duplo;
 use brickwork::random::Rng;
 use brickwork::session::{Job, Report, Unobserved};
 use brickwork::wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job { program: program.clone(), security, threads, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+    Job {
+        program: program.clone(),
+        security,
+        threads,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    }
 }
 
 fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[bool]) -> (Report, Report) {
@@ -43,7 +51,13 @@ fn a_small_memory_changes_no_output_and_no_byte() {
             let garbler = garbler.join().unwrap();
             assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &expected));
             assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
-            let bytes = |report: &Report| report.phases.iter().map(|p| (p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>();
+            let bytes = |report: &Report| {
+                report
+                    .phases
+                    .iter()
+                    .map(|p| (p.garbler_sent_bytes, p.evaluator_sent_bytes))
+                    .collect::<Vec<_>>()
+            };
             [bytes(&garbler), bytes(&evaluator)]
         })
     };
@@ -62,7 +76,10 @@ fn check(program: &Arc<Program>, security: u32, threads: usize, rng: &mut Rng) {
     assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
     assert!(!evaluator.recovered);
     for (g, e) in garbler.phases.iter().zip(&evaluator.phases) {
-        assert_eq!((g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes), (e.name, e.garbler_sent_bytes, e.evaluator_sent_bytes));
+        assert_eq!(
+            (g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes),
+            (e.name, e.garbler_sent_bytes, e.evaluator_sent_bytes)
+        );
     }
 }
 
@@ -78,8 +95,9 @@ fn random_component(name: &str, inputs: u32, outputs: u32, gates: usize, rng: &m
         let out = if rng.below(2) == 0 { builder.and(a, b) } else { builder.xor(a, b) };
         bits.push(out);
     }
-    let outs: Vec<Bit> =
-        (0..outputs).map(|_| bits[bits.len() - 1 - rng.below(bits.len().min(3 * outputs as usize) as u64) as usize]).collect();
+    let outs: Vec<Bit> = (0..outputs)
+        .map(|_| bits[bits.len() - 1 - rng.below(bits.len().min(3 * outputs as usize) as u64) as usize])
+        .collect();
     Component {
         name: name.into(),
         inputs: vec![Port::new("in", Type::Uint(inputs))],
@@ -92,12 +110,18 @@ fn random_component(name: &str, inputs: u32, outputs: u32, gates: usize, rng: &m
 fn random_program(rng: &mut Rng) -> Arc<Program> {
     let (a, b) = (rng.below(6) as u32, rng.below(6) as u32);
     let (a, b) = if a + b == 0 { (1, 0) } else { (a, b) };
-    let ports = |name: &str, width: u32| if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() };
+    let ports = |name: &str, width: u32| {
+        if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() }
+    };
     let mut program = ProgramBuilder::new("random", ports("x", a), ports("y", b)).unwrap();
     let kinds: Vec<_> = (0..1 + rng.below(3))
         .map(|i| {
-            let (inputs, outputs, gates) = (1 + rng.below(5) as u32, 1 + rng.below(4) as u32, 1 + rng.below(40) as usize);
-            (program.component(random_component(&format!("c{i}"), inputs, outputs, gates, rng)).unwrap(), inputs)
+            let (inputs, outputs, gates) =
+                (1 + rng.below(5) as u32, 1 + rng.below(4) as u32, 1 + rng.below(40) as usize);
+            (
+                program.component(random_component(&format!("c{i}"), inputs, outputs, gates, rng)).unwrap(),
+                inputs,
+            )
         })
         .collect();
     let mut wires = a + b;
@@ -107,7 +131,9 @@ fn random_program(rng: &mut Rng) -> Arc<Program> {
         program.slot(kind, &from).unwrap();
         wires = program.wires();
     }
-    for (i, to) in [Recipient::Both, Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate() {
+    for (i, to) in
+        [Recipient::Both, Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate()
+    {
         let width = rng.below(4) as u32 + u32::from(i == 0);
         if width == 0 {
             continue;
@@ -168,8 +194,10 @@ fn aes_gives_the_vectors_of_the_standard() {
 /// Runs every public circuit of the shared folder where it is there.
 #[test]
 fn public_circuits_give_what_simulation_gives() {
-    let shared = std::env::var("BRICKWORK_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
-    let folders = ["circuits", "circuits/old-bristol"].map(|folder| std::path::Path::new(&shared).join(folder));
+    let shared = std::env::var("BRICKWORK_SHARED")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
+    let folders =
+        ["circuits", "circuits/old-bristol"].map(|folder| std::path::Path::new(&shared).join(folder));
     let mut rng = Rng::new("test inputs").unwrap();
     let mut seen = 0;
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten() {

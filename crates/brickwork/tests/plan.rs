@@ -13,7 +13,8 @@ use brickwork::random::Rng;
 use brickwork::session::{Job, Observer, PHASES, PhaseReport};
 use brickwork::wire::{Channel, Stream};
 
-/// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for which.
+/// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for
+/// which.
 struct Clocked {
     to: Sender<(u64, Vec<u8>)>,
     from: Receiver<(u64, Vec<u8>)>,
@@ -83,14 +84,21 @@ impl Observer for Watch {
 /// The evaluator's phases, and the crossings in each of them.
 fn run(program: &Arc<Program>, security: u32, threads: usize, lanes: usize) -> (Vec<PhaseReport>, Vec<u64>) {
     let [(left, garblers), (right, evaluators)] = clocked_pair(lanes);
-    let job =
-        Job { program: program.clone(), security, threads, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: program.clone(),
+        security,
+        threads,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
     let began = Arc::new(Mutex::new(Vec::new()));
     let phases = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Watch(garblers, Arc::default())).unwrap());
-        let evaluator = duplo::evaluator(right, &job, &y, &mut Watch(evaluators.clone(), began.clone())).unwrap();
+        let garbler =
+            scope.spawn(|| duplo::garbler(left, &job, &x, &mut Watch(garblers, Arc::default())).unwrap());
+        let evaluator =
+            duplo::evaluator(right, &job, &y, &mut Watch(evaluators.clone(), began.clone())).unwrap();
         garbler.join().unwrap();
         evaluator.phases
     });
@@ -113,7 +121,12 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
     assert!(predicted.crossings() < 12, "{name}: more than 6 round trips");
     for ((predicted, phase), crossings) in predicted.phases.iter().zip(&phases).zip(crossings) {
         assert_eq!(
-            (predicted.name, predicted.garbler_sent_bytes, predicted.evaluator_sent_bytes, predicted.crossings),
+            (
+                predicted.name,
+                predicted.garbler_sent_bytes,
+                predicted.evaluator_sent_bytes,
+                predicted.crossings
+            ),
             (phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes, crossings),
             "{name} at {security} over {lanes} lanes"
         );
@@ -141,11 +154,14 @@ fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
     }
 }
 
-/// Components of random sizes, one of them never used and one without AND gates, in slots that read random wires.
+/// Components of random sizes, one of them never used and one without AND gates, in slots that read random
+/// wires.
 fn random_program(rng: &mut Rng) -> Program {
     let mut below = |n: u64| rng.below(n) as u32;
     let (x, y) = (below(9), 1 + below(20));
-    let ports = |name: &str, width: u32| if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() };
+    let ports = |name: &str, width: u32| {
+        if width > 0 { vec![Port::new(name, Type::Uint(width))] } else { Vec::new() }
+    };
     let mut program = ProgramBuilder::new("random", ports("x", x), ports("y", y)).unwrap();
     let kinds: Vec<_> = (0..4)
         .map(|k| {
@@ -162,7 +178,13 @@ fn random_program(rng: &mut Rng) -> Program {
     let wires = u64::from(program.wires());
     for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
         let width = 1 + below(12);
-        program.output(Port::new(format!("{to:?}"), Type::Uint(width)), to, (0..width).map(|_| below(wires)).collect()).unwrap();
+        program
+            .output(
+                Port::new(format!("{to:?}"), Type::Uint(width)),
+                to,
+                (0..width).map(|_| below(wires)).collect(),
+            )
+            .unwrap();
     }
     program.finish().unwrap()
 }
@@ -175,18 +197,21 @@ fn bytes_and_rounds_of_random_programs_are_as_predicted() {
     }
 }
 
-/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler. Many OTs too.
+/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler. Many OTs
+/// too.
 #[test]
 fn those_of_programs_without_slots_too() {
     for (party, width) in [(Party::Garbler, 5), (Party::Evaluator, 5), (Party::Evaluator, 64 * 128 + 1)] {
         let ports = |p| if p == party { vec![Port::new("in", Type::Uint(width))] } else { Vec::new() };
-        let mut program = ProgramBuilder::new("wires", ports(Party::Garbler), ports(Party::Evaluator)).unwrap();
+        let mut program =
+            ProgramBuilder::new("wires", ports(Party::Garbler), ports(Party::Evaluator)).unwrap();
         program.output(Port::new("out", Type::Uint(width)), Recipient::Both, (0..width).collect()).unwrap();
         check(program.finish().unwrap(), 40, 2, 1);
     }
 }
 
-/// Messages of many frames over several lanes, more commitments than one message of corrections holds, many slots.
+/// Messages of many frames over several lanes, more commitments than one message of corrections holds, many
+/// slots.
 #[test]
 fn those_of_larger_programs_too() {
     let aes = aes::aes_128().unwrap();
@@ -204,7 +229,8 @@ fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
     let free = Machine::free();
     let slow = Link { bits_per_second: Some(200e6), rtt_seconds: 0.096, lanes: 1 };
     let cost = plan::predict(&program, &parameters, &free, &slow);
-    let least = cost.phases.iter().map(|p| p.garbler_sent_bytes as f64).sum::<f64>() * 8.0 / 200e6 + cost.crossings() as f64 * 0.048;
+    let least = cost.phases.iter().map(|p| p.garbler_sent_bytes as f64).sum::<f64>() * 8.0 / 200e6
+        + cost.crossings() as f64 * 0.048;
     assert!((cost.seconds() / least - 1.0).abs() < 0.1, "{} and {least}", cost.seconds());
 
     let others = plan::alternatives(&program, &parameters).unwrap();

@@ -12,12 +12,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::link::{self, Link};
-use crate::{bench, compile, demo_cheat, doctor, examples, files, info, keygen, party, preprocess, run, simulate, stock};
+use crate::{
+    bench, compile, demo_cheat, doctor, examples, files, info, keygen, party, preprocess, run, simulate,
+    stock,
+};
 
 /// Secure two-party computation from garbled components.
 ///
-/// Two parties who do not trust each other compute a function of their private inputs; neither learns more than its
-/// own output.
+/// Two parties who do not trust each other compute a function of their private inputs; neither learns more
+/// than its own output.
 #[derive(Parser)]
 #[command(name = "brickwork", version, max_term_width = 100)]
 pub struct Cli {
@@ -63,7 +66,8 @@ pub struct ProgramArguments {
 /// Whose the inputs of a Bristol circuit are.
 #[derive(Args, Clone)]
 pub struct Map {
-    /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the evaluator's
+    /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the
+    /// evaluator's
     #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
     pub entries: Vec<(String, Party)>,
 }
@@ -137,7 +141,8 @@ impl Parameters {
         let Parameters { protocol, commitments, security, executions } = self;
         let Protocol::Duplo = protocol;
         let Commitments::Split = commitments;
-        let fixed = ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
+        let fixed =
+            ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
         fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
     }
 
@@ -162,9 +167,15 @@ impl Parameters {
 /// How the garbler chooses what the evaluator then checks.
 #[derive(Args)]
 pub struct Choice {
-    /// Which buckets the garbler proposes: those that are predicted to be fastest here, or the standard ones, which are the
-    /// same on every machine
-    #[arg(long, value_name = "fastest|standard", default_value = "fastest", hide_default_value = true, hide_possible_values = true)]
+    /// Which buckets the garbler proposes: those that are predicted to be fastest here, or the standard ones,
+    /// which are the same on every machine
+    #[arg(
+        long,
+        value_name = "fastest|standard",
+        default_value = "fastest",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub buckets: Buckets,
 }
 
@@ -176,7 +187,13 @@ pub enum Buckets {
 
 impl Choice {
     /// The parameters for a program.
-    pub fn choose(&self, program: &Program, security: u32, machine: &Machine, link: &plan::Link) -> Result<duplo::Parameters, Failure> {
+    pub fn choose(
+        &self,
+        program: &Program,
+        security: u32,
+        machine: &Machine,
+        link: &plan::Link,
+    ) -> Result<duplo::Parameters, Failure> {
         Ok(match self.buckets {
             Buckets::Fastest => plan::choose(program, security, machine, link)?,
             Buckets::Standard => duplo::Parameters::choose(program, security)?,
@@ -219,8 +236,8 @@ pub struct Resources {
     /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
-    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator refuses what is
-    /// proposed to it by what is free, if this is not given
+    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator
+    /// refuses what is proposed to it by what is free, if this is not given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_ram: Option<u64>,
     /// How long a peer may stall, and how long --connect tries
@@ -256,7 +273,8 @@ fn size(text: &str) -> Result<u64, String> {
         "GB" => 1_000_000_000,
         other => return Err(format!("{other} is no unit of bytes; expected a size such as 4GiB or 500MB")),
     };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);
+    let bytes =
+        digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);
     bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
 }
 
@@ -293,6 +311,9 @@ pub struct Address {
 /// Reads a public key.
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     text.parse().map_err(|e: brickwork::Error| {
-        Failure::usage(format!("--peer: {e}"), "ask the other party for the public key that its own `brickwork keygen` printed")
+        Failure::usage(
+            format!("--peer: {e}"),
+            "ask the other party for the public key that its own `brickwork keygen` printed",
+        )
     })
 }

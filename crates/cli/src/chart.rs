@@ -82,7 +82,8 @@ struct Range {
 
 impl Range {
     fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
-        let place = |value: f64| if scale == Scale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() };
+        let place =
+            |value: f64| if scale == Scale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() };
         let (mut low, mut high) = match scale {
             Scale::Linear => (0.0, 0.0),
             Scale::Logarithmic => (f64::INFINITY, f64::NEG_INFINITY),
@@ -108,11 +109,18 @@ impl Range {
     fn ticks(&self) -> Vec<f64> {
         if self.scale == Scale::Logarithmic {
             let step = ((self.high - self.low) / 8.0).ceil().max(1.0) as usize;
-            return (self.low as i32..=self.high as i32).step_by(step).map(|exponent| 10f64.powi(exponent)).collect();
+            return (self.low as i32..=self.high as i32)
+                .step_by(step)
+                .map(|exponent| 10f64.powi(exponent))
+                .collect();
         }
         let rough = (self.high - self.low) / 5.0;
         let unit = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * unit).into_iter().find(|&step| step >= rough).unwrap_or(rough);
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .map(|factor| factor * unit)
+            .into_iter()
+            .find(|&step| step >= rough)
+            .unwrap_or(rough);
         (0..=10).map(|k| step * f64::from(k)).take_while(|&tick| tick <= self.high * 1.001).collect()
     }
 }
@@ -135,7 +143,13 @@ impl Chart {
         let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.place(value);
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         let text = |svg: &mut String, at: [f64; 2], anchor: &str, text: &str| {
-            let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>", at[0], at[1], escaped(text));
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+                at[0],
+                at[1],
+                escaped(text)
+            );
         };
         text(svg, [LEFT, 20.0], "start", &self.title);
         text(svg, [LEFT - 10.0, TOP - 12.0], "start", &self.y.label);
@@ -145,13 +159,22 @@ impl Chart {
             text(svg, [x(tick), bottom + 18.0], "middle", &short(tick));
         }
         for tick in up.ticks() {
-            let _ = writeln!(svg, "<path d=\"M{LEFT} {0:.1}H{right}\" stroke=\"lightgray\" fill=\"none\"/>", y(tick));
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{LEFT} {0:.1}H{right}\" stroke=\"lightgray\" fill=\"none\"/>",
+                y(tick)
+            );
             text(svg, [LEFT - 6.0, y(tick) + 4.0], "end", &short(tick));
         }
         for (k, series) in self.series.iter().enumerate() {
             let colour = COLOURS[k % COLOURS.len()];
-            let line: Vec<String> = series.points.iter().map(|point| format!("{:.1},{:.1}", x(point.x), y(point.y))).collect();
-            let _ = writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>", line.join(" "));
+            let line: Vec<String> =
+                series.points.iter().map(|point| format!("{:.1},{:.1}", x(point.x), y(point.y))).collect();
+            let _ = writeln!(
+                svg,
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+                line.join(" ")
+            );
             for point in &series.points {
                 let (radius, fill) = if point.marked { (6, "crimson") } else { (4, colour) };
                 let _ = writeln!(
@@ -164,7 +187,12 @@ impl Chart {
             }
             if self.series.len() > 1 && !series.name.is_empty() {
                 let at = TOP + 20.0 * k as f64;
-                let _ = writeln!(svg, "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>", right + 12.0, at - 10.0);
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>",
+                    right + 12.0,
+                    at - 10.0
+                );
                 text(svg, [right + 30.0, at], "start", &series.name);
             }
         }
@@ -200,7 +228,10 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         assert_eq!(Range::of(Scale::Linear, [7.0].into_iter()).ticks(), [0.0, 2.0, 4.0, 6.0]);
-        assert_eq!(Range::of(Scale::Logarithmic, [3.0, 500.0].into_iter()).ticks(), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(
+            Range::of(Scale::Logarithmic, [3.0, 500.0].into_iter()).ticks(),
+            [1.0, 10.0, 100.0, 1000.0]
+        );
         assert_eq!([short(0.0), short(0.25), short(1234.5678), short(1e6)], ["0", "0.25", "1234.568", "1e6"]);
     }
 }

@@ -71,7 +71,8 @@ enum StructOrder {
 }
 
 fn builtin(text: &str) -> Result<(String, String), String> {
-    let (function, circuit) = text.split_once('=').ok_or("expected a function and a circuit, such as SubByte=aes_sbox")?;
+    let (function, circuit) =
+        text.split_once('=').ok_or("expected a function and a circuit, such as SubByte=aes_sbox")?;
     Ok((function.into(), circuit.into()))
 }
 
@@ -90,7 +91,11 @@ impl SourceFlags {
 
     /// The same but for the cut.
     pub fn with_cut(&self, inline: BTreeSet<String>, component: BTreeSet<String>) -> Self {
-        SourceFlags { inline: inline.into_iter().collect(), component: component.into_iter().collect(), ..self.clone() }
+        SourceFlags {
+            inline: inline.into_iter().collect(),
+            component: component.into_iter().collect(),
+            ..self.clone()
+        }
     }
 
     /// The cut.
@@ -112,11 +117,18 @@ pub fn compile(path: &Path, source: &[u8], flags: &SourceFlags) -> Result<(Progr
 }
 
 /// [`compile`], with at most so many gates in one component.
-pub fn compile_within(path: &Path, source: &[u8], flags: &SourceFlags, max_gates: Option<u64>) -> Result<(Program, Diagnostics), Failure> {
+pub fn compile_within(
+    path: &Path,
+    source: &[u8],
+    flags: &SourceFlags,
+    max_gates: Option<u64>,
+) -> Result<(Program, Diagnostics), Failure> {
     let options = flags.options();
-    let options = Options { max_gates: max_gates.unwrap_or(options.max_gates).min(options.max_gates), ..options };
+    let options =
+        Options { max_gates: max_gates.unwrap_or(options.max_gates).min(options.max_gates), ..options };
     let name = path.display().to_string();
-    let text = std::str::from_utf8(source).map_err(|_| Failure::input(format!("{name} is not a text file"), "a source is UTF-8 text"))?;
+    let text = std::str::from_utf8(source)
+        .map_err(|_| Failure::input(format!("{name} is not a text file"), "a source is UTF-8 text"))?;
     let folder = Directory(path.parent().map(Path::to_path_buf).unwrap_or_default());
     match brickwork_lang::compile(&name, text, &folder, &options) {
         Ok(compiled) => Ok((compiled.program, compiled.warnings)),
@@ -128,8 +140,10 @@ fn failure(diagnostics: &Diagnostics) -> Failure {
     let records = diagnostics.records();
     let errors = records.iter().filter(|record| record.severity == Severity::Error);
     let (first, more) = (errors.clone().next(), errors.count().saturating_sub(1));
-    let message = first.map_or_else(String::new, |e| format!("{}:{}:{}: {}", e.file, e.line, e.column, e.message));
-    let more = if more == 0 { String::new() } else { format!(" (and {})", plural(more as u64, "further error")) };
+    let message =
+        first.map_or_else(String::new, |e| format!("{}:{}:{}: {}", e.file, e.line, e.column, e.message));
+    let more =
+        if more == 0 { String::new() } else { format!(" (and {})", plural(more as u64, "further error")) };
     let hint = first.map_or_else(String::new, |e| e.hint.clone());
     let text = format!("{}error: the source has errors\n", render(diagnostics));
     Failure::input(message + &more, hint).with_details(text, json!({ "diagnostics": records }))
@@ -152,7 +166,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let source = &arguments.program.file;
     let (program, warnings) = files::load_with(source, &arguments.program.map.parties(), &arguments.source)?;
     warnings.iter().for_each(warn);
-    let other_format = |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
+    let other_format =
+        |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
     let (extension, bytes) = match arguments.emit {
         Format::Bwp => ("bwp", program.to_bytes()),
         Format::GcDuplo => ("GC_duplo", duplo::write(&program).map_err(other_format)?.into_bytes()),
@@ -167,8 +182,13 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     fs::write(&output, &bytes).map_err(|e| Failure::cannot_write(&output, &e))?;
     let info = program.info();
-    let human =
-        format!("{}: {} in {}, digest {}\n", output.display(), plural(info.and_gates, "AND gate"), plural(info.slots, "slot"), info.digest);
+    let human = format!(
+        "{}: {} in {}, digest {}\n",
+        output.display(),
+        plural(info.and_gates, "AND gate"),
+        plural(info.slots, "slot"),
+        info.digest
+    );
     let mut json = info::json(info)?;
     json["output"] = json!(output.display().to_string());
     json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());

@@ -55,8 +55,13 @@ impl Cut {
             Cut::Given => String::new(),
             Cut::Whole => "--emit bristol".into(),
             Cut::Flags { inline, component } => {
-                let inline = inline.iter().map(|name| if name == "*" { "--inline '*'".to_owned() } else { format!("--inline {name}") });
-                inline.chain(component.iter().map(|name| format!("--component {name}"))).collect::<Vec<_>>().join(" ")
+                let inline = inline.iter().map(|name| {
+                    if name == "*" { "--inline '*'".to_owned() } else { format!("--inline {name}") }
+                });
+                inline
+                    .chain(component.iter().map(|name| format!("--component {name}")))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
         }
     }
@@ -82,7 +87,12 @@ impl fmt::Display for Cut {
             Cut::Whole => f.write_str("whole"),
             Cut::Flags { inline, component } => {
                 let inline = inline.iter().map(|name| format!("inline:{name}"));
-                f.write_str(&inline.chain(component.iter().map(|name| format!("component:{name}"))).collect::<Vec<_>>().join(","))
+                f.write_str(
+                    &inline
+                        .chain(component.iter().map(|name| format!("component:{name}")))
+                        .collect::<Vec<_>>()
+                        .join(","),
+                )
             }
         }
     }
@@ -101,7 +111,8 @@ impl FromStr for Cut {
             }
             _ => {}
         }
-        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_name =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         for part in text.split(',') {
             match part.split_once(':') {
                 Some(("inline", name)) if is_name(name) || name == "*" => inline.insert(name.to_owned()),
@@ -146,10 +157,15 @@ impl FromStr for Wish {
 /// Into which components the program is cut.
 #[derive(Args)]
 pub struct CutArguments {
-    /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the evaluator makes the
-    /// same cut of its own file), as the file says, in one piece, or a list such as inline:F,component:G. An evaluator that is
-    /// given one refuses others
-    #[arg(long, value_name = "fastest|given|whole|LIST", default_value = "fastest", hide_default_value = true)]
+    /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
+    /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
+    /// inline:F,component:G. An evaluator that is given one refuses others
+    #[arg(
+        long,
+        value_name = "fastest|given|whole|LIST",
+        default_value = "fastest",
+        hide_default_value = true
+    )]
     pub cut: Wish,
 }
 
@@ -176,7 +192,11 @@ pub fn gates_within(memory: Option<u64>) -> u64 {
 impl Origin<'_> {
     /// The source, if the file is one.
     pub fn source(&self) -> Result<Option<Vec<u8>>, Failure> {
-        let bytes = files::read_all(File::open(self.path), files::MAX_PROGRAM_BYTES, &self.path.display().to_string())?;
+        let bytes = files::read_all(
+            File::open(self.path),
+            files::MAX_PROGRAM_BYTES,
+            &self.path.display().to_string(),
+        )?;
         Ok(files::is_source(self.path, &bytes).then(|| bytes.to_vec()))
     }
 
@@ -185,7 +205,11 @@ impl Origin<'_> {
         match cut {
             Cut::Given => Ok(self.given.clone()),
             Cut::Whole => {
-                let gates: u64 = self.given.slots().map(|slot| self.given.component(slot.component).circuit.gate_count() as u64).sum();
+                let gates: u64 = self
+                    .given
+                    .slots()
+                    .map(|slot| self.given.component(slot.component).circuit.gate_count() as u64)
+                    .sum();
                 if gates > max_gates {
                     return Err(Failure::input(
                         format!("one piece would have {gates} gates, and {max_gates} are allowed"),
@@ -197,25 +221,39 @@ impl Origin<'_> {
             Cut::Flags { inline, component } => {
                 let Some(source) = self.source()? else {
                     return Err(Failure::input(
-                        format!("{} is compiled already and can be cut as it is or not at all, but not by {cut}", self.path.display()),
+                        format!(
+                            "{} is compiled already and can be cut as it is or not at all, but not by {cut}",
+                            self.path.display()
+                        ),
                         "take the source instead, on both sides; or --cut given",
                     ));
                 };
                 let flags = self.flags.with_cut(inline.clone(), component.clone());
-                compile::compile_within(self.path, &source, &flags, Some(max_gates)).map(|(program, _)| program)
+                compile::compile_within(self.path, &source, &flags, Some(max_gates))
+                    .map(|(program, _)| program)
             }
         }
     }
 
-    /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants another one.
-    pub fn accept(&self, wish: &Wish, name: &str, memory: Option<u64>, executions: Option<u32>) -> Result<Arc<Program>, Error> {
+    /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants
+    /// another one.
+    pub fn accept(
+        &self,
+        wish: &Wish,
+        name: &str,
+        memory: Option<u64>,
+        executions: Option<u32>,
+    ) -> Result<Arc<Program>, Error> {
         let refused = |why: String| Error::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
         let cut = Cut::of_name(name).map_err(refused)?;
         match wish {
             Wish::Fixed(own) if *own != cut => Err(refused(format!("this party wants --cut {own}"))),
             _ => {
-                let made = self.make(&cut, gates_within(memory)).and_then(|program| files::repeated(&program, executions));
-                made.map(Arc::new).map_err(|failure| refused(format!("{}; {}", failure.message(), failure.hint())))
+                let made = self
+                    .make(&cut, gates_within(memory))
+                    .and_then(|program| files::repeated(&program, executions));
+                made.map(Arc::new)
+                    .map_err(|failure| refused(format!("{}; {}", failure.message(), failure.hint())))
             }
         }
     }

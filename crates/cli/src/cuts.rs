@@ -1,8 +1,8 @@
 //! Into which components a program may be cut, what each cut costs, and which one is taken.
 //!
-//! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, every function a component,
-//! everything in `main` inlined, and from the fastest of these, again and again, whatever is one flag away. Any other program may
-//! be cut as it is, or be one single component.
+//! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, every
+//! function a component, everything in `main` inlined, and from the fastest of these, again and again,
+//! whatever is one flag away. Any other program may be cut as it is, or be one single component.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -41,11 +41,25 @@ impl Pricing<'_> {
     /// A cut that was made in so many seconds, which the evaluator will take, too.
     fn of(&self, cut: Cut, program: Program, seconds: f64) -> Result<Decomposition, Failure> {
         let repeated = files::repeated(&program, self.executions)?;
-        let parameters = self.choice.choose(&repeated, self.security, self.machine, self.link)?.of_decomposition(&cut.name());
-        let cost = plan::predict(&repeated, &parameters, self.machine, self.link).with_work("preprocess", seconds);
-        let (components, slots) = (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
+        let parameters = self
+            .choice
+            .choose(&repeated, self.security, self.machine, self.link)?
+            .of_decomposition(&cut.name());
+        let cost =
+            plan::predict(&repeated, &parameters, self.machine, self.link).with_work("preprocess", seconds);
+        let (components, slots) =
+            (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
         let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;
-        Ok(Decomposition { cut, program: repeated, components, slots, ands_a_slot, parameters, cost, seconds })
+        Ok(Decomposition {
+            cut,
+            program: repeated,
+            components,
+            slots,
+            ands_a_slot,
+            parameters,
+            cost,
+            seconds,
+        })
     }
 }
 
@@ -192,7 +206,10 @@ impl<'a> Search<'a> {
 /// The cuts at both ends: every function of a source a component, and everything in `main` inlined.
 fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
     let functions = compile::functions(origin.path, source, origin.flags);
-    [Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()), Cut::of_flags(["*".to_owned()].into(), BTreeSet::new())]
+    [
+        Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),
+        Cut::of_flags(["*".to_owned()].into(), BTreeSet::new()),
+    ]
 }
 
 impl Search<'_> {
@@ -236,14 +253,20 @@ pub fn with(wish: &Wish, origin: &Origin, pricing: &Pricing) -> Result<Cuts, Fai
     search.all()?;
     let chosen = fixed.unwrap_or_else(|| search.best_within(None));
     let complete = !search.is_exhausted();
-    let mut tried: Vec<(bool, Decomposition)> = search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
+    let mut tried: Vec<(bool, Decomposition)> =
+        search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
     tried.sort_by(|a, b| a.1.ands_a_slot.total_cmp(&b.1.ands_a_slot));
     let chosen = tried.iter().position(|(chosen, _)| *chosen).unwrap_or(0);
     Ok(Cuts { tried: tried.into_iter().map(|(_, cut)| cut).collect(), chosen, complete })
 }
 
 /// The one cut that is taken by this wish, with this memory.
-pub fn choose(wish: &Wish, origin: &Origin, pricing: &Pricing, memory: Option<u64>) -> Result<Decomposition, Failure> {
+pub fn choose(
+    wish: &Wish,
+    origin: &Origin,
+    pricing: &Pricing,
+    memory: Option<u64>,
+) -> Result<Decomposition, Failure> {
     let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
     let place = match wish {
         Wish::Fixed(cut) => search.fixed(cut, gates_within(memory))?,
@@ -255,8 +278,12 @@ pub fn choose(wish: &Wish, origin: &Origin, pricing: &Pricing, memory: Option<u6
     Ok(search.tried.swap_remove(place))
 }
 
-/// The first cut that `is_there` in stock, of the given one and those at both ends; if none is, the given one.
-pub fn in_stock(origin: &Origin, is_there: impl Fn(&Program) -> Result<bool, Failure>) -> Result<(Cut, Program), Failure> {
+/// The first cut that `is_there` in stock, of the given one and those at both ends; if none is, the given
+/// one.
+pub fn in_stock(
+    origin: &Origin,
+    is_there: impl Fn(&Program) -> Result<bool, Failure>,
+) -> Result<(Cut, Program), Failure> {
     if !is_there(origin.given)? {
         let others = match origin.source()? {
             Some(source) => outermost(origin, &source).to_vec(),

@@ -1,7 +1,8 @@
 //! `brickwork demo-cheat`: attacks from the project's catalogue, played here between the real state machines.
 //!
-//! This is the only file of the command that knows the adversary. What it plays has parameters of its own, mostly far too small
-//! to be safe; they exist as values of the adversary's types alone, which no other command takes or makes.
+//! This is the only file of the command that knows the adversary. What it plays has parameters of its own,
+//! mostly far too small to be safe; they exist as values of the adversary's types alone, which no other
+//! command takes or makes.
 
 use brickwork::circuit::Party;
 use brickwork::duplo::adversary::harness::Ending;
@@ -13,8 +14,8 @@ use crate::report::{Report, plural};
 
 /// Watch a cheater: list attacks on the protocol, or play one many times and see how it ends
 ///
-/// The attacks are played between two threads of this process, on a small program, with the protocol's real code and parameters that are small
-/// enough for luck to be seen. Nothing leaves the machine.
+/// The attacks are played between two threads of this process, on a small program, with the protocol's real
+/// code and parameters that are small enough for luck to be seen. Nothing leaves the machine.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Which attack, as the list names it; without one they are listed.
@@ -30,14 +31,18 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         None => Ok(list(&attacks)),
         Some(wanted) => match attacks.iter().find(|attack| attack.id() == *wanted) {
             Some(attack) => watch(attack, arguments.runs as usize),
-            None => Err(Failure::usage(format!("there is no attack called {wanted}"), "`brickwork demo-cheat` lists them")),
+            None => Err(Failure::usage(
+                format!("there is no attack called {wanted}"),
+                "`brickwork demo-cheat` lists them",
+            )),
         },
     }
 }
 
 fn list(attacks: &[Attack]) -> Report {
     let human = attacks.iter().map(|a| format!("{}\n    {}\n", a.id(), a.story)).collect::<String>();
-    let one = |a: &Attack| json!({ "attack": a.id(), "row": a.row, "cheater": who(a.cheater), "story": a.story });
+    let one =
+        |a: &Attack| json!({ "attack": a.id(), "row": a.row, "cheater": who(a.cheater), "story": a.story });
     Report::new(json!({ "attacks": attacks.iter().map(one).collect::<Vec<_>>() }), human)
 }
 

@@ -18,9 +18,9 @@ use crate::{announce, files, resources};
 
 /// Find what would fail, before work starts
 ///
-/// Give the flags of the command that is to be checked. What needs the peer works while the peer waits: with --connect
-/// the other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with --listen it runs
-/// `doctor --connect`.
+/// Give the flags of the command that is to be checked. What needs the peer works while the peer waits: with
+/// --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with
+/// --listen it runs `doctor --connect`.
 #[derive(Args)]
 pub struct Arguments {
     /// The program
@@ -76,19 +76,32 @@ impl Findings {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
-    let identity = arguments.identity.as_ref().and_then(|path| findings.note("identity", check_identity(path)));
-    let peer = arguments.peer.as_ref().and_then(|text| findings.note("peer", public_key(text).map(|key| (key, key.to_string()))));
-    let program = arguments.file.as_ref().and_then(|path| findings.note("program", check_program(path, &arguments.map)));
+    let identity =
+        arguments.identity.as_ref().and_then(|path| findings.note("identity", check_identity(path)));
+    let peer = arguments
+        .peer
+        .as_ref()
+        .and_then(|text| findings.note("peer", public_key(text).map(|key| (key, key.to_string()))));
+    let program = arguments
+        .file
+        .as_ref()
+        .and_then(|path| findings.note("program", check_program(path, &arguments.map)));
     findings.note("kernel", Ok(((), kernel())));
-    let need = program.as_ref().and_then(|program| findings.note("parameters", parameters(program, arguments)));
+    let need =
+        program.as_ref().and_then(|program| findings.note("parameters", parameters(program, arguments)));
     if let Some(need) = need {
         findings.note("memory", memory(need));
     }
     let store = arguments.stock.store.as_ref().map(|directory| arguments.stock.key.check(directory));
-    findings.note("disk", store.unwrap_or_else(|| Ok("none is needed: nothing is kept".into())).map(|detail| ((), detail)));
+    findings.note(
+        "disk",
+        store.unwrap_or_else(|| Ok("none is needed: nothing is kept".into())).map(|detail| ((), detail)),
+    );
     if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
         let result = match (identity, peer, program, arguments.role) {
-            (Some(identity), Some(peer), Some(program), Some(role)) => connection(arguments, &identity, peer, &program, role, quiet),
+            (Some(identity), Some(peer), Some(program), Some(role)) => {
+                connection(arguments, &identity, peer, &program, role, quiet)
+            }
             _ => Err(Failure::usage(
                 "the connection cannot be checked without FILE, --role, --identity and --peer, all of them good",
                 "give those that are missing, and mend those that failed above",
@@ -109,8 +122,14 @@ fn report(findings: Findings) -> Report {
                 checks.push(json!({ "name": name, "ok": true, "detail": detail, "hint": "" }));
             }
             Err(failure) => {
-                human.push_str(&format!("FAILED  {name}: {}\n        hint: {}\n", failure.message(), failure.hint()));
-                checks.push(json!({ "name": name, "ok": false, "detail": failure.message(), "hint": failure.hint() }));
+                human.push_str(&format!(
+                    "FAILED  {name}: {}\n        hint: {}\n",
+                    failure.message(),
+                    failure.hint()
+                ));
+                checks.push(
+                    json!({ "name": name, "ok": false, "detail": failure.message(), "hint": failure.hint() }),
+                );
             }
         }
     }
@@ -136,7 +155,11 @@ fn check_program(path: &std::path::Path, map: &Map) -> Result<(Program, String),
 
 fn kernel() -> String {
     let best = Kernel::best();
-    let slow = if best == Kernel::PORTABLE { "; this machine has no AES instructions, so expect a tenth of the speed" } else { "" };
+    let slow = if best == Kernel::PORTABLE {
+        "; this machine has no AES instructions, so expect a tenth of the speed"
+    } else {
+        ""
+    };
     format!("{}{slow}", best.name())
 }
 
@@ -154,8 +177,8 @@ fn parameters(program: &Program, arguments: &Arguments) -> Result<(u64, String),
     Ok((memory_need(&repeated, &parameters), detail))
 }
 
-/// About how many bytes a party needs: the tables of the chosen copies, and the labels and commitments of all. The
-/// numbers were measured on runs of AES and of matrix products.
+/// About how many bytes a party needs: the tables of the chosen copies, and the labels and commitments of
+/// all. The numbers were measured on runs of AES and of matrix products.
 fn memory_need(program: &Program, parameters: &duplo::Parameters) -> u64 {
     const AND_GATE: u64 = 36;
     const WIRE: u64 = 96;
@@ -164,7 +187,9 @@ fn memory_need(program: &Program, parameters: &duplo::Parameters) -> u64 {
     let components = program.components().iter().zip(&parameters.components).map(|(component, cut)| {
         let circuit = &component.circuit;
         let tables = cut.kept().saturating_mul(circuit.and_gates() as u64 * AND_GATE);
-        tables.saturating_add(cut.copies().saturating_mul((circuit.inputs() + circuit.outputs().len()) as u64 * WIRE))
+        tables.saturating_add(
+            cut.copies().saturating_mul((circuit.inputs() + circuit.outputs().len()) as u64 * WIRE),
+        )
     });
     let gadgets = (parameters.plain.copies() + parameters.input.copies()).saturating_mul(GADGET);
     components.fold(PROCESS.saturating_add(gadgets), u64::saturating_add)
@@ -177,8 +202,12 @@ fn memory(need: u64) -> Result<((), String), Failure> {
             format!("{} are free, and the run needs about {}", bytes(available), bytes(need)),
             "close other programs, or use fewer --executions",
         )),
-        Some(available) => Ok(((), format!("{} are free, and the run needs about {}", bytes(available), bytes(need)))),
-        None => Ok(((), format!("the run needs about {}; what is free is not known on this system", bytes(need)))),
+        Some(available) => {
+            Ok(((), format!("{} are free, and the run needs about {}", bytes(available), bytes(need))))
+        }
+        None => {
+            Ok(((), format!("the run needs about {}; what is free is not known on this system", bytes(need))))
+        }
     }
 }
 
@@ -194,7 +223,9 @@ fn connection(
         Role::Garbler => Party::Garbler,
         Role::Evaluator => Party::Evaluator,
     };
-    let options = arguments.resources.options(party, arguments.parameters.terms(program, arguments.stock.store.is_some()));
+    let options = arguments
+        .resources
+        .options(party, arguments.parameters.terms(program, arguments.stock.store.is_some()));
     if let Some(address) = &arguments.address.connect {
         tls::probe(address, identity, peer, &options)?;
     } else if let Some(address) = &arguments.address.listen {

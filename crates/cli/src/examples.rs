@@ -33,7 +33,13 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 
 fn find(name: &str) -> Result<&'static StdFile, Failure> {
     let found = std_library().iter().find(|file| stem(file) == name || file.name == name);
-    found.ok_or_else(|| Failure::new(code::USAGE, format!("there is no example called {name}"), "`brickwork examples` lists them"))
+    found.ok_or_else(|| {
+        Failure::new(
+            code::USAGE,
+            format!("there is no example called {name}"),
+            "`brickwork examples` lists them",
+        )
+    })
 }
 
 fn stem(file: &StdFile) -> &'static str {
@@ -61,13 +67,22 @@ fn list() -> Report {
 /// Writes these files and their inputs, and says how to run them.
 fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
     let cannot = |path: &Path, why: &dyn std::fmt::Display| {
-        Failure::new(code::OTHER, format!("cannot write {}: {why}", path.display()), "choose another folder with --output or --write")
+        Failure::new(
+            code::OTHER,
+            format!("cannot write {}: {why}", path.display()),
+            "choose another folder with --output or --write",
+        )
     };
     fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
     let (mut written, mut commands, mut human) = (Vec::new(), Vec::new(), String::new());
     for file in files {
-        let samples = file.example.iter().flat_map(|e| [e.garbler, e.evaluator].into_iter().chain(e.tables.iter().copied()));
-        for (name, text) in std::iter::once((file.name, file.text)).chain(samples.map(|sample| (sample.name, sample.text))) {
+        let samples = file
+            .example
+            .iter()
+            .flat_map(|e| [e.garbler, e.evaluator].into_iter().chain(e.tables.iter().copied()));
+        for (name, text) in
+            std::iter::once((file.name, file.text)).chain(samples.map(|sample| (sample.name, sample.text)))
+        {
             let path = in_folder(folder, name);
             match fs::read(&path) {
                 Ok(there) if there == text.as_bytes() => {}
@@ -96,5 +111,14 @@ fn in_folder(folder: &Path, name: &str) -> PathBuf {
 fn command(folder: &Path, program: &Path, example: &Example) -> Vec<String> {
     let value = |name: &str| format!("@{}", in_folder(folder, name).display());
     let (garbler, evaluator) = (value(example.garbler.name), value(example.evaluator.name));
-    ["brickwork".into(), "run".into(), program.display().to_string(), "--garbler".into(), garbler, "--evaluator".into(), evaluator].into()
+    [
+        "brickwork".into(),
+        "run".into(),
+        program.display().to_string(),
+        "--garbler".into(),
+        garbler,
+        "--evaluator".into(),
+        evaluator,
+    ]
+    .into()
 }

@@ -58,12 +58,18 @@ impl Failure {
     }
 
     pub fn cannot_write(path: &Path, why: &io::Error) -> Self {
-        Failure::other(format!("cannot write {}: {why}", path.display()), "check the folder, its permissions and the space on its disk")
+        Failure::other(
+            format!("cannot write {}: {why}", path.display()),
+            "check the folder, its permissions and the space on its disk",
+        )
     }
 
     /// What cannot happen, and has.
     pub fn fault(message: impl Into<String>) -> Self {
-        Failure::other(message, "this is a fault of brickwork: please report it, with the command and all that it said")
+        Failure::other(
+            message,
+            "this is a fault of brickwork: please report it, with the command and all that it said",
+        )
     }
 
     /// With other advice, where more is known than the kind of the error.
@@ -121,23 +127,32 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (code, hint) = match &error {
-            Error::Peer(_) => {
-                (code::PEER, "do not run again with this peer before the cause is known; what this session used is not used again")
-            }
+            Error::Peer(_) => (
+                code::PEER,
+                "do not run again with this peer before the cause is known; what this session used is not used again",
+            ),
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
-            Error::Mismatch(_) => {
-                (code::MISMATCH, "both parties need the same version, program and parameters, and one each of the two roles")
-            }
+            Error::Mismatch(_) => (
+                code::MISMATCH,
+                "both parties need the same version, program and parameters, and one each of the two roles",
+            ),
             Error::Input(_) => (code::INPUT, "`brickwork info FILE` shows what a program expects"),
-            Error::Usage(_) => (code::USAGE, "correct what the message names; `brickwork COMMAND --help` says what each flag takes"),
+            Error::Usage(_) => (
+                code::USAGE,
+                "correct what the message names; `brickwork COMMAND --help` says what each flag takes",
+            ),
             Error::Limit(_) => (
                 code::USAGE,
                 "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
             ),
-            Error::Stock(_) => (code::STOCK, "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more"),
-            Error::Resource(_) => {
-                (code::OTHER, "free what the message names; a smaller program, fewer --executions and fewer --threads need less")
-            }
+            Error::Stock(_) => (
+                code::STOCK,
+                "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
+            ),
+            Error::Resource(_) => (
+                code::OTHER,
+                "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
+            ),
         };
         Failure::new(code, error.to_string(), hint)
     }
@@ -146,14 +161,25 @@ impl From<Error> for Failure {
 fn network_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::AddrInUse => "another program listens at this port; choose another one",
-        io::ErrorKind::AddrNotAvailable => "--listen needs an address of this machine, or 0.0.0.0 for all of them",
-        io::ErrorKind::ConnectionRefused => "start the listening side first, or raise --timeout; is the address right?",
-        io::ErrorKind::PermissionDenied => "--peer must be the key that the other side's `brickwork keygen` printed, on both sides",
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "is the peer still there? if the line is slow, raise --timeout",
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
-            "the peer ended the connection; its own message says why"
+        io::ErrorKind::AddrNotAvailable => {
+            "--listen needs an address of this machine, or 0.0.0.0 for all of them"
         }
-        io::ErrorKind::InvalidData => "is it the right address? something between the parties may alter the data",
+        io::ErrorKind::ConnectionRefused => {
+            "start the listening side first, or raise --timeout; is the address right?"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "--peer must be the key that the other side's `brickwork keygen` printed, on both sides"
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "is the peer still there? if the line is slow, raise --timeout"
+        }
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => "the peer ended the connection; its own message says why",
+        io::ErrorKind::InvalidData => {
+            "is it the right address? something between the parties may alter the data"
+        }
         _ => "check the address and the network",
     }
 }
@@ -161,7 +187,10 @@ fn network_hint(kind: io::ErrorKind) -> &'static str {
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         if let Some(name) = not_built(&error) {
-            return Failure::usage(format!("{name} is not built yet"), "leave it out; `brickwork --help` lists what there is");
+            return Failure::usage(
+                format!("{name} is not built yet"),
+                "leave it out; `brickwork --help` lists what there is",
+            );
         }
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Failure::usage(
@@ -171,9 +200,15 @@ impl From<clap::Error> for Failure {
         }
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        // The first paragraph says what is wrong, the rest is advice; the last line of that is always the same.
+        // The first paragraph says what is wrong, the rest is advice; the last line of that is always the
+        // same.
         let (message, advice) = text.split_once("\n\n").unwrap_or((text, ""));
-        let advice = advice.trim().strip_suffix("For more information, try '--help'.").unwrap_or(advice).trim().replace("\n\n", "\n");
+        let advice = advice
+            .trim()
+            .strip_suffix("For more information, try '--help'.")
+            .unwrap_or(advice)
+            .trim()
+            .replace("\n\n", "\n");
         let help = "`--help` behind the command says what each flag takes";
         Failure::usage(message, if advice.is_empty() { help.to_owned() } else { format!("{advice}\n{help}") })
     }
@@ -194,7 +229,9 @@ fn not_built(error: &clap::Error) -> Option<String> {
     let name = match error.kind() {
         ErrorKind::InvalidSubcommand => context(ContextKind::InvalidSubcommand)?,
         ErrorKind::UnknownArgument => argument,
-        ErrorKind::InvalidValue if argument.starts_with("--protocol") || argument.starts_with("--commitments") => {
+        ErrorKind::InvalidValue
+            if argument.starts_with("--protocol") || argument.starts_with("--commitments") =>
+        {
             context(ContextKind::InvalidValue)?
         }
         _ => return None,

@@ -29,11 +29,15 @@ pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// All of `source`, unless it is longer than `limit`: a device or a pipe may never end.
-pub fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+pub fn read_all(
+    source: io::Result<impl Read>,
+    limit: u64,
+    name: &str,
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
-    source
-        .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
-        .map_err(|e| Failure::input(format!("cannot read {name}: {e}"), "check the path and the permissions"))?;
+    source.and_then(|source| source.take(limit + 1).read_to_end(&mut bytes)).map_err(|e| {
+        Failure::input(format!("cannot read {name}: {e}"), "check the path and the permissions")
+    })?;
     if bytes.len() as u64 > limit {
         return Err(Failure::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
     }
@@ -63,7 +67,11 @@ pub fn is_source(path: &Path, bytes: &[u8]) -> bool {
 }
 
 /// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
-pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Program, Option<Diagnostics>), Failure> {
+pub fn load_with(
+    path: &Path,
+    map: &InputMap,
+    flags: &SourceFlags,
+) -> Result<(Program, Option<Diagnostics>), Failure> {
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
     if is_source(path, &bytes) && map.is_empty() {
         return compile::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
@@ -72,18 +80,26 @@ pub fn load_with(path: &Path, map: &InputMap, flags: &SourceFlags) -> Result<(Pr
     let program = formats::load_mapped(&bytes, &name, map);
     let hint = match map.is_empty() {
         true => "is it the right file, and complete?",
-        false => "--map names inputs of a Bristol circuit, as `brickwork info FILE` without it lists them; leave it out for other files",
+        false => {
+            "--map names inputs of a Bristol circuit, as `brickwork info FILE` without it lists them; leave it out for other files"
+        }
     };
     program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))
 }
 
-/// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in a file
-/// (`@file.csv`), which JSON may also name where it has a place for one. No value is [`Value::Null`].
-pub fn value(text: Option<&str>, program: &Program, party: Party, executions: Option<u32>) -> Result<Value, Failure> {
+/// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in
+/// a file (`@file.csv`), which JSON may also name where it has a place for one. No value is [`Value::Null`].
+pub fn value(
+    text: Option<&str>,
+    program: &Program,
+    party: Party,
+    executions: Option<u32>,
+) -> Result<Value, Failure> {
     let Some(text) = text else { return Ok(Value::Null) };
     let (mut value, folder) = parse(text)?;
     if let Some(ty) = input_type(program, party, executions) {
-        table::fill(&mut value, &ty, folder).map_err(|e| e.within(&format!("input of the {}", role(party))))?;
+        table::fill(&mut value, &ty, folder)
+            .map_err(|e| e.within(&format!("input of the {}", role(party))))?;
         if let (Type::Array(one, _), Value::String(rows), Some(_)) = (&ty, &value, executions) {
             // A table of all executions is an array of values, like any other input to several.
             value = rows_of(rows, one.width());
@@ -95,7 +111,11 @@ pub fn value(text: Option<&str>, program: &Program, party: Party, executions: Op
 /// The wire bits of several values, each of this width, as an array; other strings stay what they are.
 fn rows_of(text: &str, width: u64) -> Value {
     match text.strip_prefix("bits:") {
-        Some(bits) => bits.as_bytes().chunks(width as usize).map(|row| format!("bits:{}", String::from_utf8_lossy(row))).collect(),
+        Some(bits) => bits
+            .as_bytes()
+            .chunks(width as usize)
+            .map(|row| format!("bits:{}", String::from_utf8_lossy(row)))
+            .collect(),
         None => text.into(),
     }
 }
@@ -121,7 +141,14 @@ fn parse(text: &str) -> Result<(Value, &Path), Failure> {
         Some(path) => {
             let file = read_all(File::open(path), MAX_VALUE_BYTES, path)?;
             let folder = Path::new(path).parent().unwrap_or(here);
-            Ok((value::parse(utf8(&file, path, "a value is JSON text, or a table in a file that ends in .csv")?)?, folder))
+            Ok((
+                value::parse(utf8(
+                    &file,
+                    path,
+                    "a value is JSON text, or a table in a file that ends in .csv",
+                )?)?,
+                folder,
+            ))
         }
         None if text == "-" => {
             let file = read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")?;
@@ -137,7 +164,12 @@ pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Fail
 }
 
 /// The bits of a party's input.
-pub fn input_bits(program: &Program, party: Party, executions: Option<u32>, value: &Value) -> Result<Zeroizing<Vec<bool>>, Failure> {
+pub fn input_bits(
+    program: &Program,
+    party: Party,
+    executions: Option<u32>,
+    value: &Value,
+) -> Result<Zeroizing<Vec<bool>>, Failure> {
     let ports = program.input_ports(party);
     let role = role(party);
     if value.is_null() && !ports.is_empty() {
@@ -173,12 +205,14 @@ pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, F
 pub fn text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
     let bytes = read_all(File::open(path), MAX_VALUE_BYTES, &name)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), "is it the right file?"))?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| Failure::input(format!("{name} is not a text file"), "is it the right file?"))?;
     Ok(text.to_owned())
 }
 
 /// How to come by the key of a store.
-pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `openssl rand -hex 32` makes one";
+pub const STORE_KEY_HINT: &str =
+    "give the key that the store was made with; for a new store `openssl rand -hex 32` makes one";
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
@@ -186,7 +220,8 @@ pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
     let name = path.display().to_string();
     check_private(path).map_err(|e| e.within(&name))?;
     let text = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
-    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or("")).map_err(|e| Failure::from(e).within(&name).advise(STORE_KEY_HINT))
+    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or(""))
+        .map_err(|e| Failure::from(e).within(&name).advise(STORE_KEY_HINT))
 }
 
 /// The role's name.
@@ -210,7 +245,8 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     let pem = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
     let pem = std::str::from_utf8(&pem).unwrap_or("");
     let identity = Identity::from_pem(pem);
-    let identity = identity.map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))?;
+    let identity = identity
+        .map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))?;
     Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
@@ -219,9 +255,10 @@ fn check_private(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
     // A file that is not there is reported by whoever opens it.
     match std::fs::metadata(path) {
-        Ok(data) if data.permissions().mode() & 0o077 != 0 => {
-            Err(Failure::input("other users can read or change this private key", "`chmod 600` it, or make a new one if it may be known"))
-        }
+        Ok(data) if data.permissions().mode() & 0o077 != 0 => Err(Failure::input(
+            "other users can read or change this private key",
+            "`chmod 600` it, or make a new one if it may be known",
+        )),
         _ => Ok(()),
     }
 }

@@ -37,7 +37,10 @@ fn list<T>(out: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> Stri
         out.push_str(&format!("  {}\n", line(item)));
     }
     if items.len() > SHOWN {
-        out.push_str(&format!("  and {} more; --json gives them all\n", thousands((items.len() - SHOWN) as u64)));
+        out.push_str(&format!(
+            "  and {} more; --json gives them all\n",
+            thousands((items.len() - SHOWN) as u64)
+        ));
     }
 }
 
@@ -72,13 +75,20 @@ fn as_text(info: &Info) -> String {
     list(&mut out, "input of the evaluator", &info.evaluator_inputs, port);
     list(&mut out, "outputs", &info.outputs, |o: &OutputInfo| format!("{} {}", port(&o.port), to(o.to)));
     list(&mut out, "components", &info.components, |c: &ComponentInfo| {
-        let (slots, and_gates, gates) = (plural(c.slots, "slot"), plural(c.and_gates, "AND gate"), plural(c.gates, "gate"));
+        let (slots, and_gates, gates) =
+            (plural(c.slots, "slot"), plural(c.and_gates, "AND gate"), plural(c.gates, "gate"));
         let depth = thousands(c.and_depth);
-        format!("{}: {slots}, each {and_gates} ({gates} in all, depth {depth}), {} to {}", c.name, plural(c.inputs, "wire"), c.outputs)
+        format!(
+            "{}: {slots}, each {and_gates} ({gates} in all, depth {depth}), {} to {}",
+            c.name,
+            plural(c.inputs, "wire"),
+            c.outputs
+        )
     });
     let range = |r: &WireRange| {
         let last = u64::from(r.first_wire) + r.wires - 1;
-        let wires = if r.wires == 1 { format!("wire {last}") } else { format!("wires {}-{last}", r.first_wire) };
+        let wires =
+            if r.wires == 1 { format!("wire {last}") } else { format!("wires {}-{last}", r.first_wire) };
         let bits = if r.first_bit == 0 { String::new() } else { format!(" from bit {}", r.first_bit) };
         (wires, bits)
     };

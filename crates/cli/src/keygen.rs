@@ -24,11 +24,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let identity = make(path)?;
     let public = identity.public_key();
     if !quiet {
-        let words = format!("The private key is in {}; keep it secret. The public one, for the peer:", path.display());
+        let words = format!(
+            "The private key is in {}; keep it secret. The public one, for the peer:",
+            path.display()
+        );
         // A closed stderr is no reason to fail.
         let _ = writeln!(std::io::stderr(), "{words}");
     }
-    Ok(Report::new(json!({ "identity": path.display().to_string(), "public_key": public }), format!("{public}\n")))
+    Ok(Report::new(
+        json!({ "identity": path.display().to_string(), "public_key": public }),
+        format!("{public}\n"),
+    ))
 }
 
 /// Makes a key pair and writes the private key to a new file that only its owner can read.

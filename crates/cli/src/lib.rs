@@ -1,6 +1,7 @@
 //! The `brickwork` command, as a library for its program and for the fuzz targets.
 //!
-//! One file a command; each returns what to print or a [`Failure`], and only this file writes results to stdout.
+//! One file a command; each returns what to print or a [`Failure`], and only this file writes results to
+//! stdout.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -69,14 +70,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Memory holds inputs, keys and offsets: it is not to be dumped when the process dies, nor read by another one of this user.
+/// Memory holds inputs, keys and offsets: it is not to be dumped when the process dies, nor read by another
+/// one of this user.
 fn keep_memory_private() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     #[cfg(target_os = "linux")]
-    let limited = limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
+    let limited =
+        limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
     if let Err(error) = limited {
-        tracing::warn!("core dumps cannot be switched off ({error}): if the process dies, secrets may reach the disk");
+        tracing::warn!(
+            "core dumps cannot be switched off ({error}): if the process dies, secrets may reach the disk"
+        );
     }
 }
 
@@ -119,10 +124,12 @@ fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
 
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|e| Failure::other(format!("stdout: {e}"), "what reads the output must stay, and a file for it needs space on its disk"))
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
+        Failure::other(
+            format!("stdout: {e}"),
+            "what reads the output must stay, and a file for it needs space on its disk",
+        )
+    })
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {

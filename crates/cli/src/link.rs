@@ -1,9 +1,10 @@
-//! A slower link between two processes of this machine: a relay that the connecting party calls instead of its peer.
+//! A slower link between two processes of this machine: a relay that the connecting party calls instead of
+//! its peer.
 //!
-//! What it imitates: in each direction a bandwidth, shared by all connections, and a constant delay of half the
-//! round-trip time; opening a connection costs one round trip. What it does not: loss, jitter, TCP's slow start and
-//! congestion control, and the headers of packets, which on a real line of that rate take 3 to 5 % of it. The relay
-//! works on this machine's cores as well.
+//! What it imitates: in each direction a bandwidth, shared by all connections, and a constant delay of half
+//! the round-trip time; opening a connection costs one round trip. What it does not: loss, jitter, TCP's slow
+//! start and congestion control, and the headers of packets, which on a real line of that rate take 3 to 5 %
+//! of it. The relay works on this machine's cores as well.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -40,8 +41,8 @@ const PIECE: usize = 16 << 10;
 /// Pieces that may be on their way in one direction of a connection.
 const PIECES: usize = 4096;
 
-/// A sender runs ahead of the line by this time, as with the queue of a network card: a sleep is never so exact that the
-/// line would be busy all the time without it.
+/// A sender runs ahead of the line by this time, as with the queue of a network card: a sleep is never so
+/// exact that the line would be busy all the time without it.
 const AHEAD: Duration = Duration::from_millis(2);
 
 /// How often it is looked for new connections.
@@ -55,7 +56,10 @@ struct Direction {
 
 impl Direction {
     fn new(link: Link) -> Self {
-        Direction { seconds_a_byte: link.bits_per_second.map_or(0.0, |rate| 8.0 / rate as f64), free: Mutex::new(Instant::now()) }
+        Direction {
+            seconds_a_byte: link.bits_per_second.map_or(0.0, |rate| 8.0 / rate as f64),
+            free: Mutex::new(Instant::now()),
+        }
     }
 
     /// When the last of these bytes has left, if they join the queue now.
@@ -173,7 +177,9 @@ pub fn bits_per_second(text: &str) -> Result<u64, String> {
     let text = text.strip_suffix("/s").unwrap_or(text);
     match quantity(text, &[("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)]) {
         Some((rate, _)) if (1e3..=1e13).contains(&rate) => Ok(rate as u64),
-        _ => Err("a bandwidth is a number with kbit, Mbit or Gbit, such as 200Mbit, and at least 1kbit".into()),
+        _ => {
+            Err("a bandwidth is a number with kbit, Mbit or Gbit, such as 200Mbit, and at least 1kbit".into())
+        }
     }
 }
 

@@ -56,14 +56,17 @@ fn keep(path: &Path, machine: &Machine) -> std::io::Result<()> {
 /// Named after all that makes a machine another one.
 fn cache_file() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = variable("XDG_CACHE_HOME")
-        .or_else(|| variable("LOCALAPPDATA"))
-        .or_else(|| variable("HOME").map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" })))?;
+    let folder = variable("XDG_CACHE_HOME").or_else(|| variable("LOCALAPPDATA")).or_else(|| {
+        variable("HOME")
+            .map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
+    })?;
     let mut hash = blake3::Hasher::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
-    hash.update(Kernel::best().name().as_bytes()).update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
+    hash.update(Kernel::best().name().as_bytes())
+        .update(model.as_bytes())
+        .update(&(cores as u64).to_le_bytes());
     let name = format!("machine-{}-{}.json", env!("CARGO_PKG_VERSION"), &hash.finalize().to_hex()[..16]);
     Some(folder.join("brickwork").join(name))
 }

@@ -17,7 +17,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::arguments::{Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key};
+use crate::arguments::{
+    Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key,
+};
 use crate::compile::SourceFlags;
 use crate::cut::{Cut, CutArguments, Origin, Wish, gates_within};
 use crate::cuts::{self, Decomposition, Pricing};
@@ -56,8 +58,8 @@ pub struct Arguments {
     line: LineArguments,
     #[command(flatten)]
     stock: StoreArguments,
-    /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin ends the
-    /// process, so that it does not outlive its parent.
+    /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin
+    /// ends the process, so that it does not outlive its parent.
     #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
     leash: bool,
 }
@@ -77,7 +79,14 @@ struct Work<'a> {
 pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
-        true => files::load_with(&arguments.program.file, &arguments.program.map.parties(), &SourceFlags::default())?.0,
+        true => {
+            files::load_with(
+                &arguments.program.file,
+                &arguments.program.map.parties(),
+                &SourceFlags::default(),
+            )?
+            .0
+        }
         false => files::program(&arguments.program)?,
     };
     let executions = arguments.parameters.executions.executions;
@@ -152,13 +161,30 @@ struct Done {
 
 impl Done {
     fn at_once(report: session::Report, cut: Cut, cutting: f64) -> Self {
-        let session::Report { outputs, phases, security, recovered, proposal: Proposal { program, parameters } } = report;
-        Done { cut, program, cutting, outputs, phases, security, recovered, parameters: Some(parameters), made: None }
+        let session::Report {
+            outputs,
+            phases,
+            security,
+            recovered,
+            proposal: Proposal { program, parameters },
+        } = report;
+        Done {
+            cut,
+            program,
+            cutting,
+            outputs,
+            phases,
+            security,
+            recovered,
+            parameters: Some(parameters),
+            made: None,
+        }
     }
 }
 
 impl Work<'_> {
-    /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the occasion.
+    /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the
+    /// occasion.
     fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
         let Work { arguments, origin, job, .. } = self;
         let (executions, wish) = (arguments.parameters.executions.executions, &arguments.cut.cut);
@@ -174,20 +200,32 @@ impl Work<'_> {
             let program = Arc::new(files::repeated(&program, executions)?);
             return Ok(Proposed { cut, program, parameters: None, seconds: 0.0 });
         };
-        let pricing = Pricing { executions, security: job.security, choice: &arguments.choice, machine, link };
-        let Decomposition { cut, program, parameters, cost, seconds, .. } = cuts::choose(wish, origin, &pricing, self.memory)?;
+        let pricing =
+            Pricing { executions, security: job.security, choice: &arguments.choice, machine, link };
+        let Decomposition { cut, program, parameters, cost, seconds, .. } =
+            cuts::choose(wish, origin, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
         match arguments.resources.max_ram {
             Some(limit) if memory > limit => Err(Failure::new(
                 code::OTHER,
-                format!("this takes some {} of memory here, and --max-ram allows {}", bytes(memory), bytes(limit)),
+                format!(
+                    "this takes some {} of memory here, and --max-ram allows {}",
+                    bytes(memory),
+                    bytes(limit)
+                ),
                 "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
             )),
             _ => Ok(Proposed { cut, program: Arc::new(program), parameters: Some(parameters), seconds }),
         }
     }
 
-    fn garble(&self, channel: Channel, proposed: &Proposed, store: Option<&mut Store>, bar: &mut Bar) -> Result<Done, Failure> {
+    fn garble(
+        &self,
+        channel: Channel,
+        proposed: &Proposed,
+        store: Option<&mut Store>,
+        bar: &mut Bar,
+    ) -> Result<Done, Failure> {
         let Proposed { cut, program, parameters, seconds } = proposed;
         match (store, parameters) {
             (None, Some(parameters)) => {
@@ -196,7 +234,8 @@ impl Work<'_> {
                 Ok(Done::at_once(report, cut.clone(), *seconds))
             }
             (Some(store), _) => {
-                let session = Stocked::open_proposing(channel, store, &self.job.terms(), program, &cut.name(), bar)?;
+                let session =
+                    Stocked::open_proposing(channel, store, &self.job.terms(), program, &cut.name(), bar)?;
                 self.run_on_stock(session, cut.clone(), program.clone())
             }
             (None, None) => Err(Failure::fault("there is neither a store nor a plan")),
@@ -229,7 +268,8 @@ impl Work<'_> {
 
     /// Runs the program on stock.
     fn run_on_stock(&self, session: Stocked, cut: Cut, program: Arc<Program>) -> Result<Done, Failure> {
-        let (done, session) = session.expect(&program)?.run(&program, &self.input, self.arguments.stock.lacking())?;
+        let (done, session) =
+            session.expect(&program)?.run(&program, &self.input, self.arguments.stock.lacking())?;
         let FromStock { outputs, recovered, security, made } = done;
         let (made, phases) = (made.map(|made| made.to_string()), session.close()?);
         Ok(Done { cut, program, cutting: 0.0, outputs, phases, security, recovered, parameters: None, made })
@@ -249,29 +289,45 @@ impl Estimate {
     }
 
     fn predict(&self, done: &Done) -> Value {
-        let cost = done.parameters.as_ref().map(|parameters| plan::predict(&done.program, parameters, &self.machine, &self.link));
+        let cost = done
+            .parameters
+            .as_ref()
+            .map(|parameters| plan::predict(&done.program, parameters, &self.machine, &self.link));
         cost.map_or(Value::Null, |cost| cost_json(&cost.with_work("preprocess", done.cutting)))
     }
 }
 
 /// What a party needs to know, and nobody else may: who it is, and the bits of its input.
-fn secrets(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
+fn secrets(
+    arguments: &Arguments,
+    program: &Program,
+    party: Party,
+) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
     let _erasing = Erasing::begin();
-    let (identity, input) = if arguments.leash { from_parent()? } else { from_files(arguments, program, party)? };
+    let (identity, input) =
+        if arguments.leash { from_parent()? } else { from_files(arguments, program, party)? };
     Ok((identity, files::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
 }
 
 fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Value), Failure> {
-    let path = arguments
-        .identity
-        .as_ref()
-        .ok_or_else(|| Failure::usage("--identity is missing", "`brickwork keygen -o KEYFILE` makes a key; give --identity KEYFILE"))?;
+    let path = arguments.identity.as_ref().ok_or_else(|| {
+        Failure::usage(
+            "--identity is missing",
+            "`brickwork keygen -o KEYFILE` makes a key; give --identity KEYFILE",
+        )
+    })?;
     let executions = arguments.parameters.executions.executions;
     let input = files::value(arguments.input.as_deref(), program, party, executions)?;
     Ok((files::identity(path)?, input))
 }
 
-fn job(party: Party, arguments: &Arguments, program: &Program, own: PublicKey, peer: PublicKey) -> Result<Job, Failure> {
+fn job(
+    party: Party,
+    arguments: &Arguments,
+    program: &Program,
+    own: PublicKey,
+    peer: PublicKey,
+) -> Result<Job, Failure> {
     let keys = match party {
         Party::Garbler => [own, peer],
         Party::Evaluator => [peer, own],
@@ -328,7 +384,10 @@ fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Repor
     if party == Party::Evaluator {
         json["recovered"] = result.recovered.into();
     }
-    let human = outputs_text(&[(role, value)]) + &phases_text(&json) + &cut_text(&json) + &security_text(&result.security);
+    let human = outputs_text(&[(role, value)])
+        + &phases_text(&json)
+        + &cut_text(&json)
+        + &security_text(&result.security);
     Report::new(json, human)
 }
 
@@ -349,8 +408,8 @@ pub fn cut_text(report: &Value) -> String {
     }
 }
 
-/// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with what was
-/// predicted of them.
+/// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with
+/// what was predicted of them.
 pub fn phases_text(report: &Value) -> String {
     let phases = |of: &Value| of["phases"].as_array().cloned().unwrap_or_default();
     let seconds = |phase: &Value| phase["seconds"].as_f64().unwrap_or_default();
@@ -388,11 +447,16 @@ pub fn security_json_text(security: &Value) -> String {
         security["code"],
     );
     let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]]) {
+    for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
+    {
         let number = |field: &str| batch[field].as_u64().unwrap_or_default();
         let slots = plural(number("slots"), "bucket");
-        let (size, copies, opened) = (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
-        text += &format!("  {}: {slots} of {size}, {copies}, {opened} of them opened\n", batch["name"].as_str().unwrap_or_default());
+        let (size, copies, opened) =
+            (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
+        text += &format!(
+            "  {}: {slots} of {size}, {copies}, {opened} of them opened\n",
+            batch["name"].as_str().unwrap_or_default()
+        );
     }
     text
 }
@@ -407,7 +471,12 @@ pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
 
 /// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
 fn from_parent() -> Result<(Identity, Value), Failure> {
-    let broken = || Failure::usage("--leash is for `brickwork run` alone", "leave it out, and give --input and --identity");
+    let broken = || {
+        Failure::usage(
+            "--leash is for `brickwork run` alone",
+            "leave it out, and give --input and --identity",
+        )
+    };
     let mut line = Zeroizing::new(String::new());
     io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut line).map_err(|_| broken())?;
     std::thread::spawn(|| {

@@ -59,7 +59,8 @@ struct Alternative {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // Cuts are made of what the source says without them.
     let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
-    let (program, warnings) = files::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
+    let (program, warnings) =
+        files::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
     warnings.iter().for_each(compile::warn);
     let wish = match (arguments.source.cut(), &arguments.cut.cut) {
         (Named::Given, wish) => wish.clone(),
@@ -72,15 +73,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let executions = arguments.parameters.executions.executions;
     let machine = machine::constants(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
-    let pricing =
-        Pricing { executions, security: arguments.parameters.security, choice: &arguments.choice, machine: &machine, link: &link };
+    let pricing = Pricing {
+        executions,
+        security: arguments.parameters.security,
+        choice: &arguments.choice,
+        machine: &machine,
+        link: &link,
+    };
     let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
     let cuts = cuts::with(&wish, &origin, &pricing)?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);
     let options = options(chosen, &machine, &link)?;
     if let Some(path) = &arguments.svg {
-        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)])).map_err(|e| Failure::cannot_write(path, &e))?;
+        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)]))
+            .map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({
@@ -115,7 +122,8 @@ fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec
     let Decomposition { program, parameters, seconds, .. } = chosen;
     let alternatives = plan::alternatives(program, parameters)?;
     // They differ in one component only, which the run's own cut may be among.
-    let differs = |id: usize| alternatives.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
+    let differs =
+        |id: usize| alternatives.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
     let Some(id) = (0..parameters.components.len()).find(|&id| differs(id)) else { return Ok(Vec::new()) };
     let own = parameters.components[id];
     let others = alternatives.iter().filter(|other| other.components[id].bucket != own.bucket);
@@ -147,9 +155,19 @@ impl Alternative {
     }
 }
 
-fn text(program: &Program, executions: u32, repeated: &Program, cost: &Cost, options: &[Alternative]) -> String {
-    let mut text =
-        format!("{}: {}, {} AND gates\n", program.name(), plural(executions.into(), "execution"), thousands(repeated.and_gates()));
+fn text(
+    program: &Program,
+    executions: u32,
+    repeated: &Program,
+    cost: &Cost,
+    options: &[Alternative],
+) -> String {
+    let mut text = format!(
+        "{}: {}, {} AND gates\n",
+        program.name(),
+        plural(executions.into(), "execution"),
+        thousands(repeated.and_gates())
+    );
     for phase in &cost.phases {
         text += &format!(
             "  {:10} {:8.3} s   garbler sends {}, evaluator {}; {:.1} round trips\n",
@@ -229,14 +247,22 @@ fn cuts_chart(cuts: &Cuts) -> Chart {
     let point = |(k, cut): (usize, &Decomposition)| Point {
         x: cut.ands_a_slot.max(1.0),
         y: cut.cost.seconds(),
-        title: format!("{}: {} in {}", cut.cut, plural(cut.components as u64, "component"), plural(cut.slots as u64, "slot")),
+        title: format!(
+            "{}: {} in {}",
+            cut.cut,
+            plural(cut.components as u64, "component"),
+            plural(cut.slots as u64, "slot")
+        ),
         marked: k == cuts.chosen,
     };
     Chart {
         title: "Cuts of the program".into(),
         x: Axis::logarithmic("AND gates of a slot"),
         y: Axis::linear("seconds"),
-        series: vec![Series { name: "cuts".into(), points: cuts.tried.iter().enumerate().map(point).collect() }],
+        series: vec![Series {
+            name: "cuts".into(),
+            points: cuts.tried.iter().enumerate().map(point).collect(),
+        }],
     }
 }
 
@@ -245,7 +271,12 @@ fn buckets_chart(options: &[Alternative]) -> Chart {
     let point = |option: &Alternative| Point {
         x: f64::from(option.cut.bucket),
         y: option.cost.seconds(),
-        title: format!("B = {}, {} opened: {} bytes", option.cut.bucket, option.cut.opened, option.cost.bytes()),
+        title: format!(
+            "B = {}, {} opened: {} bytes",
+            option.cut.bucket,
+            option.cut.opened,
+            option.cost.bytes()
+        ),
         marked: option.chosen,
     };
     Chart {

@@ -38,8 +38,8 @@ pub struct Arguments {
     store: PathBuf,
     #[command(flatten)]
     key: KeyArguments,
-    /// A component and how often programs will use it, such as aes.bwp:sbox=1600; without a name, all components of the
-    /// program, for so many executions
+    /// A component and how often programs will use it, such as aes.bwp:sbox=1600; without a name, all
+    /// components of the program, for so many executions
     #[arg(long = "component", value_name = "FILE[:NAME]=COUNT")]
     components: Vec<String>,
     /// A TOML file that lists components, as tables [[component]] with file, name and count
@@ -119,7 +119,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let made: Vec<String> = steps.iter().map(Request::to_string).collect();
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {
-        human += &format!("{} of them from a run that was interrupted\n", plural(done.resumed.into(), "step"));
+        human +=
+            &format!("{} of them from a run that was interrupted\n", plural(done.resumed.into(), "step"));
     }
     let json = json!({
         "role": files::role(party),
@@ -146,16 +147,24 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = arguments.components.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &arguments.list {
         let list = list(&files::text(path)?).map_err(|why| {
-            Failure::input(format!("{}: {why}", path.display()), "a list holds tables [[component]] with file, name and count")
+            Failure::input(
+                format!("{}: {why}", path.display()),
+                "a list holds tables [[component]] with file, name and count",
+            )
         })?;
         // Paths in a list are relative to it.
         let folder = path.parent().unwrap_or(Path::new(""));
         wanted.extend(list.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
     }
     match wanted.iter().all(|w| w.count > 0) {
-        _ if wanted.is_empty() => Err(Failure::usage("nothing is asked for", "give --component FILE:NAME=COUNT, or a --list of them")),
+        _ if wanted.is_empty() => Err(Failure::usage(
+            "nothing is asked for",
+            "give --component FILE:NAME=COUNT, or a --list of them",
+        )),
         true => Ok(wanted),
-        false => Err(Failure::usage("a count of 0 asks for nothing", "give how often each component will be used")),
+        false => {
+            Err(Failure::usage("a count of 0 asks for nothing", "give how often each component will be used"))
+        }
     }
 }
 
@@ -204,7 +213,8 @@ fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failu
         gadgets.garbler_wires += executions * Request::of(program).garbler_wires;
     }
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    let mut steps: Vec<Request> = components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
+    let mut steps: Vec<Request> =
+        components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
     if !arguments.no_inputs {
         gadgets.ots = (!arguments.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
         if !gadgets.is_empty() {
@@ -215,12 +225,21 @@ fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failu
 }
 
 /// Adds what is wanted of a program's components. Returns the executions of the program that this is for.
-fn add(components: &mut Vec<(Component, usize)>, file: &Path, program: &Program, wanted: &[&Wanted]) -> Result<usize, Failure> {
+fn add(
+    components: &mut Vec<(Component, usize)>,
+    file: &Path,
+    program: &Program,
+    wanted: &[&Wanted],
+) -> Result<usize, Failure> {
     let slots = program.slots_by_component();
     let mut executions = 0;
     for w in wanted {
         let count = w.count as usize;
-        let named = program.components().iter().zip(&slots).filter(|(c, _)| w.name.as_ref().is_none_or(|name| c.name == *name));
+        let named = program
+            .components()
+            .iter()
+            .zip(&slots)
+            .filter(|(c, _)| w.name.as_ref().is_none_or(|name| c.name == *name));
         let named: Vec<_> = named.collect();
         if named.is_empty() {
             let name = w.name.as_deref().unwrap_or_default();

@@ -36,7 +36,8 @@ pub fn hex(bytes: &[u8]) -> String {
 /// `1234567` as `1 234 567`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group)).collect();
+    let groups: Vec<_> =
+        digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group)).collect();
     groups.join(" ")
 }
 

@@ -1,8 +1,8 @@
 //! `brickwork run`: both parties on this machine, as two processes that talk over TLS.
 //!
-//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and die with them;
-//! keys and inputs go through pipes, so that neither a command line nor a file shows them. A child ends when its pipe
-//! ends, so none outlives this process, however it dies.
+//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and die
+//! with them; keys and inputs go through pipes, so that neither a command line nor a file shows them. A child
+//! ends when its pipe ends, so none outlives this process, however it dies.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -51,7 +51,8 @@ pub struct Arguments {
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
 const GRACE: Duration = Duration::from_secs(3);
 /// If the process of a party fails without saying why.
-const PROCESS_HINT: &str = "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
+const PROCESS_HINT: &str =
+    "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // The parties are other processes; this one knows both inputs.
@@ -97,29 +98,51 @@ impl Both<'_> {
             // Measured here, and not by both children at once.
             machine::constants(false, quiet)?;
         }
-        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] = [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
+        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
+            [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
         let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
             let command = self.command(party, peer, place, quiet)?;
             Process::start(party, command, &party::to_child(pem, value), said.clone())
         };
-        let mut first = start(Party::Garbler, evaluator.public_key(), ["--listen", "127.0.0.1:0"], true, &garbler_pem, &values[0])?;
+        let mut first = start(
+            Party::Garbler,
+            evaluator.public_key(),
+            ["--listen", "127.0.0.1:0"],
+            true,
+            &garbler_pem,
+            &values[0],
+        )?;
         let address = match first.line()? {
-            Some(line) if line["listening"].is_string() => line["listening"].as_str().unwrap_or_default().to_owned(),
+            Some(line) if line["listening"].is_string() => {
+                line["listening"].as_str().unwrap_or_default().to_owned()
+            }
             // It ended before it listened, and this is why.
             Some(line) => return Err(failure(Party::Garbler, &line)),
             None => return Err(died(Party::Garbler, first.wait()?)),
         };
         first.listen_on();
-        let relay = if self.link.is_perfect() { None } else { Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?) };
+        let relay = if self.link.is_perfect() {
+            None
+        } else {
+            Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?)
+        };
         let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
-        let mut second = start(Party::Evaluator, garbler.public_key(), ["--connect", &address], quiet, &evaluator_pem, &values[1])?;
+        let mut second = start(
+            Party::Evaluator,
+            garbler.public_key(),
+            ["--connect", &address],
+            quiet,
+            &evaluator_pem,
+            &values[1],
+        )?;
         second.listen_on();
         drop(said);
         outcomes(first, second, &heard)
     }
 
-    /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with it.
+    /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with
+    /// it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
         let Some((directory, _)) = self.stock else {
             let (identity, pem) = Identity::generate()?;
@@ -135,7 +158,13 @@ impl Both<'_> {
     }
 
     /// The command of a party.
-    fn command(&self, party: Party, peer: PublicKey, place: [&str; 2], quiet: bool) -> Result<Command, Failure> {
+    fn command(
+        &self,
+        party: Party,
+        peer: PublicKey,
+        place: [&str; 2],
+        quiet: bool,
+    ) -> Result<Command, Failure> {
         let program = std::env::current_exe().map_err(|e| {
             Failure::other(
                 format!("this program does not find itself: {e}"),
@@ -181,9 +210,20 @@ struct Process {
 }
 
 impl Process {
-    fn start(party: Party, mut command: Command, secrets: &str, said: Sender<(Party, String)>) -> Result<Self, Failure> {
-        let failed = |e| Failure::other(format!("the {} does not start: {e}", files::role(party)), PROCESS_HINT);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
+    fn start(
+        party: Party,
+        mut command: Command,
+        secrets: &str,
+        said: Sender<(Party, String)>,
+    ) -> Result<Self, Failure> {
+        let failed =
+            |e| Failure::other(format!("the {} does not start: {e}", files::role(party)), PROCESS_HINT);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(failed)?;
         let mut leash = child.stdin.take();
         let stdout = child.stdout.take().map(BufReader::new);
         let mut process = Process { party, child, leash: None, stdout, said };
@@ -199,7 +239,9 @@ impl Process {
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
-            stdout.read_line(&mut line).map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))?;
+            stdout
+                .read_line(&mut line)
+                .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))?;
         }
         Ok(serde_json::from_str(&line).ok())
     }
@@ -218,7 +260,9 @@ impl Process {
     }
 
     fn wait(&mut self) -> Result<ExitStatus, Failure> {
-        self.child.wait().map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))
+        self.child
+            .wait()
+            .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))
     }
 }
 
@@ -232,7 +276,11 @@ impl Drop for Process {
 }
 
 /// Waits for both; the objects that they print, or why they failed.
-fn outcomes(mut garbler: Process, mut evaluator: Process, heard: &Receiver<(Party, String)>) -> Result<[Value; 2], Failure> {
+fn outcomes(
+    mut garbler: Process,
+    mut evaluator: Process,
+    heard: &Receiver<(Party, String)>,
+) -> Result<[Value; 2], Failure> {
     let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
     let mut patience = None;
     while results.iter().any(Option::is_none) {
@@ -263,7 +311,10 @@ fn outcomes(mut garbler: Process, mut evaluator: Process, heard: &Receiver<(Part
             let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
             // The one that only sees the other go away knows least.
             failures.sort_by_key(|failure| failure.is(code::NETWORK));
-            Err(failures.into_iter().next().unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
+            Err(failures
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
         }
     }
 }

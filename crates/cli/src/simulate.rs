@@ -34,9 +34,16 @@ pub struct Values {
 
 impl Values {
     /// Both values as given.
-    pub fn read(&self, program: &Program, executions: Option<u32>) -> Result<[serde_json::Value; 2], Failure> {
+    pub fn read(
+        &self,
+        program: &Program,
+        executions: Option<u32>,
+    ) -> Result<[serde_json::Value; 2], Failure> {
         if self.garbler.as_deref() == Some("-") && self.evaluator.as_deref() == Some("-") {
-            return Err(Failure::usage("only one value can come from stdin", "give the other one inline or as @FILE"));
+            return Err(Failure::usage(
+                "only one value can come from stdin",
+                "give the other one inline or as @FILE",
+            ));
         }
         let read = |text: &Option<String>, party| files::value(text.as_deref(), program, party, executions);
         Ok([read(&self.garbler, Party::Garbler)?, read(&self.evaluator, Party::Evaluator)?])

@@ -31,7 +31,8 @@ enum Command {
     Verify(Verify),
     /// Make stock unusable for good, for instance after a machine was restored from a copy
     Burn(Burn),
-    /// Write what is there and what has happened as JSON, without secrets; both parties' reports can be compared
+    /// Write what is there and what has happened as JSON, without secrets; both parties' reports can be
+    /// compared
     ExportReport(ExportReport),
 }
 
@@ -106,8 +107,11 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 }
 
 fn ls(command: &Ls) -> Result<Report, Failure> {
-    let programs =
-        command.programs.iter().map(|path| Ok((path, files::load(path, &command.map.parties())?))).collect::<Result<Vec<_>, Failure>>()?;
+    let programs = command
+        .programs
+        .iter()
+        .map(|path| Ok((path, files::load(path, &command.map.parties())?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
     let store = command.place.open()?;
     let epochs = inventory(&store)?;
     let mut json = summary(&command.place, &epochs);
@@ -201,18 +205,26 @@ fn text(epochs: &[Inventory]) -> String {
             continue;
         }
         if let Some((made, of)) = epoch.progress.filter(|(made, of)| made < of) {
-            text += &format!("    preprocessing was interrupted: {made} of {} made\n", plural(of.into(), "step"));
+            text +=
+                &format!("    preprocessing was interrupted: {made} of {} made\n", plural(of.into(), "step"));
         }
         for batch in &epoch.batches {
             let cuts: Vec<String> = batch
                 .cuts
                 .iter()
-                .map(|cut| format!("{} {}, {} opened", thousands(cut.items), cut.of, thousands(cut.opened.into())))
+                .map(|cut| {
+                    format!("{} {}, {} opened", thousands(cut.items), cut.of, thousands(cut.opened.into()))
+                })
                 .collect();
             let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", 2^{bound:.2}"));
-            let attempts = if batch.attempts > 1 { format!(", attempt {}", batch.attempts) } else { String::new() };
+            let attempts =
+                if batch.attempts > 1 { format!(", attempt {}", batch.attempts) } else { String::new() };
             let (left, items) = (thousands(batch.left), thousands(batch.items));
-            text += &format!("    {}: {left} of {items} left, {}{bound}{attempts}\n", batch.name, bytes(batch.bytes));
+            text += &format!(
+                "    {}: {left} of {items} left, {}{bound}{attempts}\n",
+                batch.name,
+                bytes(batch.bytes)
+            );
             if !cuts.is_empty() {
                 text += &format!("        {}\n", cuts.join("; "));
             }
@@ -228,7 +240,10 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     let rate = read as f64 / seconds.max(1e-9);
     let json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
-    Ok(Report::new(json, format!("All of it is as it was written: {}, {}/s.\n", bytes(read), bytes(rate as u64))))
+    Ok(Report::new(
+        json,
+        format!("All of it is as it was written: {}, {}/s.\n", bytes(read), bytes(rate as u64)),
+    ))
 }
 
 fn burn(command: &Burn) -> Result<Report, Failure> {
@@ -250,7 +265,11 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
         }
     }
     if burned.is_empty() {
-        return Err(Failure::new(code::STOCK, "there is nothing to burn", "`brickwork stock ls` shows what there is"));
+        return Err(Failure::new(
+            code::STOCK,
+            "there is nothing to burn",
+            "`brickwork stock ls` shows what there is",
+        ));
     }
     let human = burned.iter().map(|id| format!("burned {}\n", &id[..12])).collect();
     Ok(Report::new(json!({ "burned": burned }), human))
@@ -275,7 +294,9 @@ fn export(command: &ExportReport) -> Result<Report, Failure> {
 
 fn entry(entry: &Entry) -> Value {
     match entry {
-        Entry::Fill(step) => json!({ "entry": "fill", "job": hex(&step.job), "step": step.number, "of": step.of }),
+        Entry::Fill(step) => {
+            json!({ "entry": "fill", "job": hex(&step.job), "step": step.number, "of": step.of })
+        }
         Entry::Stored => json!({ "entry": "stored" }),
         Entry::Made => json!({ "entry": "made" }),
         Entry::Use { program, taken } => json!({

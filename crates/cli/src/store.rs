@@ -13,14 +13,16 @@ use crate::files;
 /// The variable that holds the store's key where no file does.
 const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
-/// What to do if a store does not open: another process has it, the key is another one, or somebody altered it.
+/// What to do if a store does not open: another process has it, the key is another one, or somebody altered
+/// it.
 const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made with; what was altered stays refused, \
                          then burn it or make a new store";
 
 /// Where the key of a store is.
 #[derive(Args)]
 pub struct KeyArguments {
-    /// A file with the store's key, 64 hexadecimal digits; without it the variable BRICKWORK_STORE_KEY holds them
+    /// A file with the store's key, 64 hexadecimal digits; without it the variable BRICKWORK_STORE_KEY holds
+    /// them
     #[arg(long, value_name = "FILE")]
     pub store_key: Option<PathBuf>,
 }
@@ -31,7 +33,8 @@ impl KeyArguments {
         match &self.store_key {
             Some(path) => Ok(files::store_key(path)?),
             None => match std::env::var(KEY_VARIABLE) {
-                Ok(text) => StoreKey::from_hex(&text).map_err(|e| Failure::usage(format!("{KEY_VARIABLE}: {e}"), files::STORE_KEY_HINT)),
+                Ok(text) => StoreKey::from_hex(&text)
+                    .map_err(|e| Failure::usage(format!("{KEY_VARIABLE}: {e}"), files::STORE_KEY_HINT)),
                 Err(_) => Err(Failure::usage(
                     format!("a store needs its key: give --store-key FILE or set {KEY_VARIABLE}"),
                     files::STORE_KEY_HINT,
@@ -58,7 +61,10 @@ impl KeyArguments {
     /// Opens a store that must exist.
     pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
         if !directory.join("index.redb").is_file() {
-            return Err(Failure::input(format!("{} is no store", directory.display()), "`brickwork preprocess` makes one"));
+            return Err(Failure::input(
+                format!("{} is no store", directory.display()),
+                "`brickwork preprocess` makes one",
+            ));
         }
         self.open(directory)
     }

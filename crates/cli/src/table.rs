@@ -31,7 +31,9 @@ pub fn fill(value: &mut Value, ty: &Type, folder: &Path) -> Result<(), Failure> 
                 _ => return Err(no_table(&path)),
             }
         }
-        (Value::Array(values), Type::Array(element, _)) => values.iter_mut().try_for_each(|value| fill(value, element, folder))?,
+        (Value::Array(values), Type::Array(element, _)) => {
+            values.iter_mut().try_for_each(|value| fill(value, element, folder))?
+        }
         (Value::Object(given), Type::Struct(fields)) => fill_fields(given, fields, folder)?,
         // Whatever does not fit is refused when the value becomes bits.
         _ => {}
@@ -39,9 +41,15 @@ pub fn fill(value: &mut Value, ty: &Type, folder: &Path) -> Result<(), Failure> 
     Ok(())
 }
 
-fn fill_fields(given: &mut Map<String, Value>, fields: &[(String, Type)], folder: &Path) -> Result<(), Failure> {
+fn fill_fields(
+    given: &mut Map<String, Value>,
+    fields: &[(String, Type)],
+    folder: &Path,
+) -> Result<(), Failure> {
     let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
-    let counts = !given.contains_key("count") && fields.iter().any(is_count) && fields.iter().filter(is_array).count() == 1;
+    let counts = !given.contains_key("count")
+        && fields.iter().any(is_count)
+        && fields.iter().filter(is_array).count() == 1;
     for (name, ty) in fields {
         let Some(value) = given.get_mut(name) else { continue };
         if let (true, Type::Array(row, rows), Value::String(text)) = (counts, ty, &*value)
@@ -66,7 +74,10 @@ fn is_count((name, ty): &(String, Type)) -> bool {
 fn table_path(text: &str, folder: &Path) -> Result<Option<PathBuf>, Failure> {
     match text.strip_prefix('@') {
         Some(path) if is_table(path) => Ok(Some(folder.join(path))),
-        Some(_) => Err(Failure::input("a file named inside a value must be a table that ends in .csv", "give other values inline")),
+        Some(_) => Err(Failure::input(
+            "a file named inside a value must be a table that ends in .csv",
+            "give other values inline",
+        )),
         None => Ok(None),
     }
 }
@@ -120,11 +131,16 @@ pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure>
 fn parse(text: &str, ty: &Type, rows: u32, wanted: Rows) -> Result<(Value, u32), Failure> {
     let mut expected = Vec::new();
     columns(ty, String::new(), &mut expected);
-    // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate by semicolons.
+    // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate by
+    // semicolons.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let delimiter = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
-    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .delimiter(delimiter)
+        .from_reader(text.as_bytes());
     let header = reader.headers().map_err(|e| broken(&e))?;
     let places = order(header, line(header, text), &mut expected)?;
 
@@ -182,8 +198,13 @@ fn order(header: &StringRecord, line: u64, expected: &mut [Port]) -> Result<Vec<
     if header.iter().all(str::is_empty) {
         return fail("the table is empty".into());
     }
-    if let Some(column) = header.iter().position(|name| name.starts_with(|c: char| c == '-' || c.is_ascii_digit())) {
-        return fail(format!("line {line}, column {}: a number stands where the name of a column should be", column + 1));
+    if let Some(column) =
+        header.iter().position(|name| name.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
+    {
+        return fail(format!(
+            "line {line}, column {}: a number stands where the name of a column should be",
+            column + 1
+        ));
     }
     if let [port] = &mut *expected
         && port.name.is_empty()
@@ -208,15 +229,26 @@ fn order(header: &StringRecord, line: u64, expected: &mut [Port]) -> Result<Vec<
         }
     }
     match given.into_values().min() {
-        Some(unknown) => fail(format!("line {line}, column {}: the program has no column of this name", unknown + 1)),
+        Some(unknown) => {
+            fail(format!("line {line}, column {}: the program has no column of this name", unknown + 1))
+        }
         None => Ok(places),
     }
 }
 
 /// Appends the wire bits of a line.
-fn row(record: &StringRecord, line: u64, expected: &[Port], places: &[usize], bits: &mut String) -> Result<(), Failure> {
+fn row(
+    record: &StringRecord,
+    line: u64,
+    expected: &[Port],
+    places: &[usize],
+    bits: &mut String,
+) -> Result<(), Failure> {
     if record.len() != places.len() {
-        let (cells, columns) = (crate::report::plural(record.len() as u64, "cell"), crate::report::plural(places.len() as u64, "column"));
+        let (cells, columns) = (
+            crate::report::plural(record.len() as u64, "cell"),
+            crate::report::plural(places.len() as u64, "column"),
+        );
         return Err(Failure::input(
             format!("line {line}: {cells} for {columns}"),
             "every line needs a number for every column; are there commas in the numbers?",
@@ -225,7 +257,8 @@ fn row(record: &StringRecord, line: u64, expected: &[Port], places: &[usize], bi
     for (port, &place) in expected.iter().zip(places) {
         let cell = Value::String(record[place].to_owned());
         let encoded = value::encode(std::slice::from_ref(port), &cell).map(Zeroizing::new);
-        let encoded = encoded.map_err(|e| Failure::from(e).within(&format!("line {line}, column {}", place + 1)))?;
+        let encoded =
+            encoded.map_err(|e| Failure::from(e).within(&format!("line {line}, column {}", place + 1)))?;
         bits.extend(encoded.iter().map(|bit| if *bit { '1' } else { '0' }));
     }
     Ok(())
@@ -274,7 +307,10 @@ mod tests {
         assert!(!failure.hint().is_empty(), "{}", failure.human());
         // The folder's name is random and may hold any digits.
         let told = failure.human();
-        assert!(told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")), "a cell is repeated: {told}");
+        assert!(
+            told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")),
+            "a cell is repeated: {told}"
+        );
     }
 
     #[test]
@@ -322,7 +358,10 @@ mod tests {
             ("77,78\n1,2\n", "line 1, column 1: a number stands where the name of a column should be"),
             ("id,balance\n1,2\n3,77.5\n", "line 3, column 2: balance (int12): expected an integer"),
             ("id,balance\n1,2\n\n-77,5\n", "line 4, column 1: id (uint16): a negative number"),
-            ("id,balance\n1,2\n77000,5\n", "line 3, column 1: id (uint16): the number does not fit; expected 0 to 65535"),
+            (
+                "id,balance\n1,2\n77000,5\n",
+                "line 3, column 1: id (uint16): the number does not fit; expected 0 to 65535",
+            ),
             ("id,balance\n1,2\n,5\n", "line 3, column 1: id (uint16): expected an integer"),
             ("id,balance\n1,77,3\n", "line 2: 3 cells for 2 columns"),
             ("id,balance\n1,2\n3\n", "line 3: 1 cell for 2 columns"),
@@ -339,8 +378,13 @@ mod tests {
     /// Whatever stands in a file, it is a table of the right width or an error.
     #[test]
     fn any_text_is_a_table_or_refused() {
-        let (alphabet, mut state) =
-            (["id", "balance", ",", ",", ";", "\n", "\n", "\r\n", "\"", " ", "7", "-1", "0x", "bits:01", "é", "@"], 1u64);
+        let (alphabet, mut state) = (
+            [
+                "id", "balance", ",", ",", ";", "\n", "\n", "\r\n", "\"", " ", "7", "-1", "0x", "bits:01",
+                "é", "@",
+            ],
+            1u64,
+        );
         let mut next = |bound: usize| {
             state ^= state << 13;
             state ^= state >> 7;
@@ -350,10 +394,12 @@ mod tests {
         let mut tables = 0;
         for round in 0..20_000 {
             let start = if round % 2 == 0 { "id,balance\n" } else { "" };
-            let text: String = std::iter::once(start).chain((0..next(12)).map(|_| alphabet[next(alphabet.len())])).collect();
+            let text: String =
+                std::iter::once(start).chain((0..next(12)).map(|_| alphabet[next(alphabet.len())])).collect();
             if let Ok((value, count)) = up_to(&text, &person(), 3) {
                 assert!(count <= 3, "{text:?}");
-                value::encode(&[Port::new("input1", array(person(), 3))], &value).unwrap_or_else(|e| panic!("{text:?}: {e}"));
+                value::encode(&[Port::new("input1", array(person(), 3))], &value)
+                    .unwrap_or_else(|e| panic!("{text:?}: {e}"));
                 tables += 1;
             }
         }
@@ -367,15 +413,21 @@ mod tests {
         let ty = array(structure(&[("limit", uint(8)), ("rows", array(uint(8), 2))]), 2);
         let mut value = json!([{"limit": 9, "rows": "@v.CSV"}, {"limit": 3, "rows": [3, 4]}]);
         fill(&mut value, &ty, folder.path()).expect("a table");
-        assert_eq!(value, json!([{"limit": 9, "rows": "bits:1000000001000000"}, {"limit": 3, "rows": [3, 4]}]));
+        assert_eq!(
+            value,
+            json!([{"limit": 9, "rows": "bits:1000000001000000"}, {"limit": 3, "rows": [3, 4]}])
+        );
         let counted = structure(&[("limit", uint(8)), ("rows", array(uint(8), 3)), ("count", uint(8))]);
         let mut value = json!({"limit": 9, "rows": "@v.CSV"});
         fill(&mut value, &counted, folder.path()).expect("a table");
         assert_eq!(value, json!({"limit": 9, "rows": "bits:100000000100000000000000", "count": 2}));
         // Who gives the number has to give all of the rows.
-        let failure = fill(&mut json!({"limit": 9, "rows": "@v.CSV", "count": 2}), &counted, folder.path()).expect_err("too short");
+        let failure = fill(&mut json!({"limit": 9, "rows": "@v.CSV", "count": 2}), &counted, folder.path())
+            .expect_err("too short");
         assert!(failure.message().contains("2 rows only"), "{}", failure.human());
-        for (given, words) in [(json!([{"rows": "@w.csv"}]), "cannot read"), (json!([{"rows": "@v.txt"}]), "must be a table")] {
+        for (given, words) in
+            [(json!([{"rows": "@w.csv"}]), "cannot read"), (json!([{"rows": "@v.txt"}]), "must be a table")]
+        {
             let failure = fill(&mut given.clone(), &ty, folder.path()).expect_err("no table");
             assert!(failure.message().contains(words), "{}", failure.human());
         }

@@ -1,10 +1,11 @@
-//! Nanoseconds per block of 128 bits of each kernel's loops, one thread, buffers in the cache; the best of many runs.
+//! Nanoseconds per block of 128 bits of each kernel's loops, one thread, buffers in the cache; the best of
+//! many runs.
 
 use std::time::{Duration, Instant};
 
 use brickwork_kernels::{
-    Aes128, Kernel, SUBTREE_BYTES, Subtree, ctr_rows_with, hash_accumulate_with, keyed_hashes_with, parity_rows_with, subtree_values_with,
-    transpose_back_with, transpose_with, words_for_rows,
+    Aes128, Kernel, SUBTREE_BYTES, Subtree, ctr_rows_with, hash_accumulate_with, keyed_hashes_with,
+    parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
@@ -26,29 +27,52 @@ fn main() {
         let key = Aes128::with_kernel(kernel, 1);
         let mut blocks = vec![0u128; 1024];
         println!("  counter mode, 1024 blocks   {:7.3}", best(1024, || key.ctr_with(kernel, 0, &mut blocks)));
-        println!("  encryption, 1024 blocks     {:7.3}", best(1024, || key.encrypt_with(kernel, &mut blocks)));
+        println!(
+            "  encryption, 1024 blocks     {:7.3}",
+            best(1024, || key.encrypt_with(kernel, &mut blocks))
+        );
         let (raw, mut keys) = ((0..ROWS as u128).collect::<Vec<_>>(), Vec::new());
-        println!("  key schedule, a key         {:7.3}", best(ROWS, || Aes128::expand_many(kernel, &raw, &mut keys)));
+        println!(
+            "  key schedule, a key         {:7.3}",
+            best(ROWS, || Aes128::expand_many(kernel, &raw, &mut keys))
+        );
         let mut rows = vec![0u128; ROWS * BLOCKS];
         let all = ROWS * BLOCKS;
-        println!("  429 keys, 8 blocks each     {:7.3}", best(all, || ctr_rows_with(kernel, &keys, 0, &mut rows, BLOCKS)));
+        println!(
+            "  429 keys, 8 blocks each     {:7.3}",
+            best(all, || ctr_rows_with(kernel, &keys, 0, &mut rows, BLOCKS))
+        );
         let mut columns = vec![0u64; 128 * BLOCKS * words_for_rows(ROWS)];
-        println!("  429 rows to columns         {:7.3}", best(all, || transpose_with(kernel, &rows, BLOCKS, &mut columns)));
+        println!(
+            "  429 rows to columns         {:7.3}",
+            best(all, || transpose_with(kernel, &rows, BLOCKS, &mut columns))
+        );
         let few = &columns[..128 * words_for_rows(ROWS)];
         println!(
             "  128 columns to rows         {:7.3}",
             best(ROWS, || transpose_back_with(kernel, few, words_for_rows(ROWS), &mut rows[..ROWS]))
         );
-        let masks: Vec<u128> = raw[..147].iter().map(|x| (x + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).collect();
+        let masks: Vec<u128> =
+            raw[..147].iter().map(|x| (x + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).collect();
         let (message, parity) = rows.split_at_mut(128 * BLOCKS);
         let parity = &mut parity[..147 * BLOCKS];
-        println!("  147 sums of 128 rows        {:7.3}", best(147 * BLOCKS, || parity_rows_with(kernel, &masks, message, parity, BLOCKS)));
+        println!(
+            "  147 sums of 128 rows        {:7.3}",
+            best(147 * BLOCKS, || parity_rows_with(kernel, &masks, message, parity, BLOCKS))
+        );
         let mut acc = vec![[0u128; 2]; ROWS];
-        println!("  universal hash              {:7.3}", best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5)));
+        println!(
+            "  universal hash              {:7.3}",
+            best(ROWS, || hash_accumulate_with(kernel, &mut acc, &rows[..ROWS], 5))
+        );
         let messages = vec![[7u128; 2]; 1024];
-        println!("  BLAKE3, 32 keyed bytes      {:7.3}", best(1024, || keyed_hashes_with(kernel, &[9; 32], &messages, &mut blocks)));
+        println!(
+            "  BLAKE3, 32 keyed bytes      {:7.3}",
+            best(1024, || keyed_hashes_with(kernel, &[9; 32], &messages, &mut blocks))
+        );
         let (inputs, mut values) = ([[5u8; SUBTREE_BYTES]; 16], [[0; 32]; 16]);
-        let subtrees = std::array::from_fn::<_, 16, _>(|i| Subtree { bytes: &inputs[i], first_chunk: 16 * i as u64 });
+        let subtrees =
+            std::array::from_fn::<_, 16, _>(|i| Subtree { bytes: &inputs[i], first_chunk: 16 * i as u64 });
         let block = best(16 * SUBTREE_BYTES / 16, || subtree_values_with(kernel, &subtrees, &mut values));
         println!("  BLAKE3, 16 inputs of 16 KiB {block:7.3}");
         std::hint::black_box((&blocks, &columns, &acc, &values));

@@ -1,7 +1,7 @@
 //! The kernel of aarch64: NEON registers with the AES and PMULL instructions.
 //!
-//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation rests on what the trait asks of the
-//! caller: the features, and enough blocks behind pointers.
+//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation rests on what the trait
+//! asks of the caller: the features, and enough blocks behind pointers.
 
 use core::arch::aarch64::*;
 
@@ -30,8 +30,8 @@ unsafe fn pack(x: u128) -> uint8x16_t {
     unsafe { vld1q_u8((&raw const x).cast()) }
 }
 
-// The instructions beyond plain NEON in functions of their own: the compiler inlines an intrinsic only where its
-// features are known to be there.
+// The instructions beyond plain NEON in functions of their own: the compiler inlines an intrinsic only where
+// its features are known to be there.
 
 #[inline]
 #[target_feature(enable = "neon,aes")]
@@ -84,7 +84,12 @@ impl Vector for Neon {
     #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: NEON.
-        unsafe { Neon(vreinterpretq_u8_u64(vaddq_u64(vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(pack(count.into()))))) }
+        unsafe {
+            Neon(vreinterpretq_u8_u64(vaddq_u64(
+                vreinterpretq_u64_u8(self.0),
+                vreinterpretq_u64_u8(pack(count.into())),
+            )))
+        }
     }
 
     #[inline(always)]
@@ -144,7 +149,9 @@ impl Vector for Neon {
     #[inline(always)]
     unsafe fn add32(self, other: Self) -> Self {
         // SAFETY: NEON.
-        unsafe { Neon(vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(self.0), vreinterpretq_u32_u8(other.0)))) }
+        unsafe {
+            Neon(vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(self.0), vreinterpretq_u32_u8(other.0))))
+        }
     }
 
     #[inline(always)]
@@ -171,8 +178,10 @@ impl Vector for Neon {
                 vreinterpretq_u32_u8(rows[2].0),
                 vreinterpretq_u32_u8(rows[3].0),
             ];
-            let (ab_low, ab_high) = (vreinterpretq_u64_u32(vzip1q_u32(a, b)), vreinterpretq_u64_u32(vzip2q_u32(a, b)));
-            let (cd_low, cd_high) = (vreinterpretq_u64_u32(vzip1q_u32(c, d)), vreinterpretq_u64_u32(vzip2q_u32(c, d)));
+            let (ab_low, ab_high) =
+                (vreinterpretq_u64_u32(vzip1q_u32(a, b)), vreinterpretq_u64_u32(vzip2q_u32(a, b)));
+            let (cd_low, cd_high) =
+                (vreinterpretq_u64_u32(vzip1q_u32(c, d)), vreinterpretq_u64_u32(vzip2q_u32(c, d)));
             [
                 Neon(vreinterpretq_u8_u64(vzip1q_u64(ab_low, cd_low))),
                 Neon(vreinterpretq_u8_u64(vzip2q_u64(ab_low, cd_low))),
@@ -218,7 +227,8 @@ impl Vector for Neon {
         unsafe {
             let zero = vdupq_n_u8(0);
             let rotated = vqtbl1q_u8(self.0, vreinterpretq_u8_u32(vdupq_n_u32(0x0c0f_0e0d)));
-            let word = veorq_u8(last_round(rotated, zero), vreinterpretq_u8_u32(vdupq_n_u32(round_constant.into())));
+            let word =
+                veorq_u8(last_round(rotated, zero), vreinterpretq_u8_u32(vdupq_n_u32(round_constant.into())));
             let twice = veorq_u8(self.0, vextq_u8::<12>(zero, self.0));
             Neon(veorq_u8(veorq_u8(twice, vextq_u8::<8>(zero, twice)), word))
         }

@@ -65,8 +65,8 @@ impl std::fmt::Debug for Aes128 {
     }
 }
 
-/// Counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode under `keys[r]` from
-/// `counter`.
+/// Counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode under
+/// `keys[r]` from `counter`.
 ///
 /// # Panics
 /// If `out` does not have `blocks_per_row` blocks for each key.
@@ -78,8 +78,18 @@ pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row
 ///
 /// # Panics
 /// Like [`ctr_rows`].
-pub fn ctr_rows_with(kernel: Kernel, keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row: usize) {
-    assert_eq!(Some(out.len()), keys.len().checked_mul(blocks_per_row), "{blocks_per_row} blocks for each key");
+pub fn ctr_rows_with(
+    kernel: Kernel,
+    keys: &[Aes128],
+    counter: u128,
+    out: &mut [u128],
+    blocks_per_row: usize,
+) {
+    assert_eq!(
+        Some(out.len()),
+        keys.len().checked_mul(blocks_per_row),
+        "{blocks_per_row} blocks for each key"
+    );
     if blocks_per_row > 0 {
         kernel.run(CtrRows { keys, counter, out, blocks_per_row });
     }
@@ -128,13 +138,17 @@ struct Encrypt<'a> {
 
 /// Encrypts `M` registers at a time, so that the AES unit does not wait for itself, and returns what is left.
 #[inline(always)]
-unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(keys: &V::Keys, blocks: &'a mut [u128]) -> &'a mut [u128] {
+unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(
+    keys: &V::Keys,
+    blocks: &'a mut [u128],
+) -> &'a mut [u128] {
     let mut runs = blocks.chunks_exact_mut(M * V::BLOCKS);
     for run in &mut runs {
         let at = run.as_mut_ptr();
         // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
         unsafe {
-            let encrypted = V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| V::load(at.add(i * V::BLOCKS))));
+            let encrypted =
+                V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| V::load(at.add(i * V::BLOCKS))));
             for (i, x) in encrypted.into_iter().enumerate() {
                 x.store(at.add(i * V::BLOCKS));
             }
@@ -172,7 +186,11 @@ struct CtrRows<'a> {
 
 /// Writes the encryptions of `counters`, advancing them, `M` registers at a time and returns what is left.
 #[inline(always)]
-unsafe fn ctr_runs<'a, V: Vector, const M: usize>(keys: &V::Keys, counters: &mut V, out: &'a mut [u128]) -> &'a mut [u128] {
+unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
+    keys: &V::Keys,
+    counters: &mut V,
+    out: &'a mut [u128],
+) -> &'a mut [u128] {
     let mut runs = out.chunks_exact_mut(M * V::BLOCKS);
     for run in &mut runs {
         let at = run.as_mut_ptr();

@@ -1,7 +1,8 @@
-//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) side by side: of many short messages, and of the chunks of long
-//! ones. A register holds one word of the state for as many inputs as it has 32-bit lanes; as a hash is a chain of dependent
-//! steps, two sets of registers take turns. That leaves none for the inputs, which are read from memory where they are added.
-//! The blake3 crate has one set, and waits for the end of each step: with AVX-512 it takes almost twice as long.
+//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) side by side: of many short messages, and of the
+//! chunks of long ones. A register holds one word of the state for as many inputs as it has 32-bit lanes; as
+//! a hash is a chain of dependent steps, two sets of registers take turns. That leaves none for the inputs,
+//! which are read from memory where they are added. The blake3 crate has one set, and waits for the end of
+//! each step: with AVX-512 it takes almost twice as long.
 
 mod subtree;
 
@@ -10,12 +11,16 @@ use zeroize::Zeroize;
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-pub use subtree::{CHUNK_BYTES, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values, subtree_values_with};
+pub use subtree::{
+    CHUNK_BYTES, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values,
+    subtree_values_with,
+};
 
 /// Most inputs that are compressed together: two registers of 16.
 const MOST_LANES: usize = 32;
 
-const IV: [u32; 8] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+const IV: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 const CHUNK_START: u32 = 1;
 const CHUNK_END: u32 = 2;
@@ -37,8 +42,8 @@ const SCHEDULE: [[usize; 16]; 7] = {
     schedule
 };
 
-/// The first 16 bytes of the keyed hash of each message, little endian: message `i` is the 32 bytes of `messages[i]`.
-/// In constant time.
+/// The first 16 bytes of the keyed hash of each message, little endian: message `i` is the 32 bytes of
+/// `messages[i]`. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each hash.
@@ -69,7 +74,8 @@ pub(crate) type State<V> = [[V; 4]; 4];
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2]) {
-    // SAFETY: as the caller vouches. One call for each round, so that the schedule is known where the code is made.
+    // SAFETY: as the caller vouches. One call for each round, so that the schedule is known where the code is
+    // made.
     unsafe {
         round(states, messages, &SCHEDULE[0]);
         round(states, messages, &SCHEDULE[1]);
@@ -160,12 +166,18 @@ unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128)
     }
 }
 
-/// A state before the rounds: what came before, the halves of the counters, and what is the same for all inputs.
+/// A state before the rounds: what came before, the halves of the counters, and what is the same for all
+/// inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn state<V: Vector>([c0, c1, c2, c3, c4, c5, c6, c7]: [V; 8], [low, high]: [V; 2], bytes: u32, flags: u32) -> State<V> {
+unsafe fn state<V: Vector>(
+    [c0, c1, c2, c3, c4, c5, c6, c7]: [V; 8],
+    [low, high]: [V; 2],
+    bytes: u32,
+    flags: u32,
+) -> State<V> {
     // SAFETY: as the caller vouches.
     unsafe {
         let iv = [splat32(IV[0]), splat32(IV[1]), splat32(IV[2]), splat32(IV[3])];
@@ -216,7 +228,8 @@ impl Task for Keyed<'_> {
         let both = 2 * lanes::<V>();
         let mut groups = messages.chunks_exact(both);
         let mut places = hashes.chunks_exact_mut(both);
-        // SAFETY: the caller vouches for the features of `V`; there are messages and places for two registers of inputs.
+        // SAFETY: the caller vouches for the features of `V`; there are messages and places for two registers
+        // of inputs.
         unsafe {
             for (messages, places) in (&mut groups).zip(&mut places) {
                 keyed_group::<V>(&key, messages.as_ptr(), places.as_mut_ptr());

@@ -3,7 +3,8 @@
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In constant time.
+/// `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In constant
+/// time.
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -20,8 +21,8 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the other; otherwise like
-/// [`hash_accumulate`].
+/// `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the other;
+/// otherwise like [`hash_accumulate`].
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -40,7 +41,8 @@ pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis
     }
 }
 
-/// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of `x^i`.
+/// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of
+/// `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
     // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
     let spill = high >> 127 ^ high >> 126 ^ high >> 121;
@@ -60,8 +62,8 @@ impl Task for Accumulate<'_> {
     unsafe fn run<V: Vector>(self) {
         let mut accs = self.acc.chunks_exact_mut(V::BLOCKS);
         let mut rows = self.rows.chunks_exact(V::BLOCKS);
-        // SAFETY: the caller vouches for the features of `V`; every chunk has `V::BLOCKS` elements, and so many of the
-        // padded arrays are accessed.
+        // SAFETY: the caller vouches for the features of `V`; every chunk has `V::BLOCKS` elements, and so
+        // many of the padded arrays are accessed.
         unsafe {
             let chi = V::splat(self.chi);
             for (acc, row) in (&mut accs).zip(&mut rows) {
@@ -94,8 +96,8 @@ impl Task for HashRows<'_> {
         let blocks = chis.len();
         let whole = blocks - blocks % V::BLOCKS;
         let mut padded = [0; 4];
-        // SAFETY: the caller vouches for the features of `V`. A row and `chis` have whole registers before `whole`; the
-        // arrays are as long as the longest register.
+        // SAFETY: the caller vouches for the features of `V`. A row and `chis` have whole registers before
+        // `whole`; the arrays are as long as the longest register.
         unsafe {
             padded[..blocks - whole].copy_from_slice(&chis[whole..]);
             let last_chi = V::load(padded.as_ptr());
@@ -145,7 +147,9 @@ mod tests {
 
     /// Multiplication by x, one bit at a time.
     fn field_product(a: u128, b: u128) -> u128 {
-        (0..128).rev().fold(0, |sum: u128, i| sum << 1 ^ if sum >> 127 == 1 { 0x87 } else { 0 } ^ if b >> i & 1 == 1 { a } else { 0 })
+        (0..128).rev().fold(0, |sum: u128, i| {
+            sum << 1 ^ if sum >> 127 == 1 { 0x87 } else { 0 } ^ if b >> i & 1 == 1 { a } else { 0 }
+        })
     }
 
     proptest::proptest! {

@@ -1,11 +1,12 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
-//! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the [`Script`] is the
-//! same few operations on full registers. A single copy has nothing to stand side by side; there the AND gates of a
-//! batch do.
+//! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the
+//! [`Script`] is the same few operations on full registers. A single copy has nothing to stand side by side;
+//! there the AND gates of a batch do.
 //!
-//! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index of the half
-//! gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ, i)` add up to `σ(Δ)`.
+//! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index
+//! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
+//! i)` add up to `σ(Δ)`.
 
 use crate::script::{And, BATCH, Batch, ONE, Script, Xor};
 use crate::vector::{Task, Vector};
@@ -39,13 +40,17 @@ pub struct Keys<'a> {
 impl Wires {
     /// Room for the labels of `lanes` copies.
     pub fn new(script: &Script, lanes: usize) -> Self {
-        let mut wires = Wires { lines: vec![Line([0; 4]); (script.slots() * lanes).div_ceil(4)], slots: script.slots(), lanes: 0 };
+        let mut wires = Wires {
+            lines: vec![Line([0; 4]); (script.slots() * lanes).div_ceil(4)],
+            slots: script.slots(),
+            lanes: 0,
+        };
         wires.set_lanes(lanes);
         wires
     }
 
-    /// Sets the number of copies, one of [`LANES`] and not more than [`Wires::new`] made room for. All labels are void
-    /// after it.
+    /// Sets the number of copies, one of [`LANES`] and not more than [`Wires::new`] made room for. All labels
+    /// are void after it.
     ///
     /// # Panics
     /// If there cannot be so many.
@@ -55,7 +60,8 @@ impl Wires {
     }
 
     fn labels(&mut self) -> &mut [u128] {
-        // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the lines.
+        // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the
+        // lines.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), 4 * self.lines.len()) }
     }
 
@@ -75,13 +81,20 @@ impl Wires {
         self.lines[at / 4].0[at % 4]
     }
 
-    /// Walks through a piece with false labels and writes the tables: for each AND gate of the piece, in order, the 32
-    /// bytes of `T_G ‖ T_E`, of each copy into its own of `tables`.
+    /// Walks through a piece with false labels and writes the tables: for each AND gate of the piece, in
+    /// order, the 32 bytes of `T_G ‖ T_E`, of each copy into its own of `tables`.
     ///
     /// # Panics
-    /// If the wires are not those of the script, a table is not of the right length, there are too few keys, or more than one
-    /// for a single copy.
-    pub fn garble(&mut self, kernel: Kernel, script: &Script, piece: usize, keys: Keys<'_>, tables: &mut [&mut [u8]]) {
+    /// If the wires are not those of the script, a table is not of the right length, there are too few keys,
+    /// or more than one for a single copy.
+    pub fn garble(
+        &mut self,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        tables: &mut [&mut [u8]],
+    ) {
         self.check(script, piece, keys, tables.iter().map(|t| t.len()));
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         match lanes {
@@ -96,7 +109,14 @@ impl Wires {
     ///
     /// # Panics
     /// Like [`Wires::garble`].
-    pub fn evaluate(&mut self, kernel: Kernel, script: &Script, piece: usize, keys: Keys<'_>, tables: &[&[u8]]) {
+    pub fn evaluate(
+        &mut self,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        tables: &[&[u8]],
+    ) {
         self.check(script, piece, keys, tables.iter().map(|t| t.len()));
         let lanes = self.lanes;
         for lane in 0..lanes {
@@ -104,20 +124,51 @@ impl Wires {
         }
         let rows = self.labels().as_mut_ptr();
         match lanes {
-            16 => kernel.run(Evaluate { script, piece, keys, rows, tables: std::array::from_fn::<_, 16, _>(|l| tables[l].as_ptr()) }),
-            8 => kernel.run(Evaluate { script, piece, keys, rows, tables: std::array::from_fn::<_, 8, _>(|l| tables[l].as_ptr()) }),
-            4 => kernel.run(Evaluate { script, piece, keys, rows, tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()) }),
+            16 => kernel.run(Evaluate {
+                script,
+                piece,
+                keys,
+                rows,
+                tables: std::array::from_fn::<_, 16, _>(|l| tables[l].as_ptr()),
+            }),
+            8 => kernel.run(Evaluate {
+                script,
+                piece,
+                keys,
+                rows,
+                tables: std::array::from_fn::<_, 8, _>(|l| tables[l].as_ptr()),
+            }),
+            4 => kernel.run(Evaluate {
+                script,
+                piece,
+                keys,
+                rows,
+                tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()),
+            }),
             _ => kernel.run(EvaluateOne { script, piece, keys, rows, tables: tables[0].as_ptr().cast() }),
         }
     }
 
     /// Everything that the loops take for granted besides the invariant of [`Script`].
-    fn check(&self, script: &Script, piece: usize, keys: Keys<'_>, mut tables: impl ExactSizeIterator<Item = usize>) {
+    fn check(
+        &self,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        mut tables: impl ExactSizeIterator<Item = usize>,
+    ) {
         let gates = script.piece_gates(piece).len();
         assert_eq!(self.slots, script.slots(), "wires of this script");
-        assert!(tables.len() == self.lanes && tables.all(|bytes| bytes == 32 * gates), "tables of {gates} gates for {} copies", self.lanes);
+        assert!(
+            tables.len() == self.lanes && tables.all(|bytes| bytes == 32 * gates),
+            "tables of {gates} gates for {} copies",
+            self.lanes
+        );
         assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a piece");
-        assert!(keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(), "keys for {gates} gates");
+        assert!(
+            keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(),
+            "keys for {gates} gates"
+        );
     }
 }
 
@@ -165,9 +216,9 @@ impl<const L: usize> Task for Garble<'_, L> {
         // SAFETY: the caller vouches for the features of `V`.
         let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
         for Batch { xors, ands } in self.script.batches(self.piece) {
-            // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of rows, and a
-            // row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates of the piece, for each
-            // of which the tables have 32 bytes.
+            // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
+            // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
+            // of the piece, for each of which the tables have 32 bytes.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for &And { a, b, out, gate } in ands {
@@ -195,8 +246,8 @@ impl<const L: usize> Task for Garble<'_, L> {
 /// One AND gate in `N` registers of copies, from lane `from` on; `H` is the number of hashes, `4 N`.
 ///
 /// # Safety
-/// The machine has the features of `V`; there are `N` registers behind each of the wires plus `from`, and 32 bytes of
-/// table of each of those copies.
+/// The machine has the features of `V`; there are `N` registers behind each of the wires plus `from`, and 32
+/// bytes of table of each of those copies.
 #[inline(always)]
 unsafe fn garble_gate<V: Vector, const N: usize, const H: usize>(
     key: &V::Keys,
@@ -299,7 +350,9 @@ unsafe fn evaluate_gate<V: Vector, const N: usize, const H: usize>(
         let (tweak_g, tweak_e) = (V::splat(2 * gate as u128), V::splat(2 * gate as u128 + 1));
         let read = |p: *mut u128| -> [V; N] { std::array::from_fn(|n| V::load(p.add(from + n * V::BLOCKS))) };
         let (a, b) = (read(a), read(b));
-        let y: [V; H] = std::array::from_fn(|i| if i < N { a[i].sigma().xor(tweak_g) } else { b[i - N].sigma().xor(tweak_e) });
+        let y: [V; H] = std::array::from_fn(|i| {
+            if i < N { a[i].sigma().xor(tweak_g) } else { b[i - N].sigma().xor(tweak_e) }
+        });
         let e = V::encrypt(key, y);
         for n in 0..N {
             let (t_g, t_e) = V::load_pairs(|k| table(from + n * V::BLOCKS + k));
@@ -334,7 +387,8 @@ unsafe fn xor_single(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-/// Encrypts the `used` gates' blocks of a batch, `B` of them in all: full registers, some of them idle in small batches.
+/// Encrypts the `used` gates' blocks of a batch, `B` of them in all: full registers, some of them idle in
+/// small batches.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -342,7 +396,8 @@ unsafe fn xor_single(rows: *mut u128, steps: &[Xor]) {
 unsafe fn encrypt_batch<V: Vector, const B: usize>(key: &V::Keys, used: usize, blocks: &mut [u128; B]) {
     let mut done = 0;
     while done < used {
-        // SAFETY: the caller vouches for the features; eight registers, or all blocks that there are, are in `blocks`.
+        // SAFETY: the caller vouches for the features; eight registers, or all blocks that there are, are in
+        // `blocks`.
         unsafe {
             let at = blocks.as_mut_ptr().add(done);
             if done + 8 * V::BLOCKS <= B {
@@ -401,7 +456,12 @@ impl Task for GarbleOne<'_> {
                     let [e0, e1, e2, e3] = [y[4 * i], y[4 * i + 1], y[4 * i + 2], y[4 * i + 3]];
                     let t_g = e0 ^ e1 ^ sigma_delta ^ if_coloured(b, delta);
                     let t_e_without_a = e2 ^ e3 ^ sigma_delta;
-                    let c = e0 ^ inputs[4 * i] ^ e2 ^ inputs[4 * i + 2] ^ if_coloured(a, t_g) ^ if_coloured(b, t_e_without_a);
+                    let c = e0
+                        ^ inputs[4 * i]
+                        ^ e2
+                        ^ inputs[4 * i + 2]
+                        ^ if_coloured(a, t_g)
+                        ^ if_coloured(b, t_e_without_a);
                     *self.rows.add(g.out as usize) = c;
                     self.tables.add(2 * g.gate as usize).write_unaligned(t_g);
                     self.tables.add(2 * g.gate as usize + 1).write_unaligned(t_e_without_a ^ a);

@@ -7,8 +7,8 @@ use crate::vector::Task;
 
 /// One implementation of the inner loops.
 ///
-/// A value of this type is the proof that the machine can execute it: there is no other way to get one than to ask
-/// what is available.
+/// A value of this type is the proof that the machine can execute it: there is no other way to get one than
+/// to ask what is available.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kernel(Implementation);
 
@@ -41,8 +41,11 @@ impl Kernel {
         #[cfg(target_arch = "x86_64")]
         {
             use crate::x86::{has_aes_ni, has_vaes256, has_vaes512};
-            let known =
-                [(has_vaes512(), Implementation::Vaes512), (has_vaes256(), Implementation::Vaes256), (has_aes_ni(), Implementation::AesNi)];
+            let known = [
+                (has_vaes512(), Implementation::Vaes512),
+                (has_vaes256(), Implementation::Vaes256),
+                (has_aes_ni(), Implementation::AesNi),
+            ];
             kernels.extend(known.into_iter().filter(|k| k.0).map(|k| Kernel(k.1)));
         }
         #[cfg(target_arch = "aarch64")]
@@ -68,8 +71,8 @@ impl Kernel {
         }
     }
 
-    /// Whether its registers are wide enough, and enough of them, that hashing inputs side by side beats the blake3 crate, which
-    /// takes one long input at a time in assembly of its own.
+    /// Whether its registers are wide enough, and enough of them, that hashing inputs side by side beats the
+    /// blake3 crate, which takes one long input at a time in assembly of its own.
     pub fn is_wide(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return matches!(self.0, Implementation::Vaes512);
@@ -81,7 +84,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self.0 {
-            // SAFETY: `all_available` makes this kernel only after `has_vaes512`, which tests the features of `vaes512`.
+            // SAFETY: `all_available` makes this kernel only after `has_vaes512`, which tests the features of
+            // `vaes512`.
             #[cfg(target_arch = "x86_64")]
             Implementation::Vaes512 => unsafe { crate::x86::vaes512(task) },
             // SAFETY: likewise with `has_vaes256`.

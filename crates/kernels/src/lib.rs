@@ -1,13 +1,18 @@
-//! The vectorised inner loops of Brickwork, and its allocator: the only crate of the project with `unsafe` code.
+//! The vectorised inner loops of Brickwork, and its allocator: the only crate of the project with `unsafe`
+//! code.
 //!
-//! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable code in
-//! constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine runs fastest.
+//! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable
+//! code in constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine
+//! runs fastest.
 //!
-//! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label its colour.
+//! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label
+//! its colour.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(target_endian = "big")]
-compile_error!("labels and tables are little endian in memory as on the wire; big-endian machines are not supported");
+compile_error!(
+    "labels and tables are little endian in memory as on the wire; big-endian machines are not supported"
+);
 
 mod aes;
 mod blake3;
@@ -29,8 +34,8 @@ mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with};
 pub use blake3::{
-    CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values, parent_values_with, subtree_values,
-    subtree_values_with,
+    CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values, parent_values_with,
+    subtree_values, subtree_values_with,
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use erase::erase;

@@ -1,10 +1,12 @@
-//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases what is given back.
+//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases what
+//! is given back.
 //!
-//! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB the machine spends
-//! more time on making pages known and on finding them than on the data. Linux gives larger ones to those who ask.
+//! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB the
+//! machine spends more time on making pages known and on finding them than on the data. Linux gives larger
+//! ones to those who ask.
 //!
-//! What holds a secret in this project erases it. But inputs go through parsers, keys through libraries, and these erase
-//! nothing.
+//! What holds a secret in this project erases it. But inputs go through parsers, keys through libraries, and
+//! these erase nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many [`Erasing`] there are.
 static ERASING: AtomicUsize = AtomicUsize::new(0);
 
-/// While it lives, [`LargePages`] erases all blocks that are freed or moved, whoever frees them. It takes a little of everybody's
-/// time: it is for the reading of inputs and keys, not for all of a run.
+/// While it lives, [`LargePages`] erases all blocks that are freed or moved, whoever frees them. It takes a
+/// little of everybody's time: it is for the reading of inputs and keys, not for all of a run.
 #[must_use = "it ends when it is dropped"]
 #[derive(Debug)]
 pub struct Erasing(());
@@ -37,8 +39,9 @@ fn is_erasing() -> bool {
     ERASING.load(Ordering::Relaxed) > 0
 }
 
-/// The system's allocator, but buffers of some megabytes are mappings of their own on pages as large as the system gives. They go
-/// back to the system when they are freed. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
+/// The system's allocator, but buffers of some megabytes are mappings of their own on pages as large as the
+/// system gives. They go back to the system when they are freed. (On other systems than Linux they are the
+/// system allocator's.) See also [`Erasing`].
 pub struct LargePages<S = System>(S);
 
 impl LargePages {
@@ -54,8 +57,9 @@ impl Default for LargePages {
     }
 }
 
-// SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides on, to
-// `mapping`, which keeps what the trait asks for: fresh memory of its own, aligned, freed with the layout it was made for.
+// SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides
+// on, to `mapping`, which keeps what the trait asks for: fresh memory of its own, aligned, freed with the
+// layout it was made for.
 unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -79,9 +83,11 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match mapping::serves(layout) {
-            // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any more.
+            // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any
+            // more.
             true => unsafe { mapping::unmap(block, layout.size()) },
-            // SAFETY: likewise by the system's allocator; until then all of it may be written to, whatever it holds.
+            // SAFETY: likewise by the system's allocator; until then all of it may be written to, whatever it
+            // holds.
             false => unsafe {
                 if is_erasing() {
                     block.write_bytes(0, layout.size());
@@ -132,14 +138,20 @@ mod mapping {
 
     /// A new mapping, zero, that begins with a large page; null if there is no memory.
     pub fn map(size: usize) -> *mut u8 {
-        let Some(reserved) = size.checked_next_multiple_of(4096).and_then(|size| size.checked_add(PAGE)) else {
+        let Some(reserved) = size.checked_next_multiple_of(4096).and_then(|size| size.checked_add(PAGE))
+        else {
             return std::ptr::null_mut();
         };
-        // SAFETY: a new private mapping where the system wants it takes nothing from anybody. What is unmapped are the parts
-        // of it before the first large page and behind the last page needed, both of whole small pages. Advice changes no
-        // contents.
+        // SAFETY: a new private mapping where the system wants it takes nothing from anybody. What is
+        // unmapped are the parts of it before the first large page and behind the last page needed, both of
+        // whole small pages. Advice changes no contents.
         unsafe {
-            let Ok(start) = mmap_anonymous(std::ptr::null_mut(), reserved, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) else {
+            let Ok(start) = mmap_anonymous(
+                std::ptr::null_mut(),
+                reserved,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            ) else {
                 return std::ptr::null_mut();
             };
             let before = start.cast::<u8>().align_offset(PAGE);
@@ -258,7 +270,9 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_null() {
         // SAFETY: nothing is accessed.
-        let block = unsafe { LargePages::new().alloc(Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap()) };
+        let block = unsafe {
+            LargePages::new().alloc(Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap())
+        };
         assert!(block.is_null());
     }
 }

@@ -11,8 +11,8 @@ const GROUP: usize = 4;
 const GROUPS: usize = 128 / GROUP;
 const ENTRIES: usize = 1 << GROUP;
 
-/// Row `k` of `parity` becomes the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`. A row has
-/// `blocks` blocks. In constant time with respect to the rows; the masks are public.
+/// Row `k` of `parity` becomes the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`.
+/// A row has `blocks` blocks. In constant time with respect to the rows; the masks are public.
 ///
 /// # Panics
 /// If there are not 128 rows and one for each mask.
@@ -24,14 +24,20 @@ pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks
 ///
 /// # Panics
 /// Like [`parity_rows`].
-pub fn parity_rows_with(kernel: Kernel, masks: &[u128], message: &[u128], parity: &mut [u128], blocks: usize) {
+pub fn parity_rows_with(
+    kernel: Kernel,
+    masks: &[u128],
+    message: &[u128],
+    parity: &mut [u128],
+    blocks: usize,
+) {
     assert_eq!(message.len(), 128 * blocks, "128 rows of {blocks} blocks");
     assert_eq!(parity.len(), masks.len() * blocks, "a row of {blocks} blocks for each mask");
     kernel.run(Parity { masks, message, parity, blocks });
 }
 
-/// For each group the sums of its subsets of rows, of as many blocks as a register has: at most 32 KiB, which stay in the
-/// first-level cache.
+/// For each group the sums of its subsets of rows, of as many blocks as a register has: at most 32 KiB, which
+/// stay in the first-level cache.
 #[repr(C, align(64))]
 struct Sums([u128; 4 * ENTRIES * GROUPS]);
 
@@ -53,9 +59,10 @@ impl Task for Parity<'_> {
         let at = sums.0.as_mut_ptr();
         for first in (0..blocks).step_by(V::BLOCKS) {
             let here = V::BLOCKS.min(blocks - first);
-            // SAFETY: the caller vouches for the features of `V`. A row has `here` blocks from `first` on, and a register
-            // is read from or written to it only where those are `V::BLOCKS`; `padded` holds any register. `sums` has
-            // places for `GROUPS * ENTRIES` of them, and half a byte of a mask picks one of a group.
+            // SAFETY: the caller vouches for the features of `V`. A row has `here` blocks from `first` on,
+            // and a register is read from or written to it only where those are `V::BLOCKS`; `padded` holds
+            // any register. `sums` has places for `GROUPS * ENTRIES` of them, and half a byte of a mask picks
+            // one of a group.
             unsafe {
                 for (group, rows) in message.chunks_exact(GROUP * blocks).enumerate() {
                     let entries = at.add(ENTRIES * group * V::BLOCKS);
@@ -68,7 +75,9 @@ impl Task for Parity<'_> {
                             V::load(padded.as_ptr())
                         };
                         for entry in 0..1 << r {
-                            V::load(entries.add(entry * V::BLOCKS)).xor(row).store(entries.add((entry + (1 << r)) * V::BLOCKS));
+                            V::load(entries.add(entry * V::BLOCKS))
+                                .xor(row)
+                                .store(entries.add((entry + (1 << r)) * V::BLOCKS));
                         }
                     }
                 }
@@ -78,7 +87,10 @@ impl Task for Parity<'_> {
                         let bits = usize::from(u16::from_le_bytes(*bytes));
                         let entries = at.add(4 * quad * ENTRIES * V::BLOCKS);
                         for (i, sum) in sum.iter_mut().enumerate() {
-                            *sum = sum.xor(V::load(entries.add((ENTRIES * i + (bits >> (GROUP * i) & (ENTRIES - 1))) * V::BLOCKS)));
+                            *sum = sum.xor(V::load(
+                                entries
+                                    .add((ENTRIES * i + (bits >> (GROUP * i) & (ENTRIES - 1))) * V::BLOCKS),
+                            ));
                         }
                     }
                     let sum = sum[0].xor(sum[1]).xor3(sum[2], sum[3]);

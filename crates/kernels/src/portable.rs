@@ -1,8 +1,9 @@
 //! The portable kernel: `u128` arithmetic without tables, without branches on data.
 //!
-//! AES is bitsliced: eight blocks at once, *plane* `b` holds bit `b` of all their bytes, byte position `j` of block `i`
-//! at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000), GF(2^8) as GF(2^4)[t]/(t² + t + λ) with
-//! GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the compiler.
+//! AES is bitsliced: eight blocks at once, *plane* `b` holds bit `b` of all their bytes, byte position `j` of
+//! block `i` at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000), GF(2^8) as GF(2^4)[t]/(t² +
+//! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
+//! compiler.
 
 use crate::vector::Vector;
 
@@ -76,7 +77,8 @@ mod tower {
         middle << 4 | multiply4(a & 0xf, b & 0xf) ^ multiply4(high, LAMBDA)
     }
 
-    /// The powers of a root of the AES polynomial x⁸ + x⁴ + x³ + x + 1: the images of the basis of the AES field.
+    /// The powers of a root of the AES polynomial x⁸ + x⁴ + x³ + x + 1: the images of the basis of the AES
+    /// field.
     const fn basis() -> [u8; 8] {
         let mut root = 2;
         loop {
@@ -186,20 +188,25 @@ fn shift_rows(state: &mut Planes) {
     const ROW: u128 = u128::from_le_bytes([255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0]);
     for plane in state {
         let x = *plane;
-        *plane = (x & ROW) | (x.rotate_right(32) & ROW << 8) | (x.rotate_right(64) & ROW << 16) | (x.rotate_right(96) & ROW << 24);
+        *plane = (x & ROW)
+            | (x.rotate_right(32) & ROW << 8)
+            | (x.rotate_right(64) & ROW << 16)
+            | (x.rotate_right(96) & ROW << 24);
     }
 }
 
 #[inline(always)]
 fn mix_columns(state: &mut Planes) {
     const TOP: u128 = u128::from_le_bytes([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255]);
-    const LOW_HALF: u128 = u128::from_le_bytes([255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0]);
+    const LOW_HALF: u128 =
+        u128::from_le_bytes([255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0, 255, 255, 0, 0]);
     // Byte r of a column becomes 2·(s_r + s_{r+1}) + s_{r+1} + (s_{r+2} + s_{r+3}).
     let next: Planes = std::array::from_fn(|b| (state[b] >> 8 & !TOP) | (state[b] << 24 & TOP));
     let sum: Planes = std::array::from_fn(|b| state[b] ^ next[b]);
     let far = |b: usize| (sum[b] >> 16 & LOW_HALF) | (sum[b] << 16 & !LOW_HALF);
     for b in 0..8 {
-        let doubled = if b == 0 { 0 } else { sum[b - 1] } ^ if matches!(b, 0 | 1 | 3 | 4) { sum[7] } else { 0 };
+        let doubled =
+            if b == 0 { 0 } else { sum[b - 1] } ^ if matches!(b, 0 | 1 | 3 | 4) { sum[7] } else { 0 };
         state[b] = doubled ^ next[b] ^ far(b);
     }
 }
@@ -230,8 +237,8 @@ fn encrypt8(keys: &[Planes; 11], blocks: &mut Planes) {
 
 /// The carry-less product of 64-bit polynomials, in constant time as far as the machine multiplies so.
 ///
-/// Each factor is cut into five parts of every fifth bit. In the integer product of two parts at most 13 ones meet in
-/// one place, so carries reach at most three places further and the every fifth bit is the right one.
+/// Each factor is cut into five parts of every fifth bit. In the integer product of two parts at most 13 ones
+/// meet in one place, so carries reach at most three places further and the every fifth bit is the right one.
 #[inline(always)]
 fn multiply64(a: u64, b: u64) -> u128 {
     const FIFTH: u128 = {
@@ -434,7 +441,8 @@ mod tests {
         }
         for &a in &values {
             for &b in &values {
-                let expected = (0..64).fold(0u128, |sum, i| if b >> i & 1 == 1 { sum ^ u128::from(a) << i } else { sum });
+                let expected = (0..64)
+                    .fold(0u128, |sum, i| if b >> i & 1 == 1 { sum ^ u128::from(a) << i } else { sum });
                 assert_eq!(multiply64(a, b), expected, "{a:#x} * {b:#x}");
             }
         }

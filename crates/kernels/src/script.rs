@@ -8,8 +8,8 @@ pub const PIECE: usize = 512;
 /// Most AND gates in a batch.
 pub const BATCH: usize = 16;
 
-/// The slot that stands for the constant one: in it the garbler has Δ and the evaluator zero, so that INV is an XOR with
-/// it. No step writes it.
+/// The slot that stands for the constant one: in it the garbler has Δ and the evaluator zero, so that INV is
+/// an XOR with it. No step writes it.
 pub const ONE: u32 = 0;
 
 /// `out = a ⊕ b`, on slots.
@@ -46,11 +46,11 @@ pub(crate) struct Batch<'a> {
     pub ands: &'a [And],
 }
 
-/// The steps of a circuit whose wires have been given *slots*: batches of XORs and independent AND gates, the batches in
-/// pieces of [`PIECE`] AND gates.
+/// The steps of a circuit whose wires have been given *slots*: batches of XORs and independent AND gates, the
+/// batches in pieces of [`PIECE`] AND gates.
 ///
-/// The loops rely on this: every slot in the lists is below `slots`, and every gate of a piece below the number of AND
-/// gates of that piece.
+/// The loops rely on this: every slot in the lists is below `slots`, and every gate of a piece below the
+/// number of AND gates of that piece.
 pub struct Script {
     xors: Vec<Xor>,
     ands: Vec<And>,
@@ -85,7 +85,8 @@ impl Script {
         let first = if piece == 0 { 0 } else { self.pieces[piece - 1] };
         let mut start = if first == 0 { Ends { xors: 0, ands: 0 } } else { self.batches[first - 1] };
         self.batches[first..self.pieces[piece]].iter().map(move |end| {
-            let batch = Batch { xors: &self.xors[start.xors..end.xors], ands: &self.ands[start.ands..end.ands] };
+            let batch =
+                Batch { xors: &self.xors[start.xors..end.xors], ands: &self.ands[start.ands..end.ands] };
             start = *end;
             batch
         })
@@ -102,7 +103,13 @@ pub struct ScriptBuilder {
 impl ScriptBuilder {
     /// An empty script over slots `0..slots`, the first of which is [`ONE`]; steps may use more.
     pub fn new(slots: usize) -> Self {
-        let script = Script { xors: Vec::new(), ands: Vec::new(), batches: Vec::new(), pieces: Vec::new(), slots: slots.max(1) };
+        let script = Script {
+            xors: Vec::new(),
+            ands: Vec::new(),
+            batches: Vec::new(),
+            pieces: Vec::new(),
+            slots: slots.max(1),
+        };
         ScriptBuilder { script, seen: [false; PIECE] }
     }
 
@@ -123,14 +130,22 @@ impl ScriptBuilder {
     /// Ends a batch with these AND gates, of which none reads what another one writes.
     ///
     /// # Panics
-    /// If that does not hold, they are more than [`BATCH`], a gate has been added already or would overfill the piece.
+    /// If that does not hold, they are more than [`BATCH`], a gate has been added already or would overfill
+    /// the piece.
     pub fn batch(&mut self, ands: &[And]) {
         assert!(ands.len() <= BATCH, "{} AND gates in a batch", ands.len());
         for (i, and) in ands.iter().enumerate() {
             self.use_slots(and.a, and.b, and.out);
             let before = &ands[..i];
-            assert!(before.iter().all(|g| g.out != and.a && g.out != and.b), "AND gates of a batch depend on each other");
-            assert!(!std::mem::replace(&mut self.seen[and.gate as usize], true), "AND gate {} of a piece twice", and.gate);
+            assert!(
+                before.iter().all(|g| g.out != and.a && g.out != and.b),
+                "AND gates of a batch depend on each other"
+            );
+            assert!(
+                !std::mem::replace(&mut self.seen[and.gate as usize], true),
+                "AND gate {} of a piece twice",
+                and.gate
+            );
         }
         let script = &mut self.script;
         script.ands.extend_from_slice(ands);

@@ -8,9 +8,9 @@ pub const fn words_for_rows(rows: usize) -> usize {
     rows.div_ceil(64)
 }
 
-/// Rows to columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block `c / 128`. Column
-/// `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is bit `r % 64` of word
-/// `r / 64`, and the bits above the last row are 0.
+/// Rows to columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block `c /
+/// 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is bit
+/// `r % 64` of word `r / 64`, and the bits above the last row are 0.
 ///
 /// # Panics
 /// If `rows` is not a whole number of rows of `blocks` blocks, or `columns` not `128 * blocks` columns.
@@ -30,8 +30,8 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes `stride` words, of
-/// which those above the last row are ignored, as are the bits there.
+/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes `stride`
+/// words, of which those above the last row are ignored, as are the bits there.
 ///
 /// # Panics
 /// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.
@@ -44,7 +44,10 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
 /// # Panics
 /// Like [`transpose_back`].
 pub fn transpose_back_with(kernel: Kernel, columns: &[u64], stride: usize, rows: &mut [u128]) {
-    assert!(columns.len() == 128 * stride && words_for_rows(rows.len()) <= stride, "128 columns of {stride} words");
+    assert!(
+        columns.len() == 128 * stride && words_for_rows(rows.len()) <= stride,
+        "128 columns of {stride} words"
+    );
     kernel.run(TransposeBack { columns, rows, stride });
 }
 
@@ -70,7 +73,9 @@ impl Task for Transpose<'_> {
                 // SAFETY: the caller vouches for the features of `V`.
                 unsafe { V::transpose64(&mut tile) };
                 let (low, high) = columns.split_at_mut(64 * words);
-                for (t, (low, high)) in tile.iter().zip(low.chunks_exact_mut(words).zip(high.chunks_exact_mut(words))) {
+                for (t, (low, high)) in
+                    tile.iter().zip(low.chunks_exact_mut(words).zip(high.chunks_exact_mut(words)))
+                {
                     low[word] = *t as u64;
                     high[word] = (*t >> 64) as u64;
                 }
@@ -95,7 +100,9 @@ impl Task for TransposeBack<'_> {
         let mut tile = [0; 64];
         let (low, high) = self.columns.split_at(64 * self.stride);
         for (word, rows) in self.rows.chunks_mut(64).enumerate() {
-            for (t, (low, high)) in tile.iter_mut().zip(low.chunks_exact(self.stride).zip(high.chunks_exact(self.stride))) {
+            for (t, (low, high)) in
+                tile.iter_mut().zip(low.chunks_exact(self.stride).zip(high.chunks_exact(self.stride)))
+            {
                 *t = u128::from(high[word]) << 64 | u128::from(low[word]);
             }
             // SAFETY: the caller vouches for the features of `V`.

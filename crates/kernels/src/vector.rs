@@ -3,10 +3,11 @@
 /// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.
 ///
 /// # Safety
-/// Every method may be called only on a machine with the implementation's features; the loops are [`Task`]s, which
-/// [`crate::Kernel::run`] starts only there. Methods that take pointers say what they access. Implementations are
-/// `#[inline(always)]`, so that they are compiled with the features of the function that runs the task. (Closures given
-/// to `array::map` and the like are not always: an intrinsic in one of them becomes a call.)
+/// Every method may be called only on a machine with the implementation's features; the loops are [`Task`]s,
+/// which [`crate::Kernel::run`] starts only there. Methods that take pointers say what they access.
+/// Implementations are `#[inline(always)]`, so that they are compiled with the features of the function that
+/// runs the task. (Closures given to `array::map` and the like are not always: an intrinsic in one of them
+/// becomes a call.)
 pub(crate) trait Vector: Copy {
     /// Blocks in a register.
     const BLOCKS: usize;
@@ -48,8 +49,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn add32(self, other: Self) -> Self;
     /// Rotates 32-bit words to the right by `N` bits: 7, 8, 12 or 16.
     unsafe fn rotate32<const N: u32>(self) -> Self;
-    /// Half of BLAKE3's mixing function, four times side by side, on the columns of a state of rows `a`, `b`, `c`, `d`:
-    /// `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
+    /// Half of BLAKE3's mixing function, four times side by side, on the columns of a state of rows `a`, `b`,
+    /// `c`, `d`: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
     #[inline(always)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
         // SAFETY: as the caller's.
@@ -79,8 +80,8 @@ pub(crate) trait Vector: Copy {
     /// The next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
-    /// Two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to bit `r` of the
-    /// low (high) half of `m[c]`.
+    /// Two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to bit
+    /// `r` of the low (high) half of `m[c]`.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         crate::portable::transpose64(m);
@@ -98,7 +99,8 @@ pub(crate) trait Task {
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
-/// Asks for what is at an address to be brought into the cache, where the machine can; the address need not be valid.
+/// Asks for what is at an address to be brought into the cache, where the machine can; the address need not
+/// be valid.
 #[inline(always)]
 pub(crate) fn prefetch(_at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

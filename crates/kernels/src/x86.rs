@@ -1,8 +1,8 @@
 //! The kernels of x86-64: AES-NI with 128-bit registers, VAES with 256-bit and with 512-bit ones.
 //!
-//! Every block of `unsafe` in the [`Vector`] implementations rests on the same two promises of the caller, which the
-//! trait states: the machine has the features of the register's kind, and pointers lead to as many blocks as the
-//! method accesses. All loads and stores are unaligned ones.
+//! Every block of `unsafe` in the [`Vector`] implementations rests on the same two promises of the caller,
+//! which the trait states: the machine has the features of the register's kind, and pointers lead to as many
+//! blocks as the method accesses. All loads and stores are unaligned ones.
 
 mod mix;
 
@@ -11,11 +11,16 @@ use core::arch::x86_64::*;
 use crate::vector::{Task, Vector};
 
 pub(crate) fn has_aes_ni() -> bool {
-    is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("ssse3")
+    is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("ssse3")
 }
 
 pub(crate) fn has_vaes256() -> bool {
-    has_aes_ni() && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("vaes") && is_x86_feature_detected!("vpclmulqdq")
+    has_aes_ni()
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("vaes")
+        && is_x86_feature_detected!("vpclmulqdq")
 }
 
 pub(crate) fn has_vaes512() -> bool {
@@ -43,7 +48,9 @@ pub(crate) unsafe fn vaes256<T: Task>(task: T) -> T::Output {
 }
 
 /// Runs a task with 512-bit registers.
-#[target_feature(enable = "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
+#[target_feature(
+    enable = "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni"
+)]
 pub(crate) unsafe fn vaes512<T: Task>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `X4`.
     unsafe { task.run::<X4>() }
@@ -67,7 +74,8 @@ unsafe fn block(x: u128) -> __m128i {
     unsafe { _mm_set_epi64x((x >> 64) as i64, x as i64) }
 }
 
-/// The next round key by the last round of AES: when all columns are the rotated last word, ShiftRows moves nothing.
+/// The next round key by the last round of AES: when all columns are the rotated last word, ShiftRows moves
+/// nothing.
 macro_rules! next_round_key {
     ($key:expr, $constant:expr, $xor:ident, $shuffle:ident, $left:ident, $last:ident) => {{
         let rotated = $shuffle($key, Self::splat(LAST_WORD_ROTATED).0);
@@ -97,7 +105,12 @@ macro_rules! transpose32 {
     ($rows:expr, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {{
         let [a, b, c, d] = [$rows[0].0, $rows[1].0, $rows[2].0, $rows[3].0];
         let [ab_low, ab_high, cd_low, cd_high] = [$low32(a, b), $high32(a, b), $low32(c, d), $high32(c, d)];
-        [Self($low64(ab_low, cd_low)), Self($high64(ab_low, cd_low)), Self($low64(ab_high, cd_high)), Self($high64(ab_high, cd_high))]
+        [
+            Self($low64(ab_low, cd_low)),
+            Self($high64(ab_low, cd_low)),
+            Self($low64(ab_high, cd_high)),
+            Self($high64(ab_high, cd_high)),
+        ]
     }};
 }
 
@@ -178,7 +191,16 @@ impl Vector for X1 {
     #[inline(always)]
     unsafe fn multiply(self, other: Self) -> (Self, Self) {
         // SAFETY: SSE2 and PCLMULQDQ.
-        let (low, high) = unsafe { schoolbook!(self.0, other.0, _mm_clmulepi64_si128, _mm_xor_si128, _mm_bslli_si128, _mm_bsrli_si128) };
+        let (low, high) = unsafe {
+            schoolbook!(
+                self.0,
+                other.0,
+                _mm_clmulepi64_si128,
+                _mm_xor_si128,
+                _mm_bslli_si128,
+                _mm_bsrli_si128
+            )
+        };
         (X1(low), X1(high))
     }
 
@@ -219,7 +241,9 @@ impl Vector for X1 {
     #[inline(always)]
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
         // SAFETY: SSE2.
-        unsafe { transpose32!(rows, _mm_unpacklo_epi32, _mm_unpackhi_epi32, _mm_unpacklo_epi64, _mm_unpackhi_epi64) }
+        unsafe {
+            transpose32!(rows, _mm_unpacklo_epi32, _mm_unpackhi_epi32, _mm_unpacklo_epi64, _mm_unpackhi_epi64)
+        }
     }
 
     #[inline(always)]
@@ -244,7 +268,16 @@ impl Vector for X1 {
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: SSSE3 and AES-NI.
-        unsafe { X1(next_round_key!(self.0, round_constant, _mm_xor_si128, _mm_shuffle_epi8, _mm_bslli_si128, _mm_aesenclast_si128)) }
+        unsafe {
+            X1(next_round_key!(
+                self.0,
+                round_constant,
+                _mm_xor_si128,
+                _mm_shuffle_epi8,
+                _mm_bslli_si128,
+                _mm_aesenclast_si128
+            ))
+        }
     }
 }
 
@@ -308,8 +341,16 @@ impl Vector for X2 {
     #[inline(always)]
     unsafe fn multiply(self, other: Self) -> (Self, Self) {
         // SAFETY: AVX2 and VPCLMULQDQ.
-        let (low, high) =
-            unsafe { schoolbook!(self.0, other.0, _mm256_clmulepi64_epi128, _mm256_xor_si256, _mm256_bslli_epi128, _mm256_bsrli_epi128) };
+        let (low, high) = unsafe {
+            schoolbook!(
+                self.0,
+                other.0,
+                _mm256_clmulepi64_epi128,
+                _mm256_xor_si256,
+                _mm256_bslli_epi128,
+                _mm256_bsrli_epi128
+            )
+        };
         (X2(low), X2(high))
     }
 
@@ -353,7 +394,15 @@ impl Vector for X2 {
     #[inline(always)]
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
         // SAFETY: AVX2.
-        unsafe { transpose32!(rows, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64) }
+        unsafe {
+            transpose32!(
+                rows,
+                _mm256_unpacklo_epi32,
+                _mm256_unpackhi_epi32,
+                _mm256_unpacklo_epi64,
+                _mm256_unpackhi_epi64
+            )
+        }
     }
 
     #[inline(always)]
@@ -457,8 +506,16 @@ impl Vector for X4 {
     #[inline(always)]
     unsafe fn multiply(self, other: Self) -> (Self, Self) {
         // SAFETY: AVX-512 and VPCLMULQDQ.
-        let (low, high) =
-            unsafe { schoolbook!(self.0, other.0, _mm512_clmulepi64_epi128, _mm512_xor_si512, _mm512_bslli_epi128, _mm512_bsrli_epi128) };
+        let (low, high) = unsafe {
+            schoolbook!(
+                self.0,
+                other.0,
+                _mm512_clmulepi64_epi128,
+                _mm512_xor_si512,
+                _mm512_bslli_epi128,
+                _mm512_bsrli_epi128
+            )
+        };
         (X4(low), X4(high))
     }
 
@@ -466,8 +523,10 @@ impl Vector for X4 {
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
         // SAFETY: AVX-512; the caller vouches for two blocks at `to(k)` for each k < 4.
         unsafe {
-            let low = _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second.0);
-            let high = _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), second.0);
+            let low =
+                _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second.0);
+            let high =
+                _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), second.0);
             _mm256_storeu_si256(to(0).cast(), _mm512_castsi512_si256(low));
             _mm256_storeu_si256(to(1).cast(), _mm512_extracti64x4_epi64::<1>(low));
             _mm256_storeu_si256(to(2).cast(), _mm512_castsi512_si256(high));
@@ -482,7 +541,10 @@ impl Vector for X4 {
             let at = |k: usize| _mm256_loadu_si256(from(k).cast());
             let low = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(0)), at(1));
             let high = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(2)), at(3));
-            (X4(_mm512_shuffle_i64x2::<0b10_00_10_00>(low, high)), X4(_mm512_shuffle_i64x2::<0b11_01_11_01>(low, high)))
+            (
+                X4(_mm512_shuffle_i64x2::<0b10_00_10_00>(low, high)),
+                X4(_mm512_shuffle_i64x2::<0b11_01_11_01>(low, high)),
+            )
         }
     }
 
@@ -514,7 +576,15 @@ impl Vector for X4 {
     #[inline(always)]
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
         // SAFETY: AVX-512.
-        unsafe { transpose32!(rows, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64) }
+        unsafe {
+            transpose32!(
+                rows,
+                _mm512_unpacklo_epi32,
+                _mm512_unpackhi_epi32,
+                _mm512_unpacklo_epi64,
+                _mm512_unpackhi_epi64
+            )
+        }
     }
 
     #[inline(always)]
@@ -551,10 +621,10 @@ impl Vector for X4 {
         }
     }
 
-    /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a word; the
-    /// 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then GF2P8AFFINEQB, given the rows
-    /// as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It takes the last row of a matrix first, so
-    /// rows are loaded in reverse within each eight.
+    /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
+    /// word; the 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then
+    /// GF2P8AFFINEQB, given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It
+    /// takes the last row of a matrix first, so rows are loaded in reverse within each eight.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the 64 blocks.
@@ -593,8 +663,10 @@ impl Vector for X4 {
                 *x = _mm512_permutexvar_epi8(octets, _mm512_gf2p8affine_epi64_epi8::<0>(units, *x));
             }
             for k in 0..8 {
-                let first = _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), r[k + 8]);
-                let second = _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), r[k + 8]);
+                let first =
+                    _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), r[k + 8]);
+                let second =
+                    _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), r[k + 8]);
                 _mm512_storeu_si512(m.as_mut_ptr().add(8 * k).cast(), first);
                 _mm512_storeu_si512(m.as_mut_ptr().add(8 * k + 4).cast(), second);
             }

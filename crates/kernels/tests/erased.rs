@@ -1,8 +1,8 @@
 //! No secret is left in memory that was given back.
 //!
-//! The allocator of this test keeps what every freed block held. Whole runs are played, and then the secrets, which hooks
-//! have told meanwhile, are looked for in it. What went over the wire is no secret. With `BRICKWORK_BACKTRACE` set a find says
-//! where the block was freed.
+//! The allocator of this test keeps what every freed block held. Whole runs are played, and then the secrets,
+//! which hooks have told meanwhile, are looked for in it. What went over the wire is no secret. With
+//! `BRICKWORK_BACKTRACE` set a find says where the block was freed.
 //!
 //! What this cannot see: registers, the stack, and what the operating system swaps out.
 
@@ -41,8 +41,8 @@ struct Freed {
 /// Blocks shorter than a label hold none.
 const SHORTEST: usize = 16;
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is the default one:
-// a new block, a copy, and the old one comes here to be freed.
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is
+// the default one: a new block, a copy, and the old one comes here to be freed.
 unsafe impl GlobalAlloc for Remembering {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Zeroed, so that every byte of a block may be read when it comes back.
@@ -97,7 +97,9 @@ impl Freed {
                 let window = u128::from_le_bytes(window.try_into().expect("16 bytes"));
                 if likely[usize::from(window as u16)] { secrets.get(&window) } else { None }
             });
-            found.extend(here.map(|name| (*name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default())));
+            found.extend(
+                here.map(|name| (*name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default())),
+            );
         }
         found
     }
@@ -108,7 +110,9 @@ impl Freed {
     fn find_bytes<'a>(&'a self, name: &'static str, bytes: &'a [u8]) -> impl Iterator<Item = Found> + 'a {
         let holds = move |block: &[u8]| block.windows(bytes.len()).any(|window| window == bytes);
         let blocks = self.blocks.iter().filter(move |(at, length, _)| holds(&self.bytes[*at..at + length]));
-        blocks.map(move |(_, length, who)| (name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default()))
+        blocks.map(move |(_, length, who)| {
+            (name, *length, who.as_ref().map(|w| w.to_string()).unwrap_or_default())
+        })
     }
 }
 
@@ -136,7 +140,9 @@ fn nothing_remains_of(play: impl Fn(&Shared)) {
     assert!(freed.bytes.len() > 1_000_000, "{} bytes were freed", freed.bytes.len());
     let mut found = freed.find(&secrets);
     // A party's input, a byte for each bit. Half of it is enough to be recognised.
-    for (name, input) in [("the garbler's input", garbler_input()), ("the evaluator's input", evaluator_input())] {
+    for (name, input) in
+        [("the garbler's input", garbler_input()), ("the evaluator's input", evaluator_input())]
+    {
         for half in input.chunks(32) {
             let half: Vec<u8> = half.iter().map(|&bit| u8::from(bit)).collect();
             found.extend(freed.find_bytes(name, &half));
@@ -152,7 +158,8 @@ fn nothing_remains_of(play: impl Fn(&Shared)) {
     assert!(report.is_empty(), "secrets remain in freed memory");
 }
 
-/// Recovery computes in the clear in every run; a program may be one component, whose inputs are then those of the parties.
+/// Recovery computes in the clear in every run; a program may be one component, whose inputs are then those
+/// of the parties.
 #[test]
 fn a_computation_in_the_clear_leaves_no_input() {
     let inputs = [garbler_input(), evaluator_input()];

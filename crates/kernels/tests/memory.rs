@@ -1,7 +1,8 @@
 //! Row 18: whatever a peer or a stranger sends, no more memory is taken than the protocol needs.
 //!
-//! The allocator of this test counts. A party is attacked, and the most that was allocated at a time is compared with what the
-//! same party takes for a peer that says nothing at all: the difference is bounded by the longest message that could have come.
+//! The allocator of this test counts. A party is attacked, and the most that was allocated at a time is
+//! compared with what the same party takes for a peer that says nothing at all: the difference is bounded by
+//! the longest message that could have come.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read, Write};
@@ -33,7 +34,8 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 /// One test at a time, as all allocations are counted.
 static ALONE: Mutex<()> = Mutex::new(());
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is the default one.
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is
+// the default one.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -110,24 +112,31 @@ fn frame(tag: u8, length: u32, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &length.to_le_bytes(), body].concat()
 }
 
-/// What the machinery around a message may differ by: buffers of output, errors, threads that end a little later.
+/// What the machinery around a message may differ by: buffers of output, errors, threads that end a little
+/// later.
 const SLACK: usize = 64 << 10;
 
 #[test]
 fn row_18_a_flood_of_any_message_takes_no_memory() {
     let _alone = ALONE.lock().unwrap();
     let program = std::sync::Arc::new(library::millionaires().unwrap());
-    let job = Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     for party in [Party::Garbler, Party::Evaluator] {
         // The first run fills what is made once.
         attacked(party, &job, &[0], 0);
         let (quiet, silence) = attacked(party, &job, &[0], 0);
         assert!(matches!(silence, Error::Io(_)));
-        let lengths = |tag| if tag == HELLO { &[0, 1, 143, 144, 1 << 20, (1 << 20) + 1, u32::MAX][..] } else { &[1 << 20] };
+        let lengths = |tag| {
+            if tag == HELLO { &[0, 1, 143, 144, 1 << 20, (1 << 20) + 1, u32::MAX][..] } else { &[1 << 20] }
+        };
         for tag in (0..80).chain([0xfe, 0xff]) {
             for &length in lengths(tag) {
                 let (bytes, error) = attacked(party, &job, &frame(tag, length, &[tag; 64]), FLOOD);
-                assert!(bytes <= quiet + SLACK, "{party:?}: message {tag} of {length} bytes takes {bytes} bytes, silence {quiet}");
+                assert!(
+                    bytes <= quiet + SLACK,
+                    "{party:?}: message {tag} of {length} bytes takes {bytes} bytes, silence {quiet}"
+                );
                 // A greeting of the right length is one that does not fit; signs of life are waited through.
                 let expected = match (tag, length) {
                     (HELLO, 144) => matches!(error, Error::Mismatch(_)),
@@ -137,7 +146,10 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
             }
         }
         let (bytes, error) = attacked(party, &job, &frame(0xff, 0, &[]), FLOOD);
-        assert!(matches!(error, Error::Io(_)) && bytes <= quiet + SLACK, "{party:?}: signs of life take {bytes} bytes, silence {quiet}");
+        assert!(
+            matches!(error, Error::Io(_)) && bytes <= quiet + SLACK,
+            "{party:?}: signs of life take {bytes} bytes, silence {quiet}"
+        );
     }
 }
 
@@ -176,7 +188,11 @@ impl Read for Turning {
         }
         if turns {
             let known = self.head.len();
-            buffer[..n].iter_mut().enumerate().filter(|(k, _)| known + k > 0).for_each(|(_, byte)| *byte = 0xff);
+            buffer[..n]
+                .iter_mut()
+                .enumerate()
+                .filter(|(k, _)| known + k > 0)
+                .for_each(|(_, byte)| *byte = 0xff);
         }
         self.head.extend_from_slice(&buffer[..n]);
         if self.head.len() == 5 && !turns {
@@ -199,12 +215,23 @@ impl Write for Turning {
 
 impl Stream for Turning {}
 
-/// What both parties together allocate at most, be it at the same time or not, where the other one turns after so many messages, and how this one ends.
+/// What both parties together allocate at most, be it at the same time or not, where the other one turns
+/// after so many messages, and how this one ends.
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
-        let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
-        let hooks = Hooks { parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])), dealer: Some([7; 32]), ..Hooks::default() };
+        let job = Job {
+            program: program.clone(),
+            security: 40,
+            threads: 1,
+            table_memory: TABLE_MEMORY,
+            identities: [[1; 32], [2; 32]],
+        };
+        let hooks = Hooks {
+            parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])),
+            dealer: Some([7; 32]),
+            ..Hooks::default()
+        };
         match party {
             Party::Garbler => garbler(channel, &job, &[true; 2], hooks).map(drop),
             Party::Evaluator => evaluator(channel, &job, &[true; 2], hooks).map(drop),
@@ -215,7 +242,14 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
         let (mine, theirs) = UnixStream::pair().unwrap();
         let end = |socket, messages| {
             let flood = Flood { says: frame(0x54, 1 << 24, &[0; 64]), at: 0, left: FLOOD };
-            Channel::new(vec![Box::new(Turning { socket, messages, head: Vec::with_capacity(5), body: 0, then, flood })])
+            Channel::new(vec![Box::new(Turning {
+                socket,
+                messages,
+                head: Vec::with_capacity(5),
+                body: 0,
+                then,
+                flood,
+            })])
         };
         std::thread::scope(|scope| {
             // It finds the line closed.
@@ -240,8 +274,14 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
                 let (bytes, result) = turned(victim, messages, then);
                 let Err(error) = result else { break };
                 turns += 1;
-                assert!(bytes <= 2 * honest, "{victim:?}: {then:?} after {messages} takes {bytes} bytes, an honest peer {honest}");
-                assert!(matches!(error, Error::Peer(Cheat::UnexpectedMessage)), "{victim:?}: {then:?} after {messages} ends in {error}");
+                assert!(
+                    bytes <= 2 * honest,
+                    "{victim:?}: {then:?} after {messages} takes {bytes} bytes, an honest peer {honest}"
+                );
+                assert!(
+                    matches!(error, Error::Peer(Cheat::UnexpectedMessage)),
+                    "{victim:?}: {then:?} after {messages} ends in {error}"
+                );
             }
         }
         println!("{victim:?}: {turns} turns, {} KiB for an honest peer", honest >> 10);
@@ -249,8 +289,8 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     }
 }
 
-/// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of it name a batch,
-/// which takes 16 here; a vector that grows needs three times as much for a moment.
+/// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of
+/// it name a batch, which takes 16 here; a vector that grows needs three times as much for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;
@@ -271,18 +311,20 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     }
 }
 
-/// Connections that may be in their handshake at a time (`MAX_PENDING`), and what each takes: ciphertext of 256 KiB, a TLS
-/// connection and its thread's own.
+/// Connections that may be in their handshake at a time (`MAX_PENDING`), and what each takes: ciphertext of
+/// 256 KiB, a TLS connection and its thread's own.
 const PENDING: usize = 64;
 const EACH: usize = 320 << 10;
 
-/// Strangers that connect and say nothing, or rubbish: the oldest goes when another comes, and the peer gets through.
+/// Strangers that connect and say nothing, or rubbish: the oldest goes when another comes, and the peer gets
+/// through.
 #[test]
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();
     let [mine, theirs] = [0, 1].map(|_| Identity::generate().unwrap().0);
     let options = |party| Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(30) };
-    let listener = Listener::bind("127.0.0.1:0", &mine, theirs.public_key(), &options(Party::Garbler)).unwrap();
+    let listener =
+        Listener::bind("127.0.0.1:0", &mine, theirs.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap();
     for strangers in [2 * PENDING, 6 * PENDING] {
         let (bytes, crowd) = most(|| {
@@ -298,8 +340,12 @@ fn row_18_a_crowd_of_half_open_connections() {
                     crowd.push(stranger);
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                let peer = connect(&address.to_string(), &theirs, mine.public_key(), &options(Party::Evaluator));
-                drop((peer.expect("the peer gets through the crowd"), accepted.join().unwrap().expect("the peer")));
+                let peer =
+                    connect(&address.to_string(), &theirs, mine.public_key(), &options(Party::Evaluator));
+                drop((
+                    peer.expect("the peer gets through the crowd"),
+                    accepted.join().unwrap().expect("the peer"),
+                ));
                 crowd
             })
         });

@@ -14,8 +14,8 @@ fn all_kernels_compute_the_same() {
     replay::corpus("kernels", kernels::kernels);
 }
 
-/// Every loop on nothing and on less than fills a register, beginning at several places in memory: little enough for Miri, but for
-/// the trees of hashes, of which it takes minutes for a single one.
+/// Every loop on nothing and on less than fills a register, beginning at several places in memory: little
+/// enough for Miri, but for the trees of hashes, of which it takes minutes for a single one.
 #[test]
 fn edges() {
     for what in (0..9).filter(|&what| !cfg!(miri) || what != 7) {

@@ -1,5 +1,5 @@
-//! Compile time and memory of large programs: `cargo run --release -p brickwork-lang --example compile_times [NAME]`.
-//! The memory is the most that the process has had so far: for one program alone give its name.
+//! Compile time and memory of large programs: `cargo run --release -p brickwork-lang --example compile_times
+//! [NAME]`. The memory is the most that the process has had so far: for one program alone give its name.
 
 use std::time::Instant;
 
@@ -47,7 +47,9 @@ fn peak_mebibytes() -> Option<u64> {
 
 fn main() {
     let wanted = std::env::args().nth(1);
-    for (name, source) in programs().into_iter().filter(|(name, _)| wanted.as_deref().is_none_or(|w| w == *name)) {
+    for (name, source) in
+        programs().into_iter().filter(|(name, _)| wanted.as_deref().is_none_or(|w| w == *name))
+    {
         let start = Instant::now();
         match compile(name, &source, &NoFiles, &Options::default()) {
             Ok(compiled) => {

@@ -18,7 +18,8 @@ pub enum Severity {
     Warning,
 }
 
-/// One error or warning. It is made in steps, of which [`Draft::hint`] is the last: nothing is wrong without advice.
+/// One error or warning. It is made in steps, of which [`Draft::hint`] is the last: nothing is wrong without
+/// advice.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// Error or warning.
@@ -55,7 +56,15 @@ pub struct Draft(Diagnostic);
 
 impl Draft {
     fn new(severity: Severity, code: &'static str, span: Span, message: String) -> Self {
-        Draft(Diagnostic { severity, code, message, span, label: String::new(), related: Vec::new(), hint: String::new() })
+        Draft(Diagnostic {
+            severity,
+            code,
+            message,
+            span,
+            label: String::new(),
+            related: Vec::new(),
+            hint: String::new(),
+        })
     }
 
     /// With a text at the place.
@@ -81,8 +90,8 @@ impl Draft {
 /// More than this are not listed: after so many, the rest are consequences.
 const MAX_ERRORS: usize = 100;
 
-/// Collects diagnostics while compiling. The same problem at the same place, met again in another loop iteration, is
-/// kept once.
+/// Collects diagnostics while compiling. The same problem at the same place, met again in another loop
+/// iteration, is kept once.
 #[derive(Default)]
 pub struct Sink {
     list: Vec<Diagnostic>,
@@ -99,7 +108,9 @@ impl Sink {
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
         }
-        if self.list.len() < 4 * MAX_ERRORS && (diagnostic.severity == Severity::Warning || self.errors <= MAX_ERRORS) {
+        if self.list.len() < 4 * MAX_ERRORS
+            && (diagnostic.severity == Severity::Warning || self.errors <= MAX_ERRORS)
+        {
             self.list.push(diagnostic);
         }
     }
@@ -195,7 +206,10 @@ impl Diagnostics {
     }
 
     fn record(&self, d: &Diagnostic) -> Record {
-        let (start, end) = (self.sources.position(d.span.file, d.span.start), self.sources.position(d.span.file, d.span.end));
+        let (start, end) = (
+            self.sources.position(d.span.file, d.span.start),
+            self.sources.position(d.span.file, d.span.end),
+        );
         Record {
             severity: d.severity,
             code: d.code.into(),
@@ -289,15 +303,26 @@ impl miette::Diagnostic for Shown<'_> {
     }
 
     fn severity(&self) -> Option<miette::Severity> {
-        Some(if self.diagnostic.severity == Severity::Error { miette::Severity::Error } else { miette::Severity::Warning })
+        Some(if self.diagnostic.severity == Severity::Error {
+            miette::Severity::Error
+        } else {
+            miette::Severity::Warning
+        })
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let mut text = self.diagnostic.hint.clone();
         // miette shows one source a report: a place in another file is told in words.
-        for (span, label) in self.diagnostic.related.iter().filter(|(span, _)| span.file != self.diagnostic.span.file) {
+        for (span, label) in
+            self.diagnostic.related.iter().filter(|(span, _)| span.file != self.diagnostic.span.file)
+        {
             let at = self.sources.position(span.file, span.start);
-            text.push_str(&format!("\n{}:{}:{}: {label}", self.sources.file(span.file).name, at.line, at.column));
+            text.push_str(&format!(
+                "\n{}:{}:{}: {label}",
+                self.sources.file(span.file).name,
+                at.line,
+                at.column
+            ));
         }
         Some(Box::new(text))
     }
@@ -309,10 +334,14 @@ impl miette::Diagnostic for Shown<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let d = self.diagnostic;
         let length = |s: Span| (s.end - s.start) as usize;
-        let first =
-            LabeledSpan::new_primary_with_span(Some(d.label.clone()).filter(|l| !l.is_empty()), (d.span.start as usize, length(d.span)));
+        let first = LabeledSpan::new_primary_with_span(
+            Some(d.label.clone()).filter(|l| !l.is_empty()),
+            (d.span.start as usize, length(d.span)),
+        );
         let others = d.related.iter().filter(|(span, _)| span.file == d.span.file);
-        let others = others.map(move |(span, label)| LabeledSpan::new(Some(label.clone()), span.start as usize, length(*span)));
+        let others = others.map(move |(span, label)| {
+            LabeledSpan::new(Some(label.clone()), span.start as usize, length(*span))
+        });
         Some(Box::new(std::iter::once(first).chain(others)))
     }
 }

@@ -1,4 +1,5 @@
-//! `#include` and `#define`: first all files are brought together, then names are replaced by what they stand for.
+//! `#include` and `#define`: first all files are brought together, then names are replaced by what they stand
+//! for.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,8 +17,15 @@ const MAX_HEIGHT: u32 = 2500;
 /// More files than this are refused.
 const MAX_FILES: usize = 1000;
 
-/// Reads the root source and everything it includes, and replaces all definitions. The items are in textual order.
-pub fn load(name: &str, text: &str, resolver: &dyn Resolver, sources: &mut SourceMap, sink: &mut Sink) -> Vec<Item> {
+/// Reads the root source and everything it includes, and replaces all definitions. The items are in textual
+/// order.
+pub fn load(
+    name: &str,
+    text: &str,
+    resolver: &dyn Resolver,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Vec<Item> {
     let root = sources.add(name, text);
     if text.len() as u64 > MAX_SOURCE {
         let span = Span { file: root, start: 0, end: 0 };
@@ -96,7 +104,8 @@ fn include(
     }
     let Ok(text) = String::from_utf8(bytes) else {
         sink.push(
-            Diagnostic::error("include::read", span, format!("\"{path}\" is not text")).hint("save it as UTF-8; is it a source at all?"),
+            Diagnostic::error("include::read", span, format!("\"{path}\" is not text"))
+                .hint("save it as UTF-8; is it a source at all?"),
         );
         return None;
     };
@@ -151,17 +160,26 @@ impl Expander<'_> {
                 let size = self.expr(body);
                 // An empty body is an expression that was not understood; it was reported.
                 let body = Rc::new(std::mem::replace(body, Expr::new(ExprKind::Broken, name.span)));
-                self.defines.insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
+                self.defines
+                    .insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
             }
             Item::Include(..) | Item::Parties(..) => {}
             Item::Io { ty, .. } => {
                 if let Some(define) = self.defines.get(&ty.name) {
-                    let what = if matches!(define.body.kind, ExprKind::Number(_)) { "a number" } else { "an expression" };
+                    let what = if matches!(define.body.kind, ExprKind::Number(_)) {
+                        "a number"
+                    } else {
+                        "an expression"
+                    };
                     let (span, from) = (ty.span, define.body.span);
                     self.sink.push(
-                        Diagnostic::error("define::type", span, format!("`{}` is a `#define` of {what}, not a type", ty.name))
-                            .also(from, "defined here")
-                            .hint("name a type that a `typedef` declares, or give the `#define` another name"),
+                        Diagnostic::error(
+                            "define::type",
+                            span,
+                            format!("`{}` is a `#define` of {what}, not a type", ty.name),
+                        )
+                        .also(from, "defined here")
+                        .hint("name a type that a `typedef` declares, or give the `#define` another name"),
                     );
                 }
             }
@@ -199,9 +217,13 @@ impl Expander<'_> {
         if let Some(define) = self.defines.get(&name.name) {
             let from = define.body.span;
             self.sink.push(
-                Diagnostic::error("define::typedef", name.span, format!("`{}` is already the name of a `#define`", name.name))
-                    .also(from, "defined here")
-                    .hint("give one of the two another name"),
+                Diagnostic::error(
+                    "define::typedef",
+                    name.span,
+                    format!("`{}` is already the name of a `#define`", name.name),
+                )
+                .also(from, "defined here")
+                .hint("give one of the two another name"),
             );
         }
     }
@@ -223,9 +245,15 @@ impl Expander<'_> {
             _ => {
                 let from = define.body.span;
                 self.sink.push(
-                    Diagnostic::error("define::name", ident.span, format!("`{}` is a `#define` and cannot be a name here", ident.name))
-                        .also(from, "it stands for this expression")
-                        .hint("give one of the two another name: a `#define` replaces its name everywhere below it"),
+                    Diagnostic::error(
+                        "define::name",
+                        ident.span,
+                        format!("`{}` is a `#define` and cannot be a name here", ident.name),
+                    )
+                    .also(from, "it stands for this expression")
+                    .hint(
+                        "give one of the two another name: a `#define` replaces its name everywhere below it",
+                    ),
                 );
             }
         }
@@ -286,8 +314,12 @@ impl Expander<'_> {
         self.walk(e, &mut size);
         if size.nodes > MAX_EXPANSION || size.deepest > MAX_HEIGHT {
             self.sink.push(
-                Diagnostic::error("define::size", e.span, "with all `#define`s replaced this expression is too large")
-                    .hint("a `#define` is an expression that is evaluated again at each use; use a variable"),
+                Diagnostic::error(
+                    "define::size",
+                    e.span,
+                    "with all `#define`s replaced this expression is too large",
+                )
+                .hint("a `#define` is an expression that is evaluated again at each use; use a variable"),
             );
             e.kind = ExprKind::Broken;
             return Size::default();
@@ -308,8 +340,13 @@ impl Expander<'_> {
                 }
             }
             ExprKind::Number(_) | ExprKind::Macro(_) | ExprKind::Broken => {}
-            ExprKind::Literal { width: a, .. } | ExprKind::Unary(_, a) | ExprKind::Step { operand: a, .. } => self.walk(a, size),
-            ExprKind::Binary(_, a, b) | ExprKind::Assign(a, b) | ExprKind::Index(a, b) | ExprKind::Bit(a, b) => {
+            ExprKind::Literal { width: a, .. }
+            | ExprKind::Unary(_, a)
+            | ExprKind::Step { operand: a, .. } => self.walk(a, size),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Assign(a, b)
+            | ExprKind::Index(a, b)
+            | ExprKind::Bit(a, b) => {
                 self.walk(a, size);
                 self.walk(b, size);
             }

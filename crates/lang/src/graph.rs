@@ -1,7 +1,8 @@
-//! The circuit while it grows: XOR and AND of possibly inverted bits, with everything folded that costs nothing to fold.
+//! The circuit while it grows: XOR and AND of possibly inverted bits, with everything folded that costs
+//! nothing to fold.
 //!
-//! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a bounded,
-//! lossy table finds them again.
+//! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a
+//! bounded, lossy table finds them again.
 
 use crate::arith::Planner;
 
@@ -57,8 +58,8 @@ impl std::ops::Not for Bit {
     }
 }
 
-/// Two operands. The order tells the kind: an AND has the older operand first, an XOR the newer; a leaf has the same
-/// twice.
+/// Two operands. The order tells the kind: an AND has the older operand first, an XOR the newer; a leaf has
+/// the same twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
     a: Bit,
@@ -76,7 +77,8 @@ pub enum Kind {
     And(Bit, Bit),
 }
 
-/// Largest table of known nodes, 64 MiB: eight million nodes are all found again, and of larger circuits the recent ones.
+/// Largest table of known nodes, 64 MiB: eight million nodes are all found again, and of larger circuits the
+/// recent ones.
 const MAX_TABLE: usize = 1 << 24;
 /// A node is in one of so many places.
 const PROBES: usize = 8;
@@ -96,7 +98,13 @@ impl Graph {
     /// An empty circuit that may grow to `limit` nodes.
     pub fn new(limit: usize) -> Graph {
         let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
-        Graph { nodes: vec![nothing], table: vec![0; 1 << 5], limit: limit.min((1 << 31) - 2), full: false, planner: Planner::default() }
+        Graph {
+            nodes: vec![nothing],
+            table: vec![0; 1 << 5],
+            limit: limit.min((1 << 31) - 2),
+            full: false,
+            planner: Planner::default(),
+        }
     }
 
     /// Number of nodes, the constant included: nodes are numbered `1..len()`.
@@ -291,14 +299,17 @@ impl Graph {
         bits.push(Bit::ZERO);
         bits.extend_from_slice(inputs);
         for node in &template.nodes {
-            let (a, b) = (bits[node.a.node() as usize].flip(node.a.inverted()), bits[node.b.node() as usize].flip(node.b.inverted()));
+            let (a, b) = (
+                bits[node.a.node() as usize].flip(node.a.inverted()),
+                bits[node.b.node() as usize].flip(node.b.inverted()),
+            );
             bits.push(if node.a > node.b { self.xor(a, b) } else { self.and(a, b) });
         }
         template.outputs.iter().map(|o| bits[o.node() as usize].flip(o.inverted())).collect()
     }
 
-    /// The finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates. What no output needs
-    /// is dropped.
+    /// The finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates. What no
+    /// output needs is dropped.
     pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];
@@ -399,8 +410,13 @@ mod tests {
             for _ in 0..12 {
                 let ((a, ta), (b, tb)) = (bits[random(bits.len())], bits[random(bits.len())]);
                 let (fa, fb) = (random(2) == 1, random(2) == 1);
-                let (a, ta, b, tb) = (a.flip(fa), if fa { !ta } else { ta }, b.flip(fb), if fb { !tb } else { tb });
-                bits.push(if random(2) == 1 { (graph.xor(a, b), ta ^ tb) } else { (graph.and(a, b), ta & tb) });
+                let (a, ta, b, tb) =
+                    (a.flip(fa), if fa { !ta } else { ta }, b.flip(fb), if fb { !tb } else { tb });
+                bits.push(if random(2) == 1 {
+                    (graph.xor(a, b), ta ^ tb)
+                } else {
+                    (graph.and(a, b), ta & tb)
+                });
             }
             let outputs: Vec<Bit> = bits.iter().map(|(b, _)| *b).collect();
             let template = graph.finish(3, &outputs);

@@ -47,12 +47,14 @@ pub struct Lexed {
     pub pragmas: Vec<Pragma>,
 }
 
-const KEYWORDS: [&str; 9] = ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
+const KEYWORDS: [&str; 9] =
+    ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
 const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
 /// Longer ones first: the first that fits is the longest.
 const SYMBOLS: [&str; 41] = [
-    "<<>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&", "||", "#", "+", "-", "*", "/", "%",
-    "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".",
+    "<<>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&", "||",
+    "#", "+", "-", "*", "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}", ",",
+    ";", ":", ".",
 ];
 
 /// Splits a file into tokens. What is no token is reported and skipped.
@@ -61,7 +63,9 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };
     let mut at = 0;
     let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
-    let run = |from: usize, class: fn(u8) -> bool| bytes[from..].iter().position(|&b| !class(b)).map_or(bytes.len(), |n| from + n);
+    let run = |from: usize, class: fn(u8) -> bool| {
+        bytes[from..].iter().position(|&b| !class(b)).map_or(bytes.len(), |n| from + n)
+    };
     while at < bytes.len() {
         let start = at;
         let byte = bytes[at];
@@ -71,8 +75,12 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
             match text[at + 2..].find("*/") {
                 None => {
                     sink.push(
-                        Diagnostic::error("syntax::comment", span(start, start + 2), "this comment is never closed")
-                            .hint("close it with `*/`; everything after it would be ignored"),
+                        Diagnostic::error(
+                            "syntax::comment",
+                            span(start, start + 2),
+                            "this comment is never closed",
+                        )
+                        .hint("close it with `*/`; everything after it would be ignored"),
                     );
                     at = bytes.len();
                 }
@@ -80,19 +88,27 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                     at += 2 + length + 2;
                     if let Some(pragma) = text[start + 2..at - 2].strip_prefix('@') {
                         let before = out.tokens.len();
-                        out.pragmas.push(Pragma { text: pragma.trim().to_owned(), span: span(start, at), before });
+                        out.pragmas.push(Pragma {
+                            text: pragma.trim().to_owned(),
+                            span: span(start, at),
+                            before,
+                        });
                     }
                 }
             }
         } else if byte.is_ascii_alphabetic() || byte == b'_' {
             at = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
             let word = &text[start..at];
-            let tok = KEYWORDS.iter().find(|&&k| k == word).map_or_else(|| Tok::Ident(word.into()), |k| Tok::Sym(k));
+            let tok = KEYWORDS
+                .iter()
+                .find(|&&k| k == word)
+                .map_or_else(|| Tok::Ident(word.into()), |k| Tok::Sym(k));
             out.tokens.push(Token { tok, span: span(start, at) });
         } else if byte.is_ascii_digit() {
             at = run(at, |b| b.is_ascii_digit());
             let value = text[start..at].trim_start_matches('0');
-            let value = if value.is_empty() { Some(0) } else { value.parse::<u64>().ok().filter(|v| *v < 1 << 63) };
+            let value =
+                if value.is_empty() { Some(0) } else { value.parse::<u64>().ok().filter(|v| *v < 1 << 63) };
             if value.is_none() {
                 sink.push(
                     Diagnostic::error("syntax::number", span(start, at), "this number is too large")
@@ -101,7 +117,9 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                 );
             }
             // A name right behind a number is a token of its own, but this is surely none.
-            if &bytes[start..at] == b"0" && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O')) {
+            if &bytes[start..at] == b"0"
+                && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O'))
+            {
                 let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
                 sink.push(
                     Diagnostic::error("syntax::number", span(start, end), "numbers are decimal")
@@ -111,7 +129,10 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
             }
             out.tokens.push(Token { tok: Tok::Number(value.unwrap_or(0)), span: span(start, at) });
         } else if byte == b'"' {
-            let end = bytes[at + 1..].iter().position(|&b| b == b'"' || b == b'\n').map_or(bytes.len(), |n| at + 1 + n);
+            let end = bytes[at + 1..]
+                .iter()
+                .position(|&b| b == b'"' || b == b'\n')
+                .map_or(bytes.len(), |n| at + 1 + n);
             if bytes.get(end) == Some(&b'"') {
                 at = end + 1;
                 let name = &text[start + 1..end];
@@ -119,16 +140,24 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                     && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
                 if !plain {
                     sink.push(
-                        Diagnostic::error("syntax::string", span(start, at), "a file name is a letter, then letters, digits, `_` and `.`")
-                            .hint("included files lie beside the root source: no directories, dashes or spaces"),
+                        Diagnostic::error(
+                            "syntax::string",
+                            span(start, at),
+                            "a file name is a letter, then letters, digits, `_` and `.`",
+                        )
+                        .hint("included files lie beside the root source: no directories, dashes or spaces"),
                     );
                 }
                 out.tokens.push(Token { tok: Tok::Str(name.into()), span: span(start, at) });
             } else {
                 at = end;
                 sink.push(
-                    Diagnostic::error("syntax::string", span(start, end), "this string is not closed on its line")
-                        .hint("put `\"` behind the file name: `#include \"name.wir\"`"),
+                    Diagnostic::error(
+                        "syntax::string",
+                        span(start, end),
+                        "this string is not closed on its line",
+                    )
+                    .hint("put `\"` behind the file name: `#include \"name.wir\"`"),
                 );
                 out.tokens.push(Token { tok: Tok::Str("".into()), span: span(start, end) });
             }
@@ -141,7 +170,9 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
             let hint = match c {
                 '?' => "there is no `? :`; write `if (c) x = a; else x = b;`",
                 '\'' => "there are no characters; write their numbers, such as 65",
-                c if !c.is_ascii() => "outside of comments a program is plain ASCII; type this by hand if it was copied from a document",
+                c if !c.is_ascii() => {
+                    "outside of comments a program is plain ASCII; type this by hand if it was copied from a document"
+                }
                 _ => "remove it: names are made of letters, digits and `_`, and it is no operator",
             };
             sink.push(

@@ -96,7 +96,12 @@ const STACK: usize = 512 << 20;
 ///
 /// # Errors
 /// All errors that were found, with the warnings.
-pub fn compile(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
+pub fn compile(
+    name: &str,
+    text: &str,
+    resolver: &dyn Resolver,
+    options: &Options,
+) -> Result<Compiled, Diagnostics> {
     let failed = |message: String, hint: &str| {
         let mut sources = SourceMap::default();
         let span = Span { file: sources.add(name, text), start: 0, end: 0 };
@@ -108,34 +113,53 @@ pub fn compile(name: &str, text: &str, resolver: &dyn Resolver, options: &Option
         let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK);
         match worker.spawn_scoped(scope, || compile_here(name, text, resolver, options)) {
             Ok(handle) => handle.join().unwrap_or_else(|_| {
-                failed("the compiler failed on this program".into(), "this is a fault of the compiler: please report it with the source")
+                failed(
+                    "the compiler failed on this program".into(),
+                    "this is a fault of the compiler: please report it with the source",
+                )
             }),
-            Err(e) => failed(format!("no thread to compile with: {e}"), "free memory, or raise the limit of threads (`ulimit -u`)"),
+            Err(e) => failed(
+                format!("no thread to compile with: {e}"),
+                "free memory, or raise the limit of threads (`ulimit -u`)",
+            ),
         }
     })
 }
 
-/// The functions that `main` calls, directly or not: those that [`Options::inline`] and [`Options::component`] make a difference
-/// for. None if the source has errors, which [`compile`] tells.
+/// The functions that `main` calls, directly or not: those that [`Options::inline`] and
+/// [`Options::component`] make a difference for. None if the source has errors, which [`compile`] tells.
 pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
     let find = || {
         let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
         let items = expand::load(name, text, resolver, &mut sources, &mut sink);
         let root = Span { file: 0, start: 0, end: 0 };
-        let module = check::check(items, root, options.reverse_structs, &mut sink).filter(|_| sink.errors() == 0)?;
+        let module =
+            check::check(items, root, options.reverse_structs, &mut sink).filter(|_| sink.errors() == 0)?;
         let (mut reached, mut open) = (BTreeSet::new(), vec![module.main]);
         while let Some(function) = open.pop() {
-            open.extend(module.functions[function].calls.iter().map(|(callee, _)| *callee).filter(|&callee| reached.insert(callee)));
+            open.extend(
+                module.functions[function]
+                    .calls
+                    .iter()
+                    .map(|(callee, _)| *callee)
+                    .filter(|&callee| reached.insert(callee)),
+            );
         }
         Some(reached.into_iter().map(|function| module.functions[function].name.to_string()).collect())
     };
     std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK).spawn_scoped(scope, find);
+        let worker =
+            std::thread::Builder::new().name("compiler".into()).stack_size(STACK).spawn_scoped(scope, find);
         worker.ok().and_then(|worker| worker.join().ok()).flatten().unwrap_or_default()
     })
 }
 
-fn compile_here(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Result<Compiled, Diagnostics> {
+fn compile_here(
+    name: &str,
+    text: &str,
+    resolver: &dyn Resolver,
+    options: &Options,
+) -> Result<Compiled, Diagnostics> {
     let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
     let program = run(name, text, resolver, options, &mut sources, &mut sink);
     let diagnostics = sink.finish(sources, options.warnings_as_errors);
@@ -146,7 +170,14 @@ fn compile_here(name: &str, text: &str, resolver: &dyn Resolver, options: &Optio
 }
 
 /// The phases. Each one reports all that it finds; the next begins only if there was no error.
-fn run(name: &str, text: &str, resolver: &dyn Resolver, options: &Options, sources: &mut SourceMap, sink: &mut Sink) -> Option<Program> {
+fn run(
+    name: &str,
+    text: &str,
+    resolver: &dyn Resolver,
+    options: &Options,
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> Option<Program> {
     let root = Span { file: 0, start: 0, end: 0 };
     let items = expand::load(name, text, resolver, sources, sink);
     if sink.errors() > 0 {
@@ -161,7 +192,8 @@ fn run(name: &str, text: &str, resolver: &dyn Resolver, options: &Options, sourc
     if sink.errors() > 0 {
         return None;
     }
-    let stem = std::path::Path::new(name).file_stem().map_or("program".into(), |s| s.to_string_lossy().into_owned());
+    let stem =
+        std::path::Path::new(name).file_stem().map_or("program".into(), |s| s.to_string_lossy().into_owned());
     match assemble::assemble(&cx, trace?, &stem, sink) {
         Ok(program) => Some(program),
         Err(e) => {

@@ -9,8 +9,8 @@ use crate::diagnostic::{Diagnostic, Sink};
 use crate::lexer::{Pragma, Tok, Token, lex};
 use crate::source::Span;
 
-/// Statements, blocks and expressions may be nested this deeply. The compiler walks trees by recursion, on a stack that
-/// is large enough for this.
+/// Statements, blocks and expressions may be nested this deeply. The compiler walks trees by recursion, on a
+/// stack that is large enough for this.
 const MAX_DEPTH: u32 = 2500;
 
 /// Parses a file. Errors go to `sink`; what could be understood is returned.
@@ -32,9 +32,9 @@ struct Parser<'s> {
     sink: &'s mut Sink,
 }
 
-const RETURN_IS_LAST: &str =
-    "`return` can only be the last statement of a function; set a variable before, inside of an `if`, and return that";
-const INTEGER_TYPE: &str = "write `typedef uint_t 32 NAME` for a number of 32 bits, or `int_t` for a signed one";
+const RETURN_IS_LAST: &str = "`return` can only be the last statement of a function; set a variable before, inside of an `if`, and return that";
+const INTEGER_TYPE: &str =
+    "write `typedef uint_t 32 NAME` for a number of 32 bits, or `int_t` for a signed one";
 
 const TOP: [&str; 7] = ["function", "typedef", "#define", "#include", "#input", "#output", "#parties"];
 
@@ -76,7 +76,8 @@ impl Parser<'_> {
         found
     }
 
-    /// `}` that may have been read as the start of `}+`: outside of the end of a procedure block those are two tokens.
+    /// `}` that may have been read as the start of `}+`: outside of the end of a procedure block those are
+    /// two tokens.
     fn eat_brace(&mut self) -> bool {
         if self.is("}+") {
             let token = &mut self.tokens[self.at];
@@ -97,14 +98,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that `wanted` does not stand here. `advice` is for those who do not know the form; what looks like a habit
-    /// from another language is told instead.
+    /// Reports that `wanted` does not stand here. `advice` is for those who do not know the form; what looks
+    /// like a habit from another language is told instead.
     fn unexpected<T>(&mut self, wanted: &str, advice: &str) -> Parsed<T> {
         self.report(wanted, self.habit().unwrap_or(advice))
     }
 
     fn report<T>(&mut self, wanted: &str, hint: &str) -> Parsed<T> {
-        let diagnostic = Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found()));
+        let diagnostic =
+            Diagnostic::error("syntax", self.span(), format!("expected {wanted}, found {}", self.found()));
         self.sink.push(diagnostic.label(format!("expected {wanted}")).hint(hint));
         Err(Lost)
     }
@@ -119,14 +121,18 @@ impl Parser<'_> {
             (Tok::Sym("="), Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>"))) => {
                 Some("there are no assignments like `+=`; write `x = x + …`")
             }
-            (Tok::Sym("//"), _) => Some("`//` divides a value of double width; comments are written `/* … */`"),
+            (Tok::Sym("//"), _) => {
+                Some("`//` divides a value of double width; comments are written `/* … */`")
+            }
             (Tok::Sym("return"), _) => Some(RETURN_IS_LAST),
             (Tok::Sym("else"), _) => Some("`else` follows its `if` and one statement, or several in `{ }`"),
             (Tok::Sym("#" | "##"), Some(Tok::Ident(_) | Tok::Sym(")" | "]" | "}"))) => {
                 Some("a width can follow only a literal: `5#8` is signed, `5##8` unsigned")
             }
             (Tok::Sym("++" | "--"), _) | (Tok::Number(_), Some(Tok::Sym("++" | "--"))) => Some(step),
-            (Tok::Sym("{"), Some(Tok::Sym("}"))) => Some("slices cannot follow each other directly: `(x{0:4}){1}`"),
+            (Tok::Sym("{"), Some(Tok::Sym("}"))) => {
+                Some("slices cannot follow each other directly: `(x{0:4}){1}`")
+            }
             _ => None,
         }
     }
@@ -136,9 +142,13 @@ impl Parser<'_> {
             return Ok(self.bump().span);
         }
         let advice = match (symbol, self.peek()) {
-            (";", Tok::Sym(")" | "]")) => "remove it if nothing is open before it; the head of a loop is `for (TYPE i = 0; i < 8; i++)`",
+            (";", Tok::Sym(")" | "]")) => {
+                "remove it if nothing is open before it; the head of a loop is `for (TYPE i = 0; i < 8; i++)`"
+            }
             (";", _) => "put `;` at the end of the statement before this, or an operator between the two",
-            ("(", _) => "the condition of an `if`, the head of a `for` and the parameters of a function stand in `( )`",
+            ("(", _) => {
+                "the condition of an `if`, the head of a `for` and the parameters of a function stand in `( )`"
+            }
             (")", _) => "close the `(` before this, or put `,` between two arguments",
             ("]", _) => "close the `[` before this; several dimensions are `a[2][3]`",
             _ => "the body of a function and the fields of a struct stand in `{ }`",
@@ -151,7 +161,10 @@ impl Parser<'_> {
         if self.eat_brace() {
             return Ok(Span { end: span.start + 1, ..span });
         }
-        self.unexpected("`}`", "close the `{` that is open here; bits of a number are `x{first:length}` or `x{bit}`")
+        self.unexpected(
+            "`}`",
+            "close the `{` that is open here; bits of a number are `x{first:length}` or `x{bit}`",
+        )
     }
 
     /// A name, for `what`, in a construct of this form.
@@ -176,8 +189,12 @@ impl Parser<'_> {
     fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             self.sink.push(
-                Diagnostic::error("syntax::depth", self.span(), format!("nested more than {MAX_DEPTH} levels deep"))
-                    .hint("use variables or functions to break this up"),
+                Diagnostic::error(
+                    "syntax::depth",
+                    self.span(),
+                    format!("nested more than {MAX_DEPTH} levels deep"),
+                )
+                .hint("use variables or functions to break this up"),
             );
             return Err(Lost);
         }
@@ -252,9 +269,11 @@ impl Parser<'_> {
             }
             "#input" | "#output" => {
                 self.bump();
-                let form = "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
+                let form =
+                    "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
                 let (party, party_span) = self.number("the number of a party", form)?;
-                let ty = self.type_name("name the type as its `typedef` does; for an array put it into a struct")?;
+                let ty =
+                    self.type_name("name the type as its `typedef` does; for an array put it into a struct")?;
                 Ok(Item::Io { input: symbol == "#input", party, party_span, ty, span: start.to(self.last()) })
             }
             "typedef" => self.typedef(),
@@ -268,7 +287,9 @@ impl Parser<'_> {
             Tok::Sym(";") => "remove it: neither directives nor a `typedef` or a function end with `;`",
             Tok::Sym("}") => "remove it: every block is closed already",
             Tok::Sym("//") => "comments are written `/* … */`",
-            Tok::Sym("#") => "directives are `#define`, `#include`, `#input`, `#output` and `#parties`, without a blank",
+            Tok::Sym("#") => {
+                "directives are `#define`, `#include`, `#input`, `#output` and `#parties`, without a blank"
+            }
             _ => "statements belong into a function; is the function before this closed too early?",
         };
         self.report("a function, a typedef or a directive", advice)
@@ -311,7 +332,8 @@ impl Parser<'_> {
             return self.unexpected("`int_t`, `uint_t` or `struct_t`", INTEGER_TYPE);
         };
         if self.is(";") {
-            let _: Parsed<()> = self.unexpected("the next declaration", "remove it: a `typedef` has no `;` at its end");
+            let _: Parsed<()> =
+                self.unexpected("the next declaration", "remove it: a `typedef` has no `;` at its end");
             self.bump();
         }
         Ok(item)
@@ -329,7 +351,8 @@ impl Parser<'_> {
     fn function(&mut self) -> Parsed<Item> {
         let requests = self.requests();
         self.expect("function")?;
-        let form = "write `function TYPE name(TYPE a, TYPE b) { … }`; the type is `void` if nothing is returned";
+        let form =
+            "write `function TYPE name(TYPE a, TYPE b) { … }`; the type is `void` if nothing is returned";
         let name = self.type_name(form)?;
         let ret = TypeRef { name, dims: self.dims()? };
         let name = self.ident("the name of the function", form)?;
@@ -343,7 +366,10 @@ impl Parser<'_> {
                 break;
             }
             if self.is(")") {
-                return self.unexpected("a parameter", "remove the `,` before this, or add a parameter: `TYPE name`");
+                return self.unexpected(
+                    "a parameter",
+                    "remove the `,` before this, or add a parameter: `TYPE name`",
+                );
             }
         }
         self.expect(")")?;
@@ -374,7 +400,8 @@ impl Parser<'_> {
     fn requests(&mut self) -> Vec<(Request, Span)> {
         let mut requests = Vec::new();
         let at = self.at;
-        let (mine, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pragmas).into_iter().partition(|p| p.before == at);
+        let (mine, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.pragmas).into_iter().partition(|p| p.before == at);
         self.pragmas = others;
         for pragma in mine {
             let words: Vec<&str> = pragma.text.split_whitespace().collect();
@@ -383,8 +410,12 @@ impl Parser<'_> {
                 ["component"] => requests.push((Request::Component, pragma.span)),
                 ["builtin", name] => requests.push((Request::Builtin(name.into()), pragma.span)),
                 _ => self.sink.push(
-                    Diagnostic::error("pragma::unknown", pragma.span, format!("unknown pragma `{}`", pragma.text))
-                        .hint("there are `inline`, `component` and `builtin NAME`"),
+                    Diagnostic::error(
+                        "pragma::unknown",
+                        pragma.span,
+                        format!("unknown pragma `{}`", pragma.text),
+                    )
+                    .hint("there are `inline`, `component` and `builtin NAME`"),
                 ),
             }
         }
@@ -500,16 +531,21 @@ impl Parser<'_> {
 
     fn unclosed(&mut self, open: Span) -> Parsed<()> {
         self.sink.push(
-            Diagnostic::error("syntax::unclosed", self.span(), format!("expected the end of a block, found {}", self.found()))
-                .also(open, "the block begins here")
-                .hint("close it: `{` with `}`, and `+{` with `}+`"),
+            Diagnostic::error(
+                "syntax::unclosed",
+                self.span(),
+                format!("expected the end of a block, found {}", self.found()),
+            )
+            .also(open, "the block begins here")
+            .hint("close it: `{` with `}`, and `+{` with `}+`"),
         );
         Err(Lost)
     }
 
     /// `T a, b = 1, c[3] = { … };`
     fn vardecl(&mut self) -> Parsed<VarDecl> {
-        let ty = self.type_name("declare the counter of a loop in its head: `for (TYPE i = 0; i < 8; i++)`")?;
+        let ty =
+            self.type_name("declare the counter of a loop in its head: `for (TYPE i = 0; i < 8; i++)`")?;
         let mut vars = Vec::new();
         loop {
             let name = self.ident(
@@ -521,7 +557,12 @@ impl Parser<'_> {
                 false => None,
                 true if dims.is_empty() => Some(Init::Expr(self.expr()?)),
                 true if self.is("{") => Some(self.array_init()?),
-                true => return self.unexpected("a list in braces", "give an array a value for each element: `TYPE a[3] = {1, 2, 3};`"),
+                true => {
+                    return self.unexpected(
+                        "a list in braces",
+                        "give an array a value for each element: `TYPE a[3] = {1, 2, 3};`",
+                    );
+                }
             };
             vars.push(Declarator { name, dims, init });
             if !self.eat(",") {

@@ -82,14 +82,15 @@ impl SourceMap {
         let text = &self.file(file).text;
         let offset = (offset as usize).min(text.len());
         let start = text.as_bytes()[..offset].iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
-        let end = text.as_bytes()[offset..].iter().position(|&b| b == b'\n').map_or(text.len(), |p| offset + p);
+        let end =
+            text.as_bytes()[offset..].iter().position(|&b| b == b'\n').map_or(text.len(), |p| offset + p);
         text[start..end].trim_end_matches('\r')
     }
 }
 
-/// Where the text of included files comes from. Names are as written in the `#include`; they are relative to the
-/// directory of the root source, also in nested includes. The standard library is found by the compiler itself, after
-/// the resolver has said that it knows no such file.
+/// Where the text of included files comes from. Names are as written in the `#include`; they are relative to
+/// the directory of the root source, also in nested includes. The standard library is found by the compiler
+/// itself, after the resolver has said that it knows no such file.
 pub trait Resolver: Sync {
     /// The bytes of the file, or `None` if there is no such file.
     ///

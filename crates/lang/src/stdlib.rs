@@ -35,7 +35,12 @@ pub struct Sample {
 
 macro_rules! library {
     ($name:literal, $summary:literal) => {
-        StdFile { name: concat!($name, ".wir"), text: include_str!(concat!("../std/", $name, ".wir")), summary: $summary, example: None }
+        StdFile {
+            name: concat!($name, ".wir"),
+            text: include_str!(concat!("../std/", $name, ".wir")),
+            summary: $summary,
+            example: None,
+        }
     };
 }
 
@@ -63,7 +68,10 @@ macro_rules! program {
 }
 
 const FILES: &[StdFile] = &[
-    library!("integers", "Integers of 32 bits: minimum, maximum, absolute value, distance, bit count, division"),
+    library!(
+        "integers",
+        "Integers of 32 bits: minimum, maximum, absolute value, distance, bit count, division"
+    ),
     program!("millionaires", "Who is richer"),
     library!("sha256", "SHA-256 (FIPS 180-4), a round a component"),
     program!("sha256_shares", "SHA-256 of a block that is shared between the parties"),
@@ -79,16 +87,41 @@ const FILES: &[StdFile] = &[
     program!("sort", "Sixteen numbers of two parties in order"),
     program!("vickrey", "Second-price auction of eight sealed bids"),
     program!("intersection", "How many numbers two sorted lists of eight have in common"),
-    program!("join", "Join of two tables of up to 16 rows on a key, with sums", ".garbler.csv", ".evaluator.csv"),
+    program!(
+        "join",
+        "Join of two tables of up to 16 rows on a key, with sums",
+        ".garbler.csv",
+        ".evaluator.csv"
+    ),
     program!("credit", "Credit score by a secret scorecard", ".garbler.json", ".evaluator.json", ".card.csv"),
-    program!("benchmarking", "Ranks and quartiles of a company among up to 32", ".garbler.csv", ".evaluator.json"),
+    program!(
+        "benchmarking",
+        "Ranks and quartiles of a company among up to 32",
+        ".garbler.csv",
+        ".evaluator.json"
+    ),
     program!("matrix", "The product of two matrices of 4 by 4 numbers"),
     program!("satellites", "Whether two satellites come closer than a limit"),
     library!("statistics", "Mean, variance and regression of whole numbers"),
-    program!("mean_variance", "Mean and variance of up to 64 values of two parties", ".garbler.csv", ".evaluator.csv"),
-    program!("regression", "A line through 24 points, x of one party and y of the other", ".garbler.csv", ".evaluator.csv"),
+    program!(
+        "mean_variance",
+        "Mean and variance of up to 64 values of two parties",
+        ".garbler.csv",
+        ".evaluator.csv"
+    ),
+    program!(
+        "regression",
+        "A line through 24 points, x of one party and y of the other",
+        ".garbler.csv",
+        ".evaluator.csv"
+    ),
     library!("fixed", "Fractions as integers of 16 bits: sums of products, ReLU"),
-    program!("neural", "A layer of a neural network: 16 inputs, 8 neurons, ReLU", ".garbler.csv", ".evaluator.csv"),
+    program!(
+        "neural",
+        "A layer of a neural network: 16 inputs, 8 neurons, ReLU",
+        ".garbler.csv",
+        ".evaluator.csv"
+    ),
 ];
 
 /// All files of the standard library.

@@ -14,7 +14,8 @@ pub struct IntType {
     pub signed: bool,
     /// Bits, at least one.
     pub width: u32,
-    /// Which typedef made it; `None` for types that the compiler makes: of literals, slices, comparisons and products.
+    /// Which typedef made it; `None` for types that the compiler makes: of literals, slices, comparisons and
+    /// products.
     pub typedef: Option<u32>,
 }
 
@@ -135,7 +136,9 @@ impl Types {
             (Type::Broken, _) | (_, Type::Broken) => Compatible::Yes,
             (Type::Untyped, Type::Untyped | Type::Int(_)) | (Type::Int(_), Type::Untyped) => Compatible::Yes,
             (Type::Int(x), Type::Int(y)) if x.width != y.width => Compatible::No,
-            (Type::Int(x), Type::Int(y)) if x == y || x.typedef.is_none() || y.typedef.is_none() => Compatible::Yes,
+            (Type::Int(x), Type::Int(y)) if x == y || x.typedef.is_none() || y.typedef.is_none() => {
+                Compatible::Yes
+            }
             (Type::Int(_), Type::Int(_)) => Compatible::Cast,
             (Type::Struct(x), Type::Struct(y)) if x == y => Compatible::Yes,
             (Type::Array(x), Type::Array(y)) if x.dims == y.dims => self.compatible(&x.base, &y.base),
@@ -174,7 +177,9 @@ impl Types {
                 fields.sort_by_key(|f| f.offset);
                 Port::Struct(fields.into_iter().map(|f| (f.name.to_string(), self.port(&f.ty))).collect())
             }
-            Type::Array(a) => a.dims.iter().rev().fold(self.port(&a.base), |t, d| Port::Array(Box::new(t), *d)),
+            Type::Array(a) => {
+                a.dims.iter().rev().fold(self.port(&a.base), |t, d| Port::Array(Box::new(t), *d))
+            }
             _ => Port::Uint(self.width(ty)),
         }
     }

@@ -30,7 +30,8 @@ fn warn(code: &str, source: &str) {
 }
 
 fn says(code: &str, source: &str, place: std::ops::Range<usize>, all: &Diagnostics) {
-    let found = all.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
+    let found =
+        all.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
     assert!(found, "{code} at {:?} of\n{source}\nbut:\n{}", &source[place], all.render(false));
     // Everything that is shown has a place in the source and a line.
     for record in all.records() {
@@ -138,8 +139,14 @@ fn types_and_ports() {
     at_top("variable::redefined", "function u8 f(u8 a, u8 «a») { return 1; }");
     at_top("io::twice", "«#input 1 u8»");
     at_top("io::party", "#input «3» u8");
-    expect("io::parties", "«»typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }");
-    expect("io::parties", "«#parties 3» typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }");
+    expect(
+        "io::parties",
+        "«»typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }",
+    );
+    expect(
+        "io::parties",
+        "«#parties 3» typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }",
+    );
     expect("io::parties", "«#parties 0» function void main() { }");
     expect("main::missing", "«»#parties 2 typedef uint_t 8 u8 #input 1 u8");
     expect("main::return", "#parties 2 typedef uint_t 8 u8 function u8 «main»() { return 1; }");
@@ -162,7 +169,10 @@ fn names_in_bodies() {
     at_top("call::argument", "function u8 f(u4 a) { return 1; } function u8 g(u8 a) { return f(«a»); }");
     at_top("call::main", "function void f() { «main()»; }");
     at_top("function::recursion", "function u8 f(u8 a) { return «f(a)»; }");
-    at_top("function::recursion", "function u8 f(u8 a) { return g(a); } function u8 g(u8 a) { return «f(a)»; }");
+    at_top(
+        "function::recursion",
+        "function u8 f(u8 a) { return g(a); } function u8 g(u8 a) { return «f(a)»; }",
+    );
 }
 
 #[test]
@@ -236,8 +246,9 @@ fn builtins_and_options() {
 fn several_errors_in_one_run() {
     let errors = refuse(&format!("{HEAD}function void main() {{ u8 z = a; u4 w = input1; output1 = b; }}"));
     assert_eq!(errors.list().iter().filter(|d| d.severity == Severity::Error).count(), 3);
-    let errors =
-        refuse(&format!("{HEAD}function void main() {{ u8 = 3; output1 = 1 +; output1 = 2; }} typedef uint_t function u8 f( {{ }}"));
+    let errors = refuse(&format!(
+        "{HEAD}function void main() {{ u8 = 3; output1 = 1 +; output1 = 2; }} typedef uint_t function u8 f( {{ }}"
+    ));
     assert!(errors.list().len() >= 3, "{}", errors.render(false));
 }
 
@@ -270,11 +281,15 @@ fn warnings_can_be_errors() {
 
 #[test]
 fn a_place_has_file_line_column_text_and_hint() {
-    let files: HashMap<String, String> = [("part.wir".to_string(), "function u8 f(u8 a)\n{\n  return a + 5##4;\n}\n".to_string())].into();
+    let files: HashMap<String, String> =
+        [("part.wir".to_string(), "function u8 f(u8 a)\n{\n  return a + 5##4;\n}\n".to_string())].into();
     let source = format!("{HEAD}#include \"part.wir\"\nfunction void main() {{ output1 = f(input1); }}");
     let errors = build_files("root.wir", &source, &files, &Options::default()).unwrap_err();
     let record = &errors.records()[0];
-    assert_eq!((record.file.as_str(), record.line, record.column, record.end_column), ("part.wir", 3, 10, 18));
+    assert_eq!(
+        (record.file.as_str(), record.line, record.column, record.end_column),
+        ("part.wir", 3, 10, 18)
+    );
     assert_eq!(record.text, "  return a + 5##4;");
     assert!(record.hint.starts_with("bring both to one width"), "{record:?}");
     assert!(errors.to_string().starts_with("part.wir:3:10: error:"), "{errors}");
@@ -294,7 +309,11 @@ fn includes_are_read_once_and_nest() {
         ("empty.wir".to_string(), String::new()),
     ]
     .into();
-    let source = |name: &str| format!("{HEAD}#include \"{name}\" #include \"{name}\" function void main() {{ output1 = f(input1); }}");
+    let source = |name: &str| {
+        format!(
+            "{HEAD}#include \"{name}\" #include \"{name}\" function void main() {{ output1 = f(input1); }}"
+        )
+    };
     let compiled = build_files("root.wir", &source("a.wir"), &files, &Options::default()).unwrap();
     assert!(compiled.warnings.list().iter().any(|d| d.code == "include::twice"));
     assert!(build_files("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
@@ -315,7 +334,9 @@ fn included_files_that_are_no_sources() {
             }
         }
     }
-    let code = |items: &str| build_files("root.wir", &top_with(items), &Odd, &Options::default()).unwrap_err().list()[0].code;
+    let code = |items: &str| {
+        build_files("root.wir", &top_with(items), &Odd, &Options::default()).unwrap_err().list()[0].code
+    };
     for (file, expected) in [
         ("empty.wir", "include::empty"),
         ("binary.wir", "include::read"),
@@ -369,11 +390,20 @@ fn too_much_work_is_refused() {
     let mut calls = String::from("function u8 f0(u8 a, u8 b) { return a * b; }");
     // Every level asks for other values, so that nothing is shared.
     (1..60).for_each(|i| {
-        calls += &format!("function u8 f{i}(u8 a, u8 b) {{ return f{0}(a * b + {i}##8, b) ^ f{0}(b, a * a + {i}##8); }}", i - 1);
+        calls += &format!(
+            "function u8 f{i}(u8 a, u8 b) {{ return f{0}(a * b + {i}##8, b) ^ f{0}(b, a * a + {i}##8); }}",
+            i - 1
+        );
     });
-    assert_eq!(code(&format!("{HEAD}{calls} function void main() {{ output1 = f59(input1, 3); }}")), "limit::gates");
-    let chain: String = (1..300).map(|i| format!("function u8 f{i}(u8 a) {{ return f{}(a + 1); }}", i - 1)).collect();
-    let chain = format!("{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); }}");
+    assert_eq!(
+        code(&format!("{HEAD}{calls} function void main() {{ output1 = f59(input1, 3); }}")),
+        "limit::gates"
+    );
+    let chain: String =
+        (1..300).map(|i| format!("function u8 f{i}(u8 a) {{ return f{}(a + 1); }}", i - 1)).collect();
+    let chain = format!(
+        "{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); }}"
+    );
     assert_eq!(build_with(&chain, &options(&["*"], &[])).unwrap_err().list()[0].code, "limit::depth");
     let size = |ty: &str| refuse(&format!("{HEAD}typedef struct_t Q {{ {ty} }} function void main() {{ }}"));
     assert_eq!(size("u8 a[4294967296];").list()[0].code, "type::size");
@@ -455,7 +485,8 @@ fn damaged_programs_do_not_crash() {
         for _ in 0..1 + random(4) {
             let (at, length) = (random(source.len()), random(8));
             let end = (at + length).min(source.len());
-            let piece: Vec<char> = if random(3) == 0 { Vec::new() } else { pieces[random(pieces.len())].chars().collect() };
+            let piece: Vec<char> =
+                if random(3) == 0 { Vec::new() } else { pieces[random(pieces.len())].chars().collect() };
             source.splice(at..end, piece);
         }
         let source: String = source.into_iter().collect();

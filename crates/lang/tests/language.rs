@@ -1,4 +1,5 @@
-//! The rows of the language's reference: types (5.1, 5.2), operators (6), statements (8). Each test names its row.
+//! The rows of the language's reference: types (5.1, 5.2), operators (6), statements (8). Each test names its
+//! row.
 
 mod common;
 
@@ -49,7 +50,10 @@ fn compatibility_different_widths_is_an_error() {
     assert!(!compiles("u4 z = x; output1 = z;"));
     assert!(!compiles("u16 z = x;"));
     // The way to do it.
-    assert_eq!(run(&build(&program("u8", "u16", "", "u16 w; w{0:8} = x; output1 = w;")).program, 200, 0), 200);
+    assert_eq!(
+        run(&build(&program("u8", "u16", "", "u16 w; w{0:8} = x; output1 = w;")).program, 200, 0),
+        200
+    );
     assert_eq!(run(&build(&program("u8", "u4", "", "output1 = x{0:4};")).program, 0xab, 0), 0xb);
 }
 
@@ -77,7 +81,8 @@ fn literals_signed_unsigned_truncated_and_zero_extended() {
     assert_eq!(eval("s8", "u1", "(255#8 < x)", 0, 0), 1, "-1 < 0");
     assert_eq!(u8s("300##8", 0, 0), 44);
     let types = "typedef uint_t 128 wide";
-    let p = build(&program("u8", "u8", types, "wide w = 1##128; output1{0} = w{64}; output1{1} = w{0};")).program;
+    let p =
+        build(&program("u8", "u8", types, "wide w = 1##128; output1{0} = w{64}; output1{1} = w{0};")).program;
     assert_eq!(run(&p, 0, 0), 2, "bits above 63 of a literal are zero");
 }
 
@@ -85,7 +90,8 @@ fn literals_signed_unsigned_truncated_and_zero_extended() {
 
 #[test]
 fn untyped_constants_have_fixed_widths() {
-    // One bit more than the value needs: 0 and 1 have 2 bits, 2 and 3 have 3, 255 has 9. Seen by growing shifts.
+    // One bit more than the value needs: 0 and 1 have 2 bits, 2 and 3 have 3, 255 has 9. Seen by growing
+    // shifts.
     for (expression, value) in [
         ("3*3", 1),
         ("7+7+7", 5),
@@ -181,7 +187,9 @@ fn division_by_zero_is_defined() {
 fn wide_division_of_double_width() {
     let p = |op: &str| {
         let types = "typedef int_t 9 s9 typedef int_t 5 s5 typedef uint_t 9 u9 typedef uint_t 5 u5";
-        format!("#parties 2 {types} #input 1 u9 #input 2 u5 #output 1 u5 function void main() {{ output1 = input1 {op} input2; }}")
+        format!(
+            "#parties 2 {types} #input 1 u9 #input 2 u5 #output 1 u5 function void main() {{ output1 = input1 {op} input2; }}"
+        )
     };
     assert_eq!(run(&build(&p("//")).program, 300, 20), 15);
     assert_eq!(run(&build(&p("%%")).program, 307, 20), 7);
@@ -221,7 +229,8 @@ fn equality_of_all_types() {
     let types = "typedef struct_t A { u8 a; u8 b[2]; }";
     let p = build(&program("u8", "u1", types, "A p; A q; p.b[1] = x; q.b[1] = y; output1 = p == q;")).program;
     assert_eq!((run(&p, 4, 4), run(&p, 4, 5)), (1, 0));
-    let p = build(&program("u8", "u1", "", "u8 p[2]; u8 q[2]; p[1] = x; q[1] = y; output1 = p != q;")).program;
+    let p =
+        build(&program("u8", "u1", "", "u8 p[2]; u8 q[2]; p[1] = x; q[1] = y; output1 = p != q;")).program;
     assert_eq!((run(&p, 4, 4), run(&p, 4, 5)), (0, 1));
 }
 
@@ -249,7 +258,13 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(eval("u8", "u16", "(x + 0) >> 99", 255, 0), 0);
     // A selection is not a variable.
     assert_eq!(eval("u8", "u8", "x{0:4} << 2", 15, 0), 60);
-    let p = build(&program("u8", "u16", "typedef struct_t A { u8 a[2]; }", "A s; s.a[1] = x; output1 = s.a[1] << 3;")).program;
+    let p = build(&program(
+        "u8",
+        "u16",
+        "typedef struct_t A { u8 a[2]; }",
+        "A s; s.a[1] = x; output1 = s.a[1] << 3;",
+    ))
+    .program;
     assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
 }
 
@@ -276,7 +291,10 @@ fn rotation_keeps_the_width() {
 fn bits_and_slices_are_base_and_length() {
     assert_eq!(eval("u8", "u1", "x{7}", 128, 0), 1);
     assert_eq!(eval("u8", "u4", "x{2:4}", 0b1011_0100, 0), 0b1101);
-    assert_eq!(run(&build(&program("u8", "u8", "", "output1{2:4} = x{0:4}; output1{7} = 1;")).program, 0b1001, 0), 0b1010_0100);
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "output1{2:4} = x{0:4}; output1{7} = 1;")).program, 0b1001, 0),
+        0b1010_0100
+    );
     assert!(!compiles("output1 = x{5:4};"));
     assert!(!compiles("output1{8} = 1;"));
     assert!(compiles("output1{0} = (x{0:4}){1};"));
@@ -298,7 +316,13 @@ fn tokens_need_no_blanks_between_them() {
 
 #[test]
 fn elements_of_arrays() {
-    let p = build(&program("u8", "u8", "", "u8 a[3][2]; a[2][1] = x; u8 b[2] = {1, 2}; a[1] = b; output1 = a[2][1] + a[1][0];")).program;
+    let p = build(&program(
+        "u8",
+        "u8",
+        "",
+        "u8 a[3][2]; a[2][1] = x; u8 b[2] = {1, 2}; a[1] = b; output1 = a[2][1] + a[1][0];",
+    ))
+    .program;
     assert_eq!(run(&p, 7, 0), 8);
     assert!(!compiles("u8 a[3]; output1 = a[3];"));
     assert!(!compiles("u8 a[3]; output1 = a[x];"));
@@ -330,7 +354,13 @@ fn fields_of_structs() {
 
 #[test]
 fn aggregates_are_copied_by_value() {
-    let p = build(&program("u8", "u8", "", "u8 a[2] = {1, 2}; u8 b[2]; b = a; a[0] = x; output1 = b[0] + a[0] * 16;")).program;
+    let p = build(&program(
+        "u8",
+        "u8",
+        "",
+        "u8 a[2] = {1, 2}; u8 b[2]; b = a; a[0] = x; output1 = b[0] + a[0] * 16;",
+    ))
+    .program;
     assert_eq!(run(&p, 3, 0), 0x31);
 }
 
@@ -339,7 +369,10 @@ fn evaluation_is_from_left_to_right_and_targets_come_first() {
     let body = "u8 a[4]; u8 i = 0; a[i++] = i; a[i++] = i + i; output1 = a[0] * 16 + a[1];";
     assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 0, 0), 0x14);
     let f = "function u8 two(u8 a, u8 b) { return a * 16 + b; }";
-    assert_eq!(run(&build(&program("u8", "u8", f, "u8 i = 1; output1 = two(i++, i++);")).program, 0, 0), 0x12);
+    assert_eq!(
+        run(&build(&program("u8", "u8", f, "u8 i = 1; output1 = two(i++, i++);")).program, 0, 0),
+        0x12
+    );
     assert_eq!(run(&build(&program("u8", "u8", "", "u8 i = 8; output1 = i-- - i--;")).program, 0, 0), 1);
 }
 
@@ -355,15 +388,24 @@ fn known_values_have_64_bits_that_count() {
 
 #[test]
 fn increments_wrap_and_yield_new_or_old() {
-    assert_eq!(run(&build(&program("u8", "u8", "", "output1 = x++; output1 = output1 + x;")).program, 255, 0), 255);
-    assert_eq!(run(&build(&program("u8", "u8", "", "output1 = --x; output1 = output1 + x;")).program, 0, 0), 254);
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "output1 = x++; output1 = output1 + x;")).program, 255, 0),
+        255
+    );
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "output1 = --x; output1 = output1 + x;")).program, 0, 0),
+        254
+    );
     assert!(!compiles("x{0:4}++;"));
     assert!(!compiles("5++;"));
 }
 
 #[test]
 fn assignment_is_an_expression() {
-    assert_eq!(run(&build(&program("u8", "u8", "", "u8 a; u8 b; a = b = x; output1 = a + b;")).program, 4, 0), 8);
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "u8 a; u8 b; a = b = x; output1 = a + b;")).program, 4, 0),
+        8
+    );
     assert!(!compiles("x + y = 3;"));
     assert!(!compiles("5 = x;"));
 }
@@ -406,7 +448,8 @@ fn knowledge_is_per_bit() {
 
 #[test]
 fn declarations_zero_their_variable_each_time() {
-    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) { u8 z; z = z + x; output1 = z; }")).program;
+    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) { u8 z; z = z + x; output1 = z; }"))
+        .program;
     assert_eq!(run(&p, 5, 0), 5);
     assert!(compiles("{ u8 z = 1; } { u16 z = 1; }"));
     assert!(!compiles("u8 z; { u8 z; }"));
@@ -415,8 +458,15 @@ fn declarations_zero_their_variable_each_time() {
 
 #[test]
 fn if_with_a_known_condition_takes_one_branch() {
-    assert_eq!(run(&build(&program("u8", "u8", "", "if (1) output1 = 5; else output1 = 6;")).program, 0, 0), 5);
-    assert_eq!(run(&build(&program("u8", "u8", "", "if (2) output1 = 5; else output1 = 6;")).program, 0, 0), 6, "only bit 0 counts");
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "if (1) output1 = 5; else output1 = 6;")).program, 0, 0),
+        5
+    );
+    assert_eq!(
+        run(&build(&program("u8", "u8", "", "if (2) output1 = 5; else output1 = 6;")).program, 0, 0),
+        6,
+        "only bit 0 counts"
+    );
     assert!(!compiles("if (x) output1 = 5;"));
 }
 
@@ -432,7 +482,13 @@ fn if_with_a_secret_condition_guards_all_writes() {
 
 #[test]
 fn if_copies_its_condition() {
-    let p = build(&program("u1", "u1", "", "if (x) { x = 0; output1 = 1; } else { output1 = 0; x = 1; } output1 = output1 ^ x;")).program;
+    let p = build(&program(
+        "u1",
+        "u1",
+        "",
+        "if (x) { x = 0; output1 = 1; } else { output1 = 0; x = 1; } output1 = output1 ^ x;",
+    ))
+    .program;
     assert_eq!((run(&p, 1, 0), run(&p, 0, 0)), (1, 1));
 }
 
@@ -444,7 +500,15 @@ fn known_bits_survive_a_secret_if_only_if_equal() {
 
 #[test]
 fn for_is_unrolled_while_its_condition_is_known() {
-    assert_eq!(run(&build(&program("u8", "u8", "", "for (u8 i = 0; i < 10; i++) { output1 = output1 + i; i++; }")).program, 0, 0), 20);
+    assert_eq!(
+        run(
+            &build(&program("u8", "u8", "", "for (u8 i = 0; i < 10; i++) { output1 = output1 + i; i++; }"))
+                .program,
+            0,
+            0
+        ),
+        20
+    );
     assert!(!compiles("for (u8 i = 0; i < x; i++) output1++;"));
 }
 
@@ -457,7 +521,9 @@ fn endless_loops_end_with_an_error() {
         assert!(errors.is_ok() || errors.unwrap_err().list().iter().any(|d| d.code == "limit::unroll"));
     }
     let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
-    let errors = build_with(&program("u8", "u8", "", "for (u4 i = 0; i < 15; i = i + 0) output1 = x;"), &options).unwrap_err();
+    let errors =
+        build_with(&program("u8", "u8", "", "for (u4 i = 0; i < 15; i = i + 0) output1 = x;"), &options)
+            .unwrap_err();
     assert_eq!(errors.list()[0].code, "limit::unroll");
     // 300 is 44 in 8 bits.
     let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 300; i++) output1 = output1 + 1;")).program;
@@ -466,14 +532,31 @@ fn endless_loops_end_with_an_error() {
 
 #[test]
 fn functions_return_zeros_if_empty_and_must_return_otherwise() {
-    assert_eq!(run(&build(&program("u8", "u8", "function u8 f(u8 a) {}", "output1 = f(x) + 1;")).program, 9, 0), 1);
-    assert!(build_with(&program("u8", "u8", "function u8 f(u8 a) { a = 1; }", ""), &Default::default()).is_err());
-    assert!(build_with(&program("u8", "u8", "function void f(u8 a) { a = 1; return; }", "f(x);"), &Default::default()).is_ok());
+    assert_eq!(
+        run(&build(&program("u8", "u8", "function u8 f(u8 a) {}", "output1 = f(x) + 1;")).program, 9, 0),
+        1
+    );
+    assert!(
+        build_with(&program("u8", "u8", "function u8 f(u8 a) { a = 1; }", ""), &Default::default()).is_err()
+    );
+    assert!(
+        build_with(
+            &program("u8", "u8", "function void f(u8 a) { a = 1; return; }", "f(x);"),
+            &Default::default()
+        )
+        .is_ok()
+    );
 }
 
 #[test]
 fn functions_are_checked_though_never_called_and_may_come_in_any_order() {
-    assert!(build_with(&program("u8", "u8", "function u8 f(u8 a) { u8 b[2]; return b[a]; }", ""), &Default::default()).is_err());
+    assert!(
+        build_with(
+            &program("u8", "u8", "function u8 f(u8 a) { u8 b[2]; return b[a]; }", ""),
+            &Default::default()
+        )
+        .is_err()
+    );
     let f = "function u8 f(u8 a) { return g(a) + 1; } function u8 g(u8 a) { return a + 1; }";
     assert_eq!(run(&build(&program("u8", "u8", f, "output1 = f(x);")).program, 4, 0), 6);
 }
@@ -481,7 +564,9 @@ fn functions_are_checked_though_never_called_and_may_come_in_any_order() {
 #[test]
 fn parameters_are_secret_but_known_results_are_known() {
     let f = "function u8 three(u8 a) { return 3; }";
-    assert!(build_with(&program("u8", "u8", f, "u8 a[4]; output1 = a[three(x)];"), &Default::default()).is_ok());
+    assert!(
+        build_with(&program("u8", "u8", f, "u8 a[4]; output1 = a[three(x)];"), &Default::default()).is_ok()
+    );
     let f = "function u8 f(u8 k) { u8 a[4]; return a[k]; }";
     assert!(build_with(&program("u8", "u8", f, "output1 = f(1);"), &Default::default()).is_err());
 }
@@ -494,11 +579,25 @@ fn a_declaration_can_be_a_branch() {
 #[test]
 fn any_expression_is_a_statement() {
     assert_eq!(
-        run(&build(&program("u8", "u8", "", "x + y; 5; x == y; ; ; {} { ; } output1 = x; (output1); output1++;")).program, 9, 0),
+        run(
+            &build(&program(
+                "u8",
+                "u8",
+                "",
+                "x + y; 5; x == y; ; ; {} { ; } output1 = x; (output1); output1++;"
+            ))
+            .program,
+            9,
+            0
+        ),
         10
     );
     let f = "function u8 f(u8 a) { return a + 1; }";
-    assert_eq!(build(&program("u8", "u8", f, "f(x); output1 = y;")).program.slot_count(), 0, "its result is not used");
+    assert_eq!(
+        build(&program("u8", "u8", f, "f(x); output1 = y;")).program.slot_count(),
+        0,
+        "its result is not used"
+    );
 }
 
 #[test]
@@ -546,7 +645,8 @@ fn loops_with_several_variables_and_changes_in_the_body() {
 
 #[test]
 fn procedure_blocks_are_blocks() {
-    let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) +{ output1 = output1 + 1; }+")).program;
+    let p =
+        build(&program("u8", "u8", "", "for (u8 i = 0; i < 3; i++) +{ output1 = output1 + 1; }+")).program;
     assert_eq!(run(&p, 0, 0), 3);
 }
 
@@ -557,7 +657,13 @@ fn definitions_are_trees_and_count_from_where_they_stand() {
     assert_eq!(run(&build(&program("u8", "u8", "#define A 1##8+2", "output1 = A*3;")).program, 0, 0), 9);
     let twice = "#define A 1 #define B A+1##8 function u8 f(u8 a) { return B; } #define A 5 function u8 g(u8 a) { return A; }";
     assert_eq!(run(&build(&program("u8", "u8", twice, "output1 = f(x) * 16 + g(x);")).program, 0, 0), 0x25);
-    assert!(build_with(&program("u8", "u8", "#define W 4 #define T u8", "T z = 5##W ** 3##W; output1 = z;"), &Default::default()).is_ok());
+    assert!(
+        build_with(
+            &program("u8", "u8", "#define W 4 #define T u8", "T z = 5##W ** 3##W; output1 = z;"),
+            &Default::default()
+        )
+        .is_ok()
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod common;
 use brickwork::circuit::{Program, Recipient};
 use common::*;
 
-const VERDICT: &str = "#parties 2 #define W 12 typedef int_t W amount typedef int_t 2*W wide typedef uint_t 1 bool
+const VERDICT: &str =
+    "#parties 2 #define W 12 typedef int_t W amount typedef int_t 2*W wide typedef uint_t 1 bool
 typedef struct_t verdict { amount winner; bool tie; }
 #input 1 amount #input 2 amount #output 1 verdict #output 2 verdict
 function verdict judge(amount a, amount b)
@@ -23,7 +24,8 @@ function void main()
     output2 = r;
 }";
 
-const MAC: &str = "#parties 2 typedef uint_t 8 byte typedef uint_t 16 half typedef struct_t block { byte b[4]; }
+const MAC: &str =
+    "#parties 2 typedef uint_t 8 byte typedef uint_t 16 half typedef struct_t block { byte b[4]; }
 #input 1 block #input 2 block #output 1 half
 function half mac(half acc, byte x, byte y) { return acc + x ** y; }
 function void main()
@@ -81,7 +83,8 @@ fn every_cut_computes_the_same() {
     for (inline, component, count) in [(&["*"][..], &[][..], 1), (&["mac"], &[], 1), (&[], &["mac"], 4)] {
         let program = build_with(MAC, &options(inline, component)).unwrap().program;
         assert_eq!(run(&program, 0xdeadbeef, 0x12345678), run(&build(MAC).program, 0xdeadbeef, 0x12345678));
-        let macs: usize = components(&program).iter().filter(|(n, _)| n.starts_with("mac")).map(|(_, c)| c).sum();
+        let macs: usize =
+            components(&program).iter().filter(|(n, _)| n.starts_with("mac")).map(|(_, c)| c).sum();
         assert_eq!(macs, if inline.is_empty() { count } else { 0 });
     }
 }
@@ -109,9 +112,13 @@ fn calls_in_functions_are_inlined() {
     let p = cut(&f, "output1 = thrice(thrice(x));");
     assert_eq!(components(&p), named(&[("thrice", 2)]));
     // The same one, cut below.
-    let q = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&[], &["add"])).unwrap().program;
+    let q = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&[], &["add"]))
+        .unwrap()
+        .program;
     assert_eq!(components(&q), named(&[("add", 4)]));
-    let r = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&["thrice"], &[])).unwrap().program;
+    let r = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&["thrice"], &[]))
+        .unwrap()
+        .program;
     assert_eq!(components(&r), named(&[("add", 4)]));
     for x in [0, 1, 77, 255] {
         assert_eq!((run(&p, x, 0), run(&q, x, 0), run(&r, x, 0)), (x * 9 % 256, x * 9 % 256, x * 9 % 256));
@@ -130,7 +137,10 @@ fn pragmas_choose_the_cut() {
 fn copies_constants_and_slices_cost_nothing() {
     let p = cut("", "u8 a[2]; a[0]{0:4} = x{4:4}; a[0]{4:4} = y{0:4}; output1 = a[0];");
     assert_eq!((p.slot_count(), run(&p, 0xab, 0xcd)), (0, 0xda));
-    let p = cut("function u8 swap(u8 a) { u8 b; b{0:4} = a{4:4}; b{4:4} = a{0:4}; return b; }", "output1 = swap(x);");
+    let p = cut(
+        "function u8 swap(u8 a) { u8 b; b{0:4} = a{4:4}; b{4:4} = a{0:4}; return b; }",
+        "output1 = swap(x);",
+    );
     assert_eq!((p.slot_count(), run(&p, 0xab, 0)), (0, 0xba));
 }
 
@@ -201,7 +211,8 @@ fn outputs_may_differ_and_inputs_come_garbler_first() {
     // Both the same, but of different types: two outputs.
     let source = "#parties 2 typedef uint_t 8 u8 typedef int_t 8 s8 #input 1 u8 #output 1 u8 #output 2 s8 function void main() { output1 = input1; output2 = output1; }";
     assert_eq!(build(source).program.outputs().len(), 2);
-    let one = "#parties 2 typedef uint_t 8 u8 #input 2 u8 #output 2 u8 function void main() { output2 = ~input2; }";
+    let one =
+        "#parties 2 typedef uint_t 8 u8 #input 2 u8 #output 2 u8 function void main() { output2 = ~input2; }";
     let [a, b] = simulate_bits(&build(one).program, &[], &bits(1, 8));
     assert_eq!((a.len(), number(&b)), (0, 254));
 }
@@ -214,7 +225,9 @@ fn the_s_box_is_built_in() {
         )
     };
     let aes = brickwork_lang::Options { aes: true, ..Default::default() };
-    for p in [build(&source("/*@ builtin aes_sbox */")).program, build_with(&source(""), &aes).unwrap().program] {
+    for p in
+        [build(&source("/*@ builtin aes_sbox */")).program, build_with(&source(""), &aes).unwrap().program]
+    {
         assert_eq!(p.and_gates(), 32);
         // FIPS 197, figure 7.
         for (x, y) in [(0x00, 0x63), (0x53, 0xed), (0xff, 0x16), (0x10, 0xca)] {
@@ -288,7 +301,10 @@ fn variants_are_named_after_their_function() {
     let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
     // All calls have the same constant: that is the function.
     assert_eq!(components(&cut(f, "output1 = mul(mul(x, 3), 3);")), named(&[("mul", 2)]));
-    let p = cut(f, "for (u8 i = 0; i < 30; i++) x = mul(x, 3); for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = x;");
+    let p = cut(
+        f,
+        "for (u8 i = 0; i < 30; i++) x = mul(x, 3); for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = x;",
+    );
     assert_eq!(components(&p), named(&[("mul.1", 30), ("mul", 30)]));
     // A single call with a constant among many is a slot of the common component.
     let p = cut(f, "for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = mul(x, 77);");

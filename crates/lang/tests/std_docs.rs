@@ -55,18 +55,29 @@ fn check(source: &str, shown: &str) -> usize {
     let (program, mut checked, mut warned) = (compiled.program, 0, false);
     for comment in comments(shown) {
         if let Some(code) = comment.strip_prefix("warned: ") {
-            assert!(has_code(&compiled.warnings, code), "no {code}:\n{}\n{shown}", compiled.warnings.render(false));
+            assert!(
+                has_code(&compiled.warnings, code),
+                "no {code}:\n{}\n{shown}",
+                compiled.warnings.render(false)
+            );
             warned = true;
         } else if let Some(gates) = comment.strip_prefix("ANDs: ") {
             assert_eq!(program.and_gates().to_string(), gates, "{shown}");
         } else if let Some(cut) = comment.strip_prefix("components: ") {
             let slots = program.slots_by_component();
-            let found: Vec<String> = program.components().iter().zip(slots).map(|(c, n)| format!("{} {n}", c.name)).collect();
+            let found: Vec<String> =
+                program.components().iter().zip(slots).map(|(c, n)| format!("{} {n}", c.name)).collect();
             assert_eq!(found.join(", "), cut, "{shown}");
         } else if let Some((inputs, output)) = comment.split_once(" -> ") {
-            let number = |text: &str| text.trim().parse::<u128>().unwrap_or_else(|e| panic!("{text}: {e}\n{shown}"));
-            let (garbler, evaluator) = inputs.split_once(',').unwrap_or_else(|| panic!("two inputs: {comment}"));
-            assert_eq!(run(&program, number(garbler), number(evaluator)), number(output), "{comment}\n{shown}");
+            let number =
+                |text: &str| text.trim().parse::<u128>().unwrap_or_else(|e| panic!("{text}: {e}\n{shown}"));
+            let (garbler, evaluator) =
+                inputs.split_once(',').unwrap_or_else(|| panic!("two inputs: {comment}"));
+            assert_eq!(
+                run(&program, number(garbler), number(evaluator)),
+                number(output),
+                "{comment}\n{shown}"
+            );
         } else {
             continue;
         }
@@ -86,7 +97,10 @@ fn examples_of_the_language_reference() {
         let here = match words.as_str() {
             "header" => continue,
             "program" => check(text, text),
-            "" => check(&format!("{header}function void main() {{ u8 x = input1; u8 y = input2;\n{text}\n}}"), text),
+            "" => check(
+                &format!("{header}function void main() {{ u8 x = input1; u8 y = input2;\n{text}\n}}"),
+                text,
+            ),
             other => panic!("a block of an unknown kind: {other}"),
         };
         assert!(here > 0, "nothing is checked in\n{text}");
@@ -110,7 +124,12 @@ fn examples_of_the_tutorial() {
 fn every_file_of_the_library_is_described() {
     let page = page("language.md");
     for file in std_library() {
-        let row = format!("| `{}` | {} | {} |", file.name, if file.example.is_some() { "program" } else { "library" }, file.summary);
+        let row = format!(
+            "| `{}` | {} | {} |",
+            file.name,
+            if file.example.is_some() { "program" } else { "library" },
+            file.summary
+        );
         assert!(page.contains(&row), "docs/language.md lacks the row\n{row}");
     }
 }

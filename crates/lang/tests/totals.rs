@@ -71,7 +71,8 @@ fn block(n: u64) -> [Total; 2] {
         "#parties 2 typedef uint_t 32 int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 M #output 1 M"
     );
     let call = "function void main() { output1 = f(input1, input2); }";
-    let times = "for (small k = 0; k < N; k++) c.m[i][j] = c.m[i][j] + a.m[i][k] * b.m[k][j];".replace('N', &n.to_string());
+    let times = "for (small k = 0; k < N; k++) c.m[i][j] = c.m[i][j] + a.m[i][k] * b.m[k][j];"
+        .replace('N', &n.to_string());
     let function = |inner: &str| {
         format!(
             "{head} function M f(M a, M b) {{ M c; for (small i = 0; i < {n}; i++) for (small j = 0; j < {n}; j++) {{ {inner} }} return c; }} {call}"
@@ -79,7 +80,11 @@ fn block(n: u64) -> [Total; 2] {
     };
     [
         total(format!("component: block product {n}×{n}"), n * n * n * 1024, function(&times)),
-        total(format!("component: sum of blocks {n}×{n}"), n * n * 31, function("c.m[i][j] = a.m[i][j] + b.m[i][j];")),
+        total(
+            format!("component: sum of blocks {n}×{n}"),
+            n * n * 31,
+            function("c.m[i][j] = a.m[i][j] + b.m[i][j];"),
+        ),
     ]
 }
 
@@ -141,7 +146,11 @@ fn rsa(n: u64) -> Total {
             output1 = power;
         }}"
     );
-    total(format!("modular power, {n} bits"), 2 * n * (2 * n * n - n + (2 * n) * (2 * n) + 6 * n + 1 - n / 2) + n * n, source)
+    total(
+        format!("modular power, {n} bits"),
+        2 * n * (2 * n * n - n + (2 * n) * (2 * n) + 6 * n + 1 - n / 2) + n * n,
+        source,
+    )
 }
 
 fn std(name: &str) -> &'static str {
@@ -170,14 +179,18 @@ fn totals() -> Vec<Total> {
     list.extend([5, 8, 16].map(|n| matrix(n, 32)));
     list.extend(block(4));
     list.extend([hamming(32, 6, 107), hamming(96, 7, 339), hamming(65_536, 17, 251_904)]);
-    list.extend([total("longest common subsequence, 12 letters of 8 bits", 3262, LCS), total("millionaires, 12 bits", 29, MIL)]);
+    list.extend([
+        total("longest common subsequence, 12 letters of 8 bits", 3262, LCS),
+        total("millionaires, 12 bits", 29, MIL),
+    ]);
     list.push(rsa(64));
     list
 }
 
 fn thousands(n: u64) -> String {
     let digits = n.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap()).collect();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap()).collect();
     groups.join(" ")
 }
 
@@ -186,7 +199,8 @@ fn totals_meet_the_reference_and_the_page_says_so() {
     let page = include_str!("../../../docs/compiler.md");
     let mut wrong = String::new();
     for Total { name, reference, source } in totals() {
-        // Repeated in one piece, as the old compiler counts: a component is counted once for each of its slots.
+        // Repeated in one piece, as the old compiler counts: a component is counted once for each of its
+        // slots.
         let compiled = compile("total.wir", &source, &Directory(".".into()), &options(&[], &[]));
         let ands = compiled.unwrap_or_else(|e| panic!("{name}: {}", e.render(false))).program.and_gates();
         assert!(ands <= reference, "{name}: {ands} ANDs, {reference} by the reference");
@@ -206,7 +220,8 @@ fn the_programs_of_the_table_are_right() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         u128::from(state) >> (64 - bits)
     };
-    let (near, mil, lcs, power) = (build(&hamming(96, 7, 0).source), build(MIL), build(LCS), build(&rsa(16).source));
+    let (near, mil, lcs, power) =
+        (build(&hamming(96, 7, 0).source), build(MIL), build(LCS), build(&rsa(16).source));
     for _ in 0..20 {
         let (x, y) = (random(48) << 48 | random(48), random(48) << 48 | random(48));
         assert_eq!(run(&near.program, x, y), u128::from((x ^ y).count_ones()));

@@ -1,5 +1,5 @@
-//! Tests that secrets stay secret: erased when freed, never shown. What is here plays a run and tells what its secrets
-//! were.
+//! Tests that secrets stay secret: erased when freed, never shown. What is here plays a run and tells what
+//! its secrets were.
 #![forbid(unsafe_code)]
 
 pub mod welch;
@@ -30,7 +30,8 @@ pub struct Secrets {
 impl Secrets {
     fn note(&mut self, point: Point, bytes: &[u8]) {
         if !bytes.is_empty() && bytes.len().is_multiple_of(16) {
-            let values = bytes.chunks_exact(16).map(|value| u128::from_le_bytes(value.try_into().expect("16 bytes")));
+            let values =
+                bytes.chunks_exact(16).map(|value| u128::from_le_bytes(value.try_into().expect("16 bytes")));
             self.at.push((point, values.collect()));
         }
     }
@@ -49,17 +50,27 @@ impl Secrets {
             labels.map(|label| (label, name)).collect()
         };
         let (delta_ka, delta_ot) = (self.values(Point::KaOffset)[0], self.values(Point::OtOffset)[0]);
-        known.extend(wires("the wire of a plain authenticator", self.values(Point::PlainHashed), &|_| delta_ka));
+        known.extend(wires("the wire of a plain authenticator", self.values(Point::PlainHashed), &|_| {
+            delta_ka
+        }));
         let offsets = self.values(Point::InputOffsets);
-        known.extend(wires("the wire of an input authenticator", self.values(Point::InputGadgets), &|k| offsets[k]));
+        known.extend(wires("the wire of an input authenticator", self.values(Point::InputGadgets), &|k| {
+            offsets[k]
+        }));
         for id in 0..COMPONENTS {
-            let (offsets, outputs) = (self.values(Point::GarbledOffsets(id)), self.values(Point::CommittedOutputs(id)));
+            let (offsets, outputs) =
+                (self.values(Point::GarbledOffsets(id)), self.values(Point::CommittedOutputs(id)));
             let each = outputs.len() / offsets.len();
             known.extend(wires("an output wire of a copy", outputs, &|k| offsets[k / each]));
             known.extend(offsets.iter().map(|&offset| (offset, "the offset of a copy")));
         }
         known.extend(offsets.iter().map(|&offset| (offset, "the offset of an input authenticator")));
-        known.extend(self.values(Point::OtLabels).iter().flat_map(|&r| [r, r ^ delta_ot]).map(|label| (label, "a label of the OTs")));
+        known.extend(
+            self.values(Point::OtLabels)
+                .iter()
+                .flat_map(|&r| [r, r ^ delta_ot])
+                .map(|label| (label, "a label of the OTs")),
+        );
         known.extend([(delta_ka, "the offset of the authenticators"), (delta_ot, "the offset of the OTs")]);
         known.retain(|secret, _| !self.sent.contains(secret) && *secret > 1);
         known
@@ -85,11 +96,14 @@ fn program() -> Arc<Program> {
     let port = |name: &str| vec![Port::new(name, Type::Uint(64))];
     let mut program = ProgramBuilder::new("secrets", port("x"), port("y")).unwrap();
     let and = program.component(component("and", &|b, w| vec![b.and(w[0], w[1])])).unwrap();
-    let both = program.component(component("both", &|b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])).unwrap();
+    let both =
+        program.component(component("both", &|b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])).unwrap();
     let mut results: Vec<u32> = (0..32).map(|i| program.slot(and, &[i, 64 + i]).unwrap()).collect();
     results.extend((32..64).map(|i| program.slot(both, &[i, 64 + i]).unwrap()));
     for (k, to) in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate() {
-        program.output(Port::new(format!("z{k}"), Type::Uint(21)), to, results[21 * k..21 * (k + 1)].to_vec()).unwrap();
+        program
+            .output(Port::new(format!("z{k}"), Type::Uint(21)), to, results[21 * k..21 * (k + 1)].to_vec())
+            .unwrap();
     }
     Arc::new(program.finish().unwrap())
 }
@@ -106,27 +120,36 @@ pub fn evaluator_input() -> Zeroizing<Vec<bool>> {
 
 /// Bits without a pattern that comes by chance.
 fn input(seed: u64) -> Vec<bool> {
-    (0..64u64).map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1).collect()
+    (0..64u64)
+        .map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1)
+        .collect()
 }
 
-/// A run at the security that is offered, over these ends of a channel; what is secret in it is noted. The reports of the
-/// garbler and the evaluator.
+/// A run at the security that is offered, over these ends of a channel; what is secret in it is noted. The
+/// reports of the garbler and the evaluator.
 ///
 /// # Panics
 /// If the run fails.
 pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
-    let job = Job { program: program(), security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let job = Job {
+        program: program(),
+        security: 40,
+        threads: 2,
+        table_memory: TABLE_MEMORY,
+        identities: IDENTITIES,
+    };
     let (left, right) = watched(ends, secrets);
     std::thread::scope(|scope| {
         let job = &job;
-        let garbler = scope.spawn(move || garbler(left, job, &garbler_input(), noting(secrets)).expect("an honest run"));
+        let garbler = scope
+            .spawn(move || garbler(left, job, &garbler_input(), noting(secrets)).expect("an honest run"));
         let evaluator = evaluator(right, job, &evaluator_input(), noting(secrets)).expect("an honest run");
         [garbler.join().expect("no panic"), evaluator]
     })
 }
 
-/// Stock is made and, over another connection, the program is run from it; what is secret in that is noted. The outputs of the
-/// garbler and the evaluator.
+/// Stock is made and, over another connection, the program is run from it; what is secret in that is noted.
+/// The outputs of the garbler and the evaluator.
 ///
 /// # Panics
 /// If anything fails.
@@ -135,10 +158,13 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
     let terms = Terms { security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
     let stock = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(&program) };
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
-        let mut store = Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
+        let mut store =
+            Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
         let mut observer = Unobserved;
         let session = stocked(party, channel, &mut store, &terms, &mut observer, noting(secrets))?;
-        let Some(input) = input else { return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new()) };
+        let Some(input) = input else {
+            return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new());
+        };
         let (done, session) = session.expect(&program)?.run(&program, &input, Lacking::Refuse)?;
         session.close().map(|_| done.outputs)
     };
@@ -163,7 +189,9 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
         channel.set_tamper(Box::new(move |_, payload| {
             // Tables are large and hold nothing that is looked for.
             if payload.len() < 100_000 {
-                let sent = payload.windows(16).map(|window| u128::from_le_bytes(window.try_into().expect("16 bytes")));
+                let sent = payload
+                    .windows(16)
+                    .map(|window| u128::from_le_bytes(window.try_into().expect("16 bytes")));
                 secrets.lock().unwrap().sent.extend(sent);
             }
         }));
@@ -174,7 +202,10 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
 /// Hooks that note what is secret.
 fn noting(secrets: &Shared) -> Hooks {
     let secrets = secrets.clone();
-    Hooks { alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))), ..Hooks::default() }
+    Hooks {
+        alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))),
+        ..Hooks::default()
+    }
 }
 
 /// What the secrets of a run were: labels and offsets, with their names.

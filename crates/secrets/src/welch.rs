@@ -1,5 +1,6 @@
-//! The statistics of Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?" (DATE 2017): two classes of secrets, timed in
-//! random order, compared by Welch's t-test, with the slowest measurements cut off at several places.
+//! The statistics of Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?" (DATE 2017): two
+//! classes of secrets, timed in random order, compared by Welch's t-test, with the slowest measurements cut
+//! off at several places.
 
 /// |t| from which a difference is certain: by chance it comes once in 10^23 tests.
 pub const CERTAIN: f64 = 10.0;
@@ -41,19 +42,24 @@ impl Times {
         self.0.push((class, nanoseconds));
     }
 
-    /// The t-test for several cuts: what interrupts a measurement only makes it longer, and hides small differences.
+    /// The t-test for several cuts: what interrupts a measurement only makes it longer, and hides small
+    /// differences.
     pub fn compare(&self) -> Comparison {
         let mut sorted: Vec<f64> = self.0.iter().map(|(_, time)| *time).collect();
         sorted.sort_by(f64::total_cmp);
         let quantile = |q: f64| sorted[((sorted.len() - 1) as f64 * q) as usize];
         let tests = [0.25, 0.5, 0.75, 0.9, 0.99, 1.0].map(|q| self.test(quantile(q)));
-        let (t, difference) = tests.into_iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())).expect("six tests");
+        let (t, difference) =
+            tests.into_iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())).expect("six tests");
         Comparison { t, difference, median: quantile(0.5) }
     }
 
     fn test(&self, cut: f64) -> (f64, f64) {
         let mut classes = [Moments::default(); 2];
-        self.0.iter().filter(|(_, time)| *time <= cut).for_each(|(class, time)| classes[usize::from(*class)].add(*time));
+        self.0
+            .iter()
+            .filter(|(_, time)| *time <= cut)
+            .for_each(|(class, time)| classes[usize::from(*class)].add(*time));
         let [zero, one] = classes;
         if zero.count < 10.0 || one.count < 10.0 {
             return (0.0, 0.0);
@@ -68,8 +74,8 @@ impl Times {
 }
 
 impl Times {
-    /// The rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are above those of class 0. It asks
-    /// nothing of how times are distributed.
+    /// The rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are above
+    /// those of class 0. It asks nothing of how times are distributed.
     pub fn rank_test(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -116,7 +122,10 @@ mod tests {
                 let class = noise.next().unwrap() < 0.5;
                 // Every hundredth measurement is interrupted.
                 let interrupted = if i % 100 == 0 { 1000.0 } else { 0.0 };
-                times.add(class, 100.0 + 4.0 * noise.next().unwrap() + interrupted + if class { difference } else { 0.0 });
+                times.add(
+                    class,
+                    100.0 + 4.0 * noise.next().unwrap() + interrupted + if class { difference } else { 0.0 },
+                );
             }
             let comparison = times.compare();
             assert_eq!(comparison.t.abs() > CERTAIN, found, "{difference}: t = {}", comparison.t);
@@ -139,7 +148,8 @@ mod tests {
         assert!((t - expected).abs() < 1e-9 && (difference - 3.0).abs() < 1e-9, "{t}");
     }
 
-    /// By hand: without ties U = 9 of 9, mean 4.5, variance 9 (7 - 0) / 12; the other way round; and the same on both sides.
+    /// By hand: without ties U = 9 of 9, mean 4.5, variance 9 (7 - 0) / 12; the other way round; and the same
+    /// on both sides.
     #[test]
     fn ranks_are_mann_and_whitneys() {
         let test = |zero: &[f64], one: &[f64]| {

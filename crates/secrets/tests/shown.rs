@@ -53,7 +53,8 @@ fn shows(text: &str, secrets: &HashSet<String>) -> Option<String> {
         let parts = (0..word.len().saturating_sub(15)).map(|at| &word[at..at + 16]);
         std::iter::once(word).chain(parts).map(String::from)
     });
-    let numbers: Vec<&str> = text.split([',', ' ', '[', ']', '(', ')']).filter(|part| !part.is_empty()).collect();
+    let numbers: Vec<&str> =
+        text.split([',', ' ', '[', ']', '(', ')']).filter(|part| !part.is_empty()).collect();
     let lists = numbers.windows(5).map(|five| five.join(", "));
     words.chain(lists).find(|piece| secrets.contains(piece))
 }
@@ -67,18 +68,24 @@ fn all_spellings(secrets: impl IntoIterator<Item = u128>) -> HashSet<String> {
 fn a_run_at_trace_level_shows_no_secret() {
     let buffer = Buffer::default();
     let writer = buffer.clone();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
     tracing::subscriber::set_global_default(subscriber).unwrap();
 
-    let [(garbler, garbler_secret), (evaluator, evaluator_secret)] = [Identity::generate().unwrap(), Identity::generate().unwrap()];
+    let [(garbler, garbler_secret), (evaluator, evaluator_secret)] =
+        [Identity::generate().unwrap(), Identity::generate().unwrap()];
     let options = |party| Options { party, lanes: 2, terms: [0; 32], timeout: Duration::from_secs(60) };
-    let listener = Listener::bind("127.0.0.1:0", &garbler, evaluator.public_key(), &options(Party::Garbler)).unwrap();
+    let listener =
+        Listener::bind("127.0.0.1:0", &garbler, evaluator.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // A stranger, so that there is something to warn of.
     drop(std::net::TcpStream::connect(&address).unwrap());
     let ends = std::thread::scope(|scope| {
         let accepted = scope.spawn(|| listener.accept().unwrap());
-        let connected = connect(&address, &evaluator, garbler.public_key(), &options(Party::Evaluator)).unwrap();
+        let connected =
+            connect(&address, &evaluator, garbler.public_key(), &options(Party::Evaluator)).unwrap();
         (accepted.join().unwrap(), connected)
     });
     let secrets = Shared::default();
@@ -86,7 +93,8 @@ fn a_run_at_trace_level_shows_no_secret() {
     // An error, of a party whose peer never was there.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let patience = Options { timeout: Duration::from_millis(200), ..options(Party::Evaluator) };
-    let error = connect(&nobody, &evaluator, garbler.public_key(), &patience).err().expect("nobody listens there");
+    let error =
+        connect(&nobody, &evaluator, garbler.public_key(), &patience).err().expect("nobody listens there");
 
     let log = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     assert!(log.contains("the peer connected"), "nothing was logged: {log}");
@@ -95,13 +103,22 @@ fn a_run_at_trace_level_shows_no_secret() {
     for pem in [&garbler_secret, &evaluator_secret] {
         secret_texts.extend(pem.lines().filter(|line| !line.starts_with('-')).map(str::to_lowercase));
     }
-    for bits in [garbler_input().to_vec(), evaluator_input().to_vec(), reports[0].outputs.clone(), reports[1].outputs.clone()] {
+    for bits in [
+        garbler_input().to_vec(),
+        evaluator_input().to_vec(),
+        reports[0].outputs.clone(),
+        reports[1].outputs.clone(),
+    ] {
         for bits in bits.windows(16) {
             secret_texts.insert(bits.iter().map(|&bit| char::from(b'0' + u8::from(bit))).collect());
         }
-        secret_texts.extend(bits.windows(5).map(|five| five.iter().map(bool::to_string).collect::<Vec<_>>().join(", ")));
+        secret_texts.extend(
+            bits.windows(5).map(|five| five.iter().map(bool::to_string).collect::<Vec<_>>().join(", ")),
+        );
     }
-    for text in [log, format!("{reports:?}"), format!("{error} {error:?}"), format!("{garbler:?} {evaluator:?}")] {
+    for text in
+        [log, format!("{reports:?}"), format!("{error} {error:?}"), format!("{garbler:?} {evaluator:?}")]
+    {
         assert_eq!(shows(&text, &secret_texts), None, "in: {text}");
     }
 }

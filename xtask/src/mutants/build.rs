@@ -29,8 +29,11 @@ pub struct Built {
 pub fn build(root: &Path, work: &Path, mutants: &[Mutant]) -> Result<Built, String> {
     let tree = work.join("tree");
     let known = Unviable::read(root, work);
-    let mut unviable: HashMap<usize, String> =
-        mutants.iter().enumerate().filter_map(|(number, mutant)| Some((number, known.why(mutant)?.clone()))).collect();
+    let mut unviable: HashMap<usize, String> = mutants
+        .iter()
+        .enumerate()
+        .filter_map(|(number, mutant)| Some((number, known.why(mutant)?.clone())))
+        .collect();
     for round in 1..=ROUNDS {
         let woven = copy(root, &tree, mutants, &unviable)?;
         let (finished, messages) = compile(&tree, &work.join("build"))?;
@@ -54,7 +57,10 @@ pub fn build(root: &Path, work: &Path, mutants: &[Mutant]) -> Result<Built, Stri
         }
         eprintln!("xtask: round {round}: {} mutants do not compile", unviable.len());
         if unviable.len() == before {
-            return Err(format!("the copy in {} does not compile; cargo test there tells more:\n{unexplained}", tree.display()));
+            return Err(format!(
+                "the copy in {} does not compile; cargo test there tells more:\n{unexplained}",
+                tree.display()
+            ));
         }
     }
     Err(format!("after {ROUNDS} rounds the copy in {} does not compile", tree.display()))
@@ -95,13 +101,22 @@ impl<'a> Unviable<'a> {
             let (name, hash) = self.key(mutant);
             format!("{name}\t{hash}\t{}\n", why.replace(['\n', '\t'], " "))
         };
-        std::fs::write(&self.path, unviable.map(line).collect::<String>()).map_err(|e| format!("{}: {e}", self.path.display()))
+        std::fs::write(&self.path, unviable.map(line).collect::<String>())
+            .map_err(|e| format!("{}: {e}", self.path.display()))
     }
 }
 
 /// Writes the copy, file by file where it changes; the woven files by path.
-fn copy(root: &Path, tree: &Path, mutants: &[Mutant], unviable: &HashMap<usize, String>) -> Result<HashMap<String, Woven>, String> {
-    let listed = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output();
+fn copy(
+    root: &Path,
+    tree: &Path,
+    mutants: &[Mutant],
+    unviable: &HashMap<usize, String>,
+) -> Result<HashMap<String, Woven>, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output();
     let listed = listed.map_err(|e| format!("git does not start: {e}"))?.stdout;
     let mut woven = HashMap::new();
     for file in String::from_utf8_lossy(&listed).split_terminator('\0') {
@@ -121,7 +136,10 @@ fn copy(root: &Path, tree: &Path, mutants: &[Mutant], unviable: &HashMap<usize, 
         write(&tree.join(file), &bytes)?;
     }
     let count = format!("\nconst COUNT: usize = {};\n", mutants.len());
-    write(&tree.join("crates/brickwork/src/mutants.rs"), [include_str!("switch.rs.in"), &count].concat().as_bytes())?;
+    write(
+        &tree.join("crates/brickwork/src/mutants.rs"),
+        [include_str!("switch.rs.in"), &count].concat().as_bytes(),
+    )?;
     Ok(woven)
 }
 
@@ -139,9 +157,16 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 fn compile(tree: &Path, target: &Path) -> Result<(bool, Vec<Value>), String> {
     let mut command = Command::new("cargo");
     command.args(["test", "--release", "--no-run", "--message-format=json"]).args(TESTS);
-    let output = command.env("CARGO_TARGET_DIR", target).current_dir(tree).stderr(std::process::Stdio::null()).output();
+    let output = command
+        .env("CARGO_TARGET_DIR", target)
+        .current_dir(tree)
+        .stderr(std::process::Stdio::null())
+        .output();
     let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
-    let messages = String::from_utf8_lossy(&output.stdout).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let messages = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
     Ok((output.status.success(), messages))
 }
 
@@ -159,8 +184,10 @@ fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
 
 /// The test programs that cargo built, in an order that does not depend on which was there already.
 fn programs(messages: &[Value]) -> Vec<PathBuf> {
-    let tests = messages.iter().filter(|m| m["reason"] == "compiler-artifact" && m["profile"]["test"] == true);
-    let mut programs: Vec<PathBuf> = tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect();
+    let tests =
+        messages.iter().filter(|m| m["reason"] == "compiler-artifact" && m["profile"]["test"] == true);
+    let mut programs: Vec<PathBuf> =
+        tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect();
     programs.sort();
     programs
 }

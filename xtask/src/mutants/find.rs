@@ -1,4 +1,5 @@
-//! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check switched off.
+//! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
+//! switched off.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -25,7 +26,10 @@ pub struct Mutant {
 /// The mutants of all selected files, in the order of `cargo mutants`.
 pub fn mutants(root: &Path) -> Result<Vec<Mutant>, String> {
     let listed = |what: &str| -> Result<Vec<Value>, String> {
-        let output = Command::new("cargo").args(["mutants", what, "--json", "--package", "brickwork"]).current_dir(root).output();
+        let output = Command::new("cargo")
+            .args(["mutants", what, "--json", "--package", "brickwork"])
+            .current_dir(root)
+            .output();
         let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
         match output.status.success() {
             true => serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo mutants {what}: {e}")),
@@ -52,7 +56,8 @@ struct Source<'a> {
     text: &'a str,
     lines: Vec<usize>,
     syntax: syn::File,
-    /// Where an operator starts: its own range and that of its expression; none where a `let` stands beside it.
+    /// Where an operator starts: its own range and that of its expression; none where a `let` stands beside
+    /// it.
     operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
     /// Where the left side of an operator starts that is a cast, which must not stand before a `<`.
     casts: HashSet<usize>,
@@ -66,7 +71,15 @@ impl<'a> Source<'a> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut places = Places::default();
         places.visit_file(&syntax);
-        Ok(Source { file, text, lines, syntax, operators: places.operators, casts: places.casts, arms: places.arms })
+        Ok(Source {
+            file,
+            text,
+            lines,
+            syntax,
+            operators: places.operators,
+            casts: places.casts,
+            arms: places.arms,
+        })
     }
 
     /// The byte at a line and column, which count characters from 1.
@@ -149,7 +162,10 @@ impl<'ast> Visit<'ast> for Places {
     fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
         // An arm under a condition needs one that takes the rest.
         if branches.arms.iter().any(|arm| matches!(arm.pat, syn::Pat::Wild(_)) && arm.guard.is_none()) {
-            let arms = branches.arms.iter().map(|arm| (arm.span().byte_range().start, arm.fat_arrow_token.span().byte_range().start));
+            let arms = branches
+                .arms
+                .iter()
+                .map(|arm| (arm.span().byte_range().start, arm.fat_arrow_token.span().byte_range().start));
             self.arms.extend(arms);
         }
         visit::visit_expr_match(self, branches);
@@ -189,7 +205,10 @@ impl Checks<'_, '_> {
 fn for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),
-        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string().split_whitespace().any(|t| t.starts_with("test")),
+        syn::Meta::List(list) => {
+            list.path.is_ident("cfg")
+                && list.tokens.to_string().split_whitespace().any(|t| t.starts_with("test"))
+        }
         syn::Meta::NameValue(_) => false,
     })
 }
@@ -253,9 +272,11 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
     fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
         let (condition, at) = (&*branch.cond, branch.cond.span().byte_range());
         if ends_in_error(&branch.then_branch) {
-            let change = if has_let(condition) { Change::Never(at) } else { Change::Expression(at, "false".into()) };
+            let change =
+                if has_let(condition) { Change::Never(at) } else { Change::Expression(at, "false".into()) };
             self.found("never", condition, change);
-        } else if branch.else_branch.as_ref().is_some_and(|(_, other)| is_error(other)) && !has_let(condition) {
+        } else if branch.else_branch.as_ref().is_some_and(|(_, other)| is_error(other)) && !has_let(condition)
+        {
             self.found("always", condition, Change::Expression(at, "true".into()));
         }
         visit::visit_expr_if(self, branch);
@@ -264,9 +285,14 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         if call.method == "filter" {
             let change = match call.args.first() {
-                Some(syn::Expr::Closure(closure)) => Change::Expression(closure.body.span().byte_range(), "true".into()),
+                Some(syn::Expr::Closure(closure)) => {
+                    Change::Expression(closure.body.span().byte_range(), "true".into())
+                }
                 // This compiles where the receiver has the type of what comes out, as an option has.
-                _ => Change::Expression(call.span().byte_range(), self.source.text[call.receiver.span().byte_range()].to_owned()),
+                _ => Change::Expression(
+                    call.span().byte_range(),
+                    self.source.text[call.receiver.span().byte_range()].to_owned(),
+                ),
             };
             self.found("delete filter of", call, change);
         }
@@ -309,7 +335,10 @@ mod tests {
             ]
         );
         let woven = weave(TEXT, checks.iter().map(|c| c.change.as_ref().unwrap()).enumerate()).text;
-        assert!(woven.contains("Some(x).filter(|x| (if crate::mutants::on(2) { true } else { *x < 5 }));"), "{woven}");
+        assert!(
+            woven.contains("Some(x).filter(|x| (if crate::mutants::on(2) { true } else { *x < 5 }));"),
+            "{woven}"
+        );
     }
 
     #[test]
@@ -327,7 +356,10 @@ mod tests {
         let equal = woven(listed("BinaryOperator", 5, 14..16, "!="));
         assert!(equal.contains("if (if crate::mutants::on(7) { x != 1 } else { x == 1 }) {"), "{equal}");
         let value = woven(listed("FnValue", 3, 9..20, "Ok(())"));
-        assert!(value.contains("{\n        if crate::mutants::on(7) { return Ok(()); } self.known(x)?;"), "{value}");
+        assert!(
+            value.contains("{\n        if crate::mutants::on(7) { return Ok(()); } self.known(x)?;"),
+            "{value}"
+        );
         let arm = woven(listed("MatchArm", 7, 22..39, ""));
         assert!(arm.contains("Some(2) if !crate::mutants::on(7) => Ok(())"), "{arm}");
         assert!(listed("BinaryOperator", 5, 13..14, "!=").change.is_none(), "no operator");

@@ -1,8 +1,9 @@
-//! Mutation testing of all code that checks what the peer, the disk or a file says: does a test fail if a check is weakened?
+//! Mutation testing of all code that checks what the peer, the disk or a file says: does a test fail if a
+//! check is weakened?
 //!
-//! `cargo mutants` says which mutants there are, `.cargo/mutants.toml` which files have checks; to them come all checks
-//! switched off, one at a time. `cargo mutants` would build each of them by itself; here one build has them all, each behind a
-//! switch, and a mutant is tried on those tests only that meet it.
+//! `cargo mutants` says which mutants there are, `.cargo/mutants.toml` which files have checks; to them come
+//! all checks switched off, one at a time. `cargo mutants` would build each of them by itself; here one build
+//! has them all, each behind a switch, and a mutant is tried on those tests only that meet it.
 
 mod build;
 mod find;
@@ -25,10 +26,10 @@ const PAGE: &str = "docs/mutants.md";
 /// How to call it.
 pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";
 
-/// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none. With `--missed`
-/// only those that were missed last time here, or by the page where there is no result; with `--rest` those that were not tried.
-/// With `--seconds=N` on tests of so many seconds; with `--missed` and `--tests=PART` on those with this in their names. With `--list`
-/// none, the results so far are shown.
+/// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none.
+/// With `--missed` only those that were missed last time here, or by the page where there is no result; with
+/// `--rest` those that were not tried. With `--seconds=N` on tests of so many seconds; with `--missed` and
+/// `--tests=PART` on those with this in their names. With `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let (mut seconds, mut part) = (f64::INFINITY, "");
@@ -78,7 +79,14 @@ fn explained(root: &Path) -> HashSet<String> {
 }
 
 /// Builds all mutants and tries some of them, on tests of so many seconds with this in their names.
-fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], on: (f64, &str), results: &mut Results) -> Result<(), String> {
+fn try_all(
+    root: &Path,
+    work: &Path,
+    mutants: &[Mutant],
+    order: &[usize],
+    on: (f64, &str),
+    results: &mut Results,
+) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
     let built = build::build(root, work, mutants)?;
     // Twice as many as processors: tests that hang wait and do not work.
@@ -86,8 +94,14 @@ fn try_all(root: &Path, work: &Path, mutants: &[Mutant], order: &[usize], on: (f
     let benches: Vec<Bench> = (0..workers).map(|n| Bench::new(work, n)).collect();
     let trials = Trials::prepare(&built, work, &benches)?;
     let (tests, all) = trials.tests();
-    eprintln!("xtask: {} mutants compile; {tests} tests, {all:.0} s one after another", mutants.len() - built.unviable.len());
-    trials.unusable.iter().for_each(|test| eprintln!("xtask: without a mutant {test} fails or takes too long: it is left out"));
+    eprintln!(
+        "xtask: {} mutants compile; {tests} tests, {all:.0} s one after another",
+        mutants.len() - built.unviable.len()
+    );
+    trials
+        .unusable
+        .iter()
+        .for_each(|test| eprintln!("xtask: without a mutant {test} fails or takes too long: it is left out"));
     for (name, (outcome, test)) in &results.outcomes {
         if outcome == "caught" {
             trials.remember(name.split(':').next().unwrap_or(name), test);
@@ -130,11 +144,18 @@ impl Results {
             Some((fields.next()?, (fields.next()?, fields.next()?)))
         });
         let file = std::fs::File::options().create(true).append(true).open(&path);
-        Ok(Results { file: file.map_err(|e| format!("{}: {e}", path.display()))?, outcomes: outcomes.collect() })
+        Ok(Results {
+            file: file.map_err(|e| format!("{}: {e}", path.display()))?,
+            outcomes: outcomes.collect(),
+        })
     }
 
     fn missed(&self) -> HashSet<String> {
-        self.outcomes.iter().filter(|(_, (outcome, _))| outcome == "missed").map(|(name, _)| name.clone()).collect()
+        self.outcomes
+            .iter()
+            .filter(|(_, (outcome, _))| outcome == "missed")
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     fn add(&mut self, name: &str, outcome: &str, about: &str) -> Result<(), String> {
@@ -151,7 +172,8 @@ fn lasting(name: &str) -> String {
     format!("{}: {what}", place.split(':').next().unwrap_or(place))
 }
 
-/// Shows a table by file and the mutants that are missed; fails if the page does not say why one of them does no harm.
+/// Shows a table by file and the mutants that are missed; fails if the page does not say why one of them does
+/// no harm.
 fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), String> {
     const OUTCOMES: [&str; 5] = ["caught", "hung", "missed", "unviable", "not woven"];
     let mut files: BTreeMap<&str, [usize; 7]> = BTreeMap::new();
@@ -175,10 +197,15 @@ fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), Stri
         println!("| `{}` | {} |", file.trim_start_matches("crates/brickwork/src/"), numbers.join(" | "));
     }
     let explained = explained(root);
-    let unexplained: Vec<&&Mutant> = missed.iter().filter(|m| !explained.contains(&*lasting(&m.name))).collect();
+    let unexplained: Vec<&&Mutant> =
+        missed.iter().filter(|m| !explained.contains(&*lasting(&m.name))).collect();
     println!("\n{} missed, {} of them not in {PAGE}:", missed.len(), unexplained.len());
     unexplained.iter().for_each(|m| println!("{}", m.name));
-    if unexplained.is_empty() { Ok(()) } else { Err(format!("{} mutants are missed and not explained", unexplained.len())) }
+    if unexplained.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} mutants are missed and not explained", unexplained.len()))
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use super::watch::{Cost, TICK, Watch};
 
 /// What a test program may take of memory and of a file, in KiB: a mutant knows no measure.
 const LIMIT_KIB: u64 = 8 << 20;
-/// What a test is taken to cost before it was measured, so that it has 20 s: some wait for a deadline of seconds.
+/// What a test is taken to cost before it was measured, so that it has 20 s: some wait for a deadline of
+/// seconds.
 const UNKNOWN: Cost = Cost { ticks: 200, pause: 300 };
 /// How often tests run again that failed while the machine was busy with other things.
 const AGAIN: usize = 2;
@@ -62,7 +63,8 @@ pub struct Trials {
 /// Where one worker runs its tests.
 pub struct Bench {
     output: PathBuf,
-    /// Temporary files of the tests, also of those that had to be ended; in memory where there is such a folder.
+    /// Temporary files of the tests, also of those that had to be ended; in memory where there is such a
+    /// folder.
     temporary: PathBuf,
     met: PathBuf,
 }
@@ -72,8 +74,11 @@ impl Bench {
     pub fn new(work: &Path, number: usize) -> Self {
         let own = |name: &str| work.join(format!("{name}-{number}"));
         let memory = Path::new("/dev/shm");
-        let temporary =
-            if memory.is_dir() { memory.join(format!("brickwork-mutants-{}-{number}", std::process::id())) } else { own("tmp") };
+        let temporary = if memory.is_dir() {
+            memory.join(format!("brickwork-mutants-{}-{number}", std::process::id()))
+        } else {
+            own("tmp")
+        };
         Bench { output: own("output"), temporary, met: own("met") }
     }
 }
@@ -95,7 +100,8 @@ impl Trials {
         }
     }
 
-    /// Runs every test by itself without a mutant, to see which ones it meets; what was seen of the same programs is kept.
+    /// Runs every test by itself without a mutant, to see which ones it meets; what was seen of the same
+    /// programs is kept.
     pub fn prepare(built: &Built, work: &Path, benches: &[Bench]) -> Result<Self, String> {
         let kept = work.join("met.txt");
         if let Some(trials) = Self::read(built, &std::fs::read_to_string(&kept).unwrap_or_default()) {
@@ -104,7 +110,10 @@ impl Trials {
         let mut trials = Trials::new(built);
         let mut all = Vec::new();
         for program in &built.programs {
-            let list = Command::new(program).args(["--list", "--format", "terse"]).current_dir(&built.directory).output();
+            let list = Command::new(program)
+                .args(["--list", "--format", "terse"])
+                .current_dir(&built.directory)
+                .output();
             let list = list.map_err(|e| format!("{}: {e}", program.display()))?.stdout;
             let list = String::from_utf8_lossy(&list);
             let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
@@ -112,15 +121,25 @@ impl Trials {
         }
         let runs = each(benches, all.len(), |bench, t| {
             let _ = std::fs::remove_file(&bench.met);
-            let (end, cost) = trials.run(bench, &[&all[t]], &[("MUTANTS_MET", bench.met.display().to_string())])?;
+            let (end, cost) =
+                trials.run(bench, &[&all[t]], &[("MUTANTS_MET", bench.met.display().to_string())])?;
             let met = std::fs::read_to_string(&bench.met).unwrap_or_default();
-            Ok((matches!(end, End::Passed), cost, met.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()))
+            Ok((
+                matches!(end, End::Passed),
+                cost,
+                met.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>(),
+            ))
         })?;
         let mut text = stamp(built)?;
         for (test, (passed, cost, met)) in all.into_iter().zip(runs) {
             let list: Vec<String> = met.iter().map(usize::to_string).collect();
             let (ticks, pause) = (cost.ticks, cost.pause);
-            text += &format!("\n{}\t{}\t{passed}\t{ticks}\t{pause}\t{}", test.program.display(), test.name, list.join(" "));
+            text += &format!(
+                "\n{}\t{}\t{passed}\t{ticks}\t{pause}\t{}",
+                test.program.display(),
+                test.name,
+                list.join(" ")
+            );
             trials.add(Test { cost, ..test }, passed, met);
         }
         std::fs::write(&kept, text).map_err(|e| format!("{}: {e}", kept.display()))?;
@@ -157,14 +176,22 @@ impl Trials {
         (self.tests.len(), self.tests.iter().map(|t| t.cost).sum::<Cost>().ticks as f64 * TICK.as_secs_f64())
     }
 
-    /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of the file, then
-    /// from the fastest to the slowest, those of the file itself and as many others as take so many seconds,
-    /// of all that have this part in their names.
-    pub fn try_one(&self, bench: &Bench, file: &str, mutant: usize, (seconds, part): (f64, &str)) -> Result<Outcome, String> {
+    /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of
+    /// the file, then from the fastest to the slowest, those of the file itself and as many others as take so
+    /// many seconds, of all that have this part in their names.
+    pub fn try_one(
+        &self,
+        bench: &Bench,
+        file: &str,
+        mutant: usize,
+        (seconds, part): (f64, &str),
+    ) -> Result<Outcome, String> {
         let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
         order.retain(|&t| self.tests[t].name.contains(part));
         let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
-        order.sort_by_cached_key(|&t| (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks));
+        order.sort_by_cached_key(|&t| {
+            (std::cmp::Reverse(catches(t) * 100 / (100 + self.tests[t].cost.ticks)), self.tests[t].cost.ticks)
+        });
         let (own, mut left) = (module_of(file), seconds / TICK.as_secs_f64());
         order.retain(|&t| {
             let (its_own, ticks) = (self.tests[t].name.starts_with(&own), self.tests[t].cost.ticks as f64);
@@ -189,8 +216,14 @@ impl Trials {
                 End::Failed | End::Disturbed => {
                     let output = std::fs::read(&bench.output).unwrap_or_default();
                     let output = String::from_utf8_lossy(&output);
-                    let failed = output.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-                    let test = here.iter().copied().find(|&t| Some(self.tests[t].name.as_str()) == failed).unwrap_or(here[0]);
+                    let failed = output
+                        .lines()
+                        .find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+                    let test = here
+                        .iter()
+                        .copied()
+                        .find(|&t| Some(self.tests[t].name.as_str()) == failed)
+                        .unwrap_or(here[0]);
                     *self.catches().entry((file.to_owned(), test)).or_default() += 1;
                     return Ok(Outcome::Caught(self.tests[test].name.clone()));
                 }
@@ -224,21 +257,33 @@ impl Trials {
     }
 
     /// Runs tests of one program after those of another; how that ended, and what they took.
-    fn run(&self, bench: &Bench, tests: &[&Test], environment: &[(&str, String)]) -> Result<(End, Cost), String> {
+    fn run(
+        &self,
+        bench: &Bench,
+        tests: &[&Test],
+        environment: &[(&str, String)],
+    ) -> Result<(End, Cost), String> {
         let output = File::create(&bench.output).map_err(|e| format!("{}: {e}", bench.output.display()))?;
         let _ = std::fs::remove_dir_all(&bench.temporary);
-        std::fs::create_dir_all(&bench.temporary).map_err(|e| format!("{}: {e}", bench.temporary.display()))?;
+        std::fs::create_dir_all(&bench.temporary)
+            .map_err(|e| format!("{}: {e}", bench.temporary.display()))?;
         let mut costs = Vec::new();
         for tests in tests.chunk_by(|a, b| a.program == b.program) {
             let limits = format!("ulimit -v {LIMIT_KIB} -f {} 2>/dev/null; exec \"$@\"", 2 * LIMIT_KIB);
             let mut command = Command::new("sh");
-            command.args(["-c", &limits, "sh"]).arg(&tests[0].program).arg("--exact").args(tests.iter().map(|t| &t.name));
+            command
+                .args(["-c", &limits, "sh"])
+                .arg(&tests[0].program)
+                .arg("--exact")
+                .args(tests.iter().map(|t| &t.name));
             command
                 .envs(environment.iter().cloned())
                 .env("TMPDIR", &bench.temporary)
                 .env("RUST_BACKTRACE", "0")
                 .current_dir(&self.directory);
-            let files = || output.try_clone().map(Stdio::from).map_err(|e| format!("{}: {e}", bench.output.display()));
+            let files = || {
+                output.try_clone().map(Stdio::from).map_err(|e| format!("{}: {e}", bench.output.display()))
+            };
             command.stdin(Stdio::null()).stdout(files()?).stderr(files()?);
             let mut child = command.spawn().map_err(|e| format!("{}: {e}", tests[0].program.display()))?;
             let (usual, mut watch) = (tests.iter().map(|t| t.cost).sum(), Watch::new(child.id()));
@@ -269,7 +314,11 @@ impl Trials {
 
 /// How the names of the tests of a file begin, and of those of the modules below it.
 fn module_of(file: &str) -> String {
-    let path = file.split_once("src/").map_or(file, |(_, path)| path).trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = file
+        .split_once("src/")
+        .map_or(file, |(_, path)| path)
+        .trim_end_matches(".rs")
+        .trim_end_matches("/mod");
     format!("{}::", path.replace('/', "::"))
 }
 
@@ -282,8 +331,13 @@ fn stamp(built: &Built) -> Result<String, String> {
     built.programs.iter().map(of).collect::<Result<Vec<_>, String>>().map(|parts| parts.join(" "))
 }
 
-/// Does `count` jobs on all benches, each job on the first one that is free; the results in order, or an error.
-pub fn each<T: Send>(benches: &[Bench], count: usize, job: impl Fn(&Bench, usize) -> Result<T, String> + Sync) -> Result<Vec<T>, String> {
+/// Does `count` jobs on all benches, each job on the first one that is free; the results in order, or an
+/// error.
+pub fn each<T: Send>(
+    benches: &[Bench],
+    count: usize,
+    job: impl Fn(&Bench, usize) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
     let next = AtomicUsize::new(0);
     let (next, job) = (&next, &job);
     let work = |bench| {
@@ -297,7 +351,10 @@ pub fn each<T: Send>(benches: &[Bench], count: usize, job: impl Fn(&Bench, usize
     };
     let results = std::thread::scope(|scope| {
         let workers: Vec<_> = benches.iter().map(|bench| scope.spawn(move || work(bench))).collect();
-        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect::<Result<Vec<_>, String>>()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("no worker panics"))
+            .collect::<Result<Vec<_>, String>>()
     })?;
     let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
     results.sort_by_key(|(n, _)| *n);

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 pub const TICK: Duration = Duration::from_millis(10);
 /// Ticks that tests may work at least, and how many times their usual ones.
 const WORK: (u64, u64) = (1000, 10);
-/// Ticks that tests may do nothing at all at a stretch at least, and how many times their usual ones: all their parties wait.
+/// Ticks that tests may do nothing at all at a stretch at least, and how many times their usual ones: all
+/// their parties wait.
 const PAUSE: (u64, u64) = (300, 3);
 /// A longer pause than this between two looks: the machine was held up, and the tests with it.
 const HELD_UP: Duration = Duration::from_secs(2);
-/// A test may take so much longer than its own work, and still its failure is not that of its patience: that is 60 s.
+/// A test may take so much longer than its own work, and still its failure is not that of its patience: that
+/// is 60 s.
 const SLOWED_DOWN: Duration = Duration::from_secs(50);
 
 /// What tests take.
@@ -28,7 +30,8 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// A process under observation. What counts is its own work and sleep, not the time in which others have the processor.
+/// A process under observation. What counts is its own work and sleep, not the time in which others have the
+/// processor.
 pub struct Watch {
     process: u32,
     start: Instant,
@@ -48,7 +51,8 @@ impl Watch {
         Watch { process, start: now, look: now, worked: 0, slept: 0, pause: 0, longest: 0, disturbed: false }
     }
 
-    /// Takes a look; whether tests that cost this usually are at work for far too long, or have come to a halt.
+    /// Takes a look; whether tests that cost this usually are at work for far too long, or have come to a
+    /// halt.
     pub fn hangs(&mut self, usual: Cost) -> bool {
         self.disturbed |= self.look.elapsed() > HELD_UP;
         self.look = Instant::now();

@@ -1,8 +1,9 @@
 //! Many mutants in one source text, each behind a switch, so that one build serves to try them all.
 //!
-//! A mutant replaces an expression, makes a function return at once, takes a statement away or keeps an arm of a `match` from
-//! matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a == b })`. What stands in the first
-//! branch is the original text, without the switches of other mutants: only one is on at a time.
+//! A mutant replaces an expression, makes a function return at once, takes a statement away or keeps an arm
+//! of a `match` from matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a
+//! == b })`. What stands in the first branch is the original text, without the switches of other mutants:
+//! only one is on at a time.
 
 use std::ops::Range;
 
@@ -59,9 +60,11 @@ impl Woven {
 
 /// Weaves these mutants, given by number, into a text.
 pub fn weave<'a>(text: &str, mutants: impl IntoIterator<Item = (usize, &'a Change)>) -> Woven {
-    let insertions: Vec<Insertion> = mutants.into_iter().map(|(number, change)| change.insertion(number)).collect();
+    let insertions: Vec<Insertion> =
+        mutants.into_iter().map(|(number, change)| change.insertion(number)).collect();
     let length = |i: usize| insertions[i].at.len();
-    // At one place the inner ranges close first, then come those of no length, then the outer ranges open first.
+    // At one place the inner ranges close first, then come those of no length, then the outer ranges open
+    // first.
     let mut events: Vec<(usize, u8, usize, usize)> = Vec::new();
     for (i, insertion) in insertions.iter().enumerate() {
         match insertion.at.len() {
@@ -123,7 +126,11 @@ mod tests {
     fn statements_arms_and_conditions_are_switched_off() {
         let text = "fn f() { g()?; if let Some(x) = y { h() } match z { 1 => 2, _ => 3 } }";
         let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
-        let changes = [Change::Statement(at("g()?;")), Change::Never(at("let Some(x) = y")), Change::Arm(text.find("=> 2").unwrap())];
+        let changes = [
+            Change::Statement(at("g()?;")),
+            Change::Never(at("let Some(x) = y")),
+            Change::Arm(text.find("=> 2").unwrap()),
+        ];
         let woven = weave(text, changes.iter().enumerate()).text;
         assert!(woven.contains("if crate::mutants::on(0) {} else { g()?; }"), "{woven}");
         assert!(woven.contains("if !crate::mutants::on(1) && let Some(x) = y {"), "{woven}");

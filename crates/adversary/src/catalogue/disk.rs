@@ -10,8 +10,8 @@ use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::{Catalogue, Name};
 use crate::stores::plays::{
-    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn, old_copy, recovers,
-    second_process, used_up, whole_bucket_burns,
+    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn,
+    old_copy, recovers, second_process, used_up, whole_bucket_burns,
 };
 use crate::stores::{RUNS, Side, What};
 
@@ -125,16 +125,19 @@ fn before_an_epoch(all: &mut Catalogue) {
 /// Rows 14 and 28.
 fn recovered(all: &mut Catalogue) {
     let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, and the next one from the same stock is right.";
-    all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| recovers(false));
+    all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
+        recovers(false)
+    });
     let story = "The same, and copies of a later slot give no valid label, to see whether the run from stock breaks off there.";
-    all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| recovers(true));
+    all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
+        recovers(true)
+    });
 }
 
 /// Row 16.
 fn used_once(all: &mut Catalogue) {
     for (party, variant) in either("garbler_names_other_items", "evaluator_names_other_items") {
-        let story =
-            "A party wants a program to take other items of the stock than those that come next, such as some that were taken before.";
+        let story = "A party wants a program to take other items of the stock than those that come next, such as some that were taken before.";
         all.played((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
     }
     for (party, variant) in either("used_up_at_the_garbler", "used_up_at_the_evaluator") {
@@ -199,8 +202,7 @@ fn brought_back(all: &mut Catalogue) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
     }
     for (party, variant) in either("copied_folder_of_the_garbler", "copied_folder_of_the_evaluator") {
-        let story =
-            "A party copies its folder, runs a program, and runs another one from the copy: the peer knows more of it, and both burn it.";
+        let story = "A party copies its folder, runs a program, and runs another one from the copy: the peer knows more of it, and both burn it.";
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
     }
     for (party, variant) in either("old_backup_of_the_garbler", "old_backup_of_the_evaluator") {

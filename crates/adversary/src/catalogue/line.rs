@@ -1,4 +1,5 @@
-//! Rows about what comes over a line, whoever sends it, and about randomness: the real parties, and a peer that is none.
+//! Rows about what comes over a line, whoever sends it, and about randomness: the real parties, and a peer
+//! that is none.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -112,9 +113,12 @@ fn said() -> Result<[Vec<Message>; 2], String> {
     let said: [Arc<Mutex<Vec<Message>>>; 2] = Default::default();
     for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
         let said = said.clone();
-        channel.set_tamper(Box::new(move |tag, bytes| said.lock().expect("no panic").push((tag, bytes.clone()))));
+        channel.set_tamper(Box::new(move |tag, bytes| {
+            said.lock().expect("no panic").push((tag, bytes.clone()))
+        }));
     }
-    let hooks = || Hooks { parameters: Some(small(&job.program, [3, 2], [3, 2], [3, 2])), ..Hooks::default() };
+    let hooks =
+        || Hooks { parameters: Some(small(&job.program, [3, 2], [3, 2], [3, 2])), ..Hooks::default() };
     let results = std::thread::scope(|scope| {
         let garbled = scope.spawn(|| garbler(left, &job, &[true], hooks()));
         let evaluated = evaluator(right, &job, &[true], hooks());
@@ -126,11 +130,13 @@ fn said() -> Result<[Vec<Message>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Nothing of the length of a key that a party says in one session it says again in the next, but for what is public.
+/// Nothing of the length of a key that a party says in one session it says again in the next, but for what is
+/// public.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
-    let again =
-        one.iter().zip(&two).find(|((tag, one), (_, two))| ![PROPOSAL, DECOMPOSITION].contains(tag) && one.len() >= 16 && one == two);
+    let again = one.iter().zip(&two).find(|((tag, one), (_, two))| {
+        ![PROPOSAL, DECOMPOSITION].contains(tag) && one.len() >= 16 && one == two
+    });
     match again {
         Some(((tag, _), _)) => Err(format!("the {role:?} says the same {tag:?} twice")),
         None => Ok(Ending::Survived),
@@ -167,17 +173,21 @@ pub(super) fn attacks(all: &mut Catalogue) {
     ] {
         let [huge, empty, flood, alive, slow, fresh] = names;
         let story = "A message that says it is 4 GiB long: refused before memory is taken.";
-        all.played((18, huge), story, Some(cheater), unexpected(), move |_| told(victim, &[1, 0xff, 0xff, 0xff, 0xff, 0, 0]));
+        all.played((18, huge), story, Some(cheater), unexpected(), move |_| {
+            told(victim, &[1, 0xff, 0xff, 0xff, 0xff, 0, 0])
+        });
         let story = "A message without the bytes that it must have.";
         all.played((18, empty), story, Some(cheater), unexpected(), move |_| told(victim, &[1, 0, 0, 0, 0]));
         let story = "A mebibyte of messages that nobody waits for: the first one is refused.";
         all.played((18, flood), story, Some(cheater), unexpected(), move |_| told(victim, &[0x54; 1 << 20]));
         let story = "A peer that gives signs of life and says nothing: a deadline ends it.";
-        all.played((18, alive), story, Some(cheater), Ending::Gone, move |_| told(victim, &[0xff, 0, 0, 0, 0].repeat(1000)));
-        let story = "A peer whose messages come a byte at a time, but come, is an honest one with a bad line.";
-        all.played((18, slow), story, Some(cheater), Ending::Survived, move |_| trickle(victim));
+        all.played((18, alive), story, Some(cheater), Ending::Gone, move |_| {
+            told(victim, &[0xff, 0, 0, 0, 0].repeat(1000))
+        });
         let story =
-            "The same inputs in two sessions of one process: nothing that a party says is the same, so no generator was used twice.";
+            "A peer whose messages come a byte at a time, but come, is an honest one with a bad line.";
+        all.played((18, slow), story, Some(cheater), Ending::Survived, move |_| trickle(victim));
+        let story = "The same inputs in two sessions of one process: nothing that a party says is the same, so no generator was used twice.";
         all.played((26, fresh), story, None, Ending::Survived, move |_| nothing_twice(victim));
     }
 }

@@ -1,11 +1,13 @@
 //! What is done to two stores, and how that ends.
 //!
-//! A play ends as it must only if all of this held: the honest party ended with a typed error, it had sent the beginning
-//! of what an honest party sends, and what the cheat was about is burned at both parties, so that a retry is refused.
+//! A play ends as it must only if all of this held: the honest party ended with a typed error, it had sent
+//! the beginning of what an honest party sends, and what the cheat was about is burned at both parties, so
+//! that a retry is refused.
 
 use super::*;
 
-/// Rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned at both parties.
+/// Rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned at both
+/// parties.
 pub fn burns(what: What, cheater: Party, side: Side) -> Played {
     let stores = what.begin();
     let met = stores.connect(what, only(cheater, side));
@@ -22,10 +24,17 @@ pub fn whole_bucket_burns() -> Played {
 
 fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
     let ending = ending(met, other(cheater), what)?;
-    must(matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))), "the cheater was told something")?;
-    // Who sees the line closed sees nothing left to steal. An evaluator may have said its last word and not have waited.
+    must(
+        matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
+        "the cheater was told something",
+    )?;
+    // Who sees the line closed sees nothing left to steal. An evaluator may have said its last word and not
+    // have waited.
     let found = met.found[cheater as usize];
-    must(found == Some(0) || cheater == Party::Evaluator && found.is_none(), "the line was closed before all was burned")?;
+    must(
+        found == Some(0) || cheater == Party::Evaluator && found.is_none(),
+        "the line was closed before all was burned",
+    )?;
     must(stores.is_burned(other(cheater))?, "not burned")?;
     stores.is_refused()?;
     Ok(ending)
@@ -36,21 +45,28 @@ pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
     let stores = Stores::empty();
     let met = stores.connect(What::Fill, only(cheater, side));
     let ending = ending(&met, other(cheater), What::Fill)?;
-    must(matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))), "the cheater was told something")?;
+    must(
+        matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
+        "the cheater was told something",
+    )?;
     let epochs = stores.open(other(cheater)).and_then(|store| store.epochs()).map_err(|e| e.to_string())?;
     must(epochs.is_empty(), "an epoch of what was broken off")?;
     goes_on(&stores, What::Fill)?;
     Ok(ending)
 }
 
-/// Stock of a garbler that knew the challenge: of a component and a bucket so many copies commit to a first output that is off in this bit.
+/// Stock of a garbler that knew the challenge: of a component and a bucket so many copies commit to a first
+/// output that is off in this bit.
 fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
         let cut = stock_cut(&request(RUNS), component);
         let size = cut.bucket as usize;
         let copies = &chosen(cut)[bucket * size..][..copies.min(size)];
         // Components have two outputs.
-        (Point::CommittedOutputs(component), Box::new(harness::flips(copies.iter().map(|copy| 2 * copy).collect(), bit)))
+        (
+            Point::CommittedOutputs(component),
+            Box::new(harness::flips(copies.iter().map(|copy| 2 * copy).collect(), bit)),
+        )
     };
     let garbler = Side { lies: bad.iter().map(lie).collect(), ..Side::default() };
     let stores = Stores::empty();
@@ -59,13 +75,17 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     stores
 }
 
-/// Rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's bucket copies say nothing if
-/// `and_none`. It is right, looks like nothing, and nothing is burned.
+/// Rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's bucket
+/// copies say nothing if `and_none`. It is right, looks like nothing, and nothing is burned.
 pub fn recovers(and_none: bool) -> Played {
-    static STOCK: LazyLock<[Stores; 2]> = LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
+    static STOCK: LazyLock<[Stores; 2]> =
+        LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
     let stores = STOCK[usize::from(and_none)].copy();
     let met = stores.connect(What::Runs, Default::default());
-    must(met.recovered == [vec![false; RUNS], vec![true, false]], "it was not the first run that was recovered")?;
+    must(
+        met.recovered == [vec![false; RUNS], vec![true, false]],
+        "it was not the first run that was recovered",
+    )?;
     for party in [Party::Garbler, Party::Evaluator] {
         let honest = &HONEST[What::Runs as usize].sent[party as usize];
         must(met.sent[party as usize] == *honest, "it looks like something")?;
@@ -99,7 +119,8 @@ pub fn used_up(party: Party) -> Played {
     ending(&met, party, What::Run)
 }
 
-/// Row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is used twice.
+/// Row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is used
+/// twice.
 pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
@@ -108,7 +129,8 @@ pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     ending(&met, party, what)
 }
 
-/// Row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards both go on.
+/// Row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards both
+/// go on.
 pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
@@ -119,7 +141,8 @@ pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     Ok(Ending::Survived)
 }
 
-/// What was broken off is given up or was finished; the next connection has what it needs, and both logs tell the same.
+/// What was broken off is given up or was finished; the next connection has what it needs, and both logs tell
+/// the same.
 fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     if what == What::Fill {
         let met = stores.connect(what, Default::default());
@@ -134,8 +157,8 @@ fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     Ok(())
 }
 
-/// Row 22: a change of the disk fails before a program has its items. The store says so, gives nothing until it is opened
-/// anew, and then the items are fresh or burned.
+/// Row 22: a change of the disk fails before a program has its items. The store says so, gives nothing until
+/// it is opened anew, and then the items are fresh or burned.
 pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let opened = Failing::once(usize::MAX, 0);
@@ -146,19 +169,25 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
         store.append(&id, &Entry::Use { program: [9; 32], taken }).map(drop)
     };
     let counted = Failing::once(usize::MAX, 0);
-    let mut store = Store::open_with(&stores.copy().of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
+    let mut store =
+        Store::open_with(&stores.copy().of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
     let before = counted.seen();
     take(&mut store).map_err(|e| e.to_string())?;
     let changes = counted.seen() - before;
     let (at, some) = (before + rng.below(changes as u64) as usize, rng.below(200) as usize);
-    let mut store = Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
+    let mut store =
+        Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
     must(matches!(take(&mut store), Err(Error::Stock(_))), "a failing disk was not noticed")?;
-    must(matches!(take(&mut store), Err(Error::Stock(why)) if why.contains("opened anew")), "the store went on")?;
+    must(
+        matches!(take(&mut store), Err(Error::Stock(why)) if why.contains("opened anew")),
+        "the store went on",
+    )?;
     drop(store);
     let store = stores.open(party).map_err(|e| e.to_string())?;
     let (id, _) = store.epochs().map_err(|e| e.to_string())?[0];
     let state = store.state(&id).map_err(|e| e.to_string())?;
-    let gone: Vec<u64> = store.batches(&id).map_err(|e| e.to_string())?.iter().map(|batch| state.gone(batch.serial)).collect();
+    let gone: Vec<u64> =
+        store.batches(&id).map_err(|e| e.to_string())?.iter().map(|batch| state.gone(batch.serial)).collect();
     must(gone.iter().all(|n| *n == gone[0] && *n <= 1), "an item is neither fresh nor burned")?;
     Ok(Ending::Stopped)
 }
@@ -234,7 +263,8 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();
     // Behind the number of epochs and the first one's identifier stands the head of its log.
-    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, |bytes| bytes[40] ^= 1)));
+    let met =
+        stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, |bytes| bytes[40] ^= 1)));
     only_talk(&met, other(cheater))?;
     must(stores.is_burned(other(cheater))?, "not burned")?;
     stores.is_refused()?;
@@ -250,8 +280,12 @@ mod tests {
     fn what_is_not_burned_is_found() {
         let stores = Stores::filled();
         let segments = stores.segments(Party::Garbler).len();
-        let met = stores.connect(What::Run, only(Party::Garbler, Side::cut(HONEST[What::Run as usize].read[0] / 2)));
+        let met = stores
+            .connect(What::Run, only(Party::Garbler, Side::cut(HONEST[What::Run as usize].read[0] / 2)));
         assert!(segments > 0 && met.found == [None, Some(segments)], "{:?} of {segments}", met.found);
-        assert!(burned(&stores, &met, What::Run, Party::Evaluator).is_err_and(|why| why.contains("before all was burned")));
+        assert!(
+            burned(&stores, &met, What::Run, Party::Evaluator)
+                .is_err_and(|why| why.contains("before all was burned"))
+        );
     }
 }

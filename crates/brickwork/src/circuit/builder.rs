@@ -3,8 +3,8 @@
 use super::{Circuit, Gate, MAX_WIRES, Wire};
 use crate::Error;
 
-/// A bit while a circuit is built: a constant, or a wire that may be inverted. Inversion is free and is only turned
-/// into a gate where a plain wire is needed.
+/// A bit while a circuit is built: a constant, or a wire that may be inverted. Inversion is free and is only
+/// turned into a gate where a plain wire is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bit(u32);
 
@@ -54,8 +54,8 @@ pub struct Builder {
     inputs: u32,
     gates: Vec<Gate>,
     and_gates: usize,
-    /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the memory is
-    /// bounded; only gates built long ago are missed.
+    /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the
+    /// memory is bounded; only gates built long ago are missed.
     recent: Vec<u32>,
     /// Whether a gate was left out because no wire was left for it.
     full: bool,
@@ -67,7 +67,13 @@ const MAX_RECENT: usize = 1 << 20;
 impl Builder {
     /// A builder for a circuit of `inputs` input wires.
     pub fn new(inputs: u32) -> Self {
-        Builder { inputs, gates: Vec::new(), and_gates: 0, recent: vec![0; FIRST_RECENT], full: inputs >= MAX_WIRES - 2 }
+        Builder {
+            inputs,
+            gates: Vec::new(),
+            and_gates: 0,
+            recent: vec![0; FIRST_RECENT],
+            full: inputs >= MAX_WIRES - 2,
+        }
     }
 
     /// Input wire `index`.
@@ -171,8 +177,8 @@ impl Builder {
     /// The circuit with these outputs; gates that no output needs are dropped.
     ///
     /// # Errors
-    /// [`Error::Input`] if an output is a constant and there is no input wire to derive it from, or there are more than
-    /// [`MAX_WIRES`] wires.
+    /// [`Error::Input`] if an output is a constant and there is no input wire to derive it from, or there are
+    /// more than [`MAX_WIRES`] wires.
     pub fn finish(mut self, outputs: &[Bit]) -> Result<Circuit, Error> {
         let mut zero = None;
         let mut wires = Vec::with_capacity(outputs.len());

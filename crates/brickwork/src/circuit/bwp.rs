@@ -12,14 +12,16 @@
 //! ports     = n (name type)^n                                    type: 0 w | 1 w | 2 n type | 3 n (name type)^n
 //! ```
 //!
-//! All numbers are LEB128 without needless bytes, names are their length and UTF-8. A program has exactly one file: the
-//! reader refuses any other encoding of it, so the digest of the bytes is the digest of the program.
+//! All numbers are LEB128 without needless bytes, names are their length and UTF-8. A program has exactly one
+//! file: the reader refuses any other encoding of it, so the digest of the bytes is the digest of the
+//! program.
 
 use std::sync::Arc;
 
 use super::port::{MAX_TYPE_DEPTH, total_width};
 use super::{
-    Circuit, Component, ComponentDigest, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+    Circuit, Component, ComponentDigest, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder,
+    Recipient, Type, Wire,
 };
 use crate::Error;
 
@@ -29,8 +31,8 @@ pub(super) const MAGIC: &[u8; 8] = b"brickwp\x01";
 const DIGEST_CONTEXT: &str = "brickwork program encoding 1";
 const DIGEST_LEN: usize = 32;
 
-/// Runs make a file far smaller than its program. This many wires may be named by any file, and as many more for each of
-/// its bytes; a file that asks for more would only exhaust the memory.
+/// Runs make a file far smaller than its program. This many wires may be named by any file, and as many more
+/// for each of its bytes; a file that asks for more would only exhaust the memory.
 const FREE_WIRES: u64 = 1 << 26;
 const WIRES_PER_BYTE: u64 = 1 << 10;
 
@@ -91,7 +93,10 @@ impl Program {
         match rest.first() {
             None => return bad(TRUNCATED),
             Some(version) if *version != MAGIC[7] => {
-                return bad(format!("format version {version} instead of {}; compile the program again", MAGIC[7]));
+                return bad(format!(
+                    "format version {version} instead of {}; compile the program again",
+                    MAGIC[7]
+                ));
             }
             Some(_) => {}
         }
@@ -102,7 +107,10 @@ impl Program {
         if digest(encoding) != stored {
             return bad("its digest does not match; the file is damaged or truncated");
         }
-        let mut reader = Reader { bytes: &encoding[8..], wires: FREE_WIRES + WIRES_PER_BYTE.saturating_mul(bytes.len() as u64) };
+        let mut reader = Reader {
+            bytes: &encoding[8..],
+            wires: FREE_WIRES + WIRES_PER_BYTE.saturating_mul(bytes.len() as u64),
+        };
         let program = reader.program()?;
         if !reader.bytes.is_empty() {
             return bad(format!("{} bytes too many at the end", reader.bytes.len()));
@@ -115,7 +123,8 @@ impl Program {
 }
 
 impl Component {
-    /// Names what the component computes: its circuit and the widths of its ports, whatever it and they are called.
+    /// Names what the component computes: its circuit and the widths of its ports, whatever it and they are
+    /// called.
     pub fn digest(&self) -> ComponentDigest {
         let mut out = Writer(Vec::new());
         for ports in [&self.inputs, &self.outputs] {
@@ -273,7 +282,8 @@ impl<'b> Reader<'b> {
 
     fn ports(&mut self) -> Result<Vec<Port>, Error> {
         let count = self.count(4)?;
-        let ports: Vec<Port> = (0..count).map(|_| Ok(Port::new(self.string()?, self.ty(0)?))).collect::<Result<_, Error>>()?;
+        let ports: Vec<Port> =
+            (0..count).map(|_| Ok(Port::new(self.string()?, self.ty(0)?))).collect::<Result<_, Error>>()?;
         self.allow_wires(total_width(&ports))?;
         Ok(ports)
     }
@@ -342,7 +352,11 @@ impl<'b> Reader<'b> {
             let end = first + len as i64;
             match (u32::try_from(first), u32::try_from(end)) {
                 (Ok(first), Ok(end)) if len <= missing => wires.extend(first..end),
-                _ => return bad("a list of wires is longer than it should be or names wires that do not exist"),
+                _ => {
+                    return bad(
+                        "a list of wires is longer than it should be or names wires that do not exist",
+                    );
+                }
             }
             missing -= len;
             expected = end;

@@ -103,18 +103,19 @@ impl Program {
     /// Describes the program.
     pub fn info(&self) -> Info {
         let ports = |ports: &[Port]| ports.iter().map(PortInfo::new).collect::<Vec<_>>();
-        let components = self.components().iter().zip(self.slots_by_component()).map(|(c, slots)| ComponentInfo {
-            name: c.name.clone(),
-            inputs: c.circuit.inputs() as u64,
-            outputs: c.circuit.outputs().len() as u64,
-            and_gates: c.circuit.and_gates() as u64,
-            gates: c.circuit.gate_count() as u64,
-            wires: c.circuit.wires() as u64,
-            and_depth: c.circuit.and_depth().into(),
-            slots: slots as u64,
-            input_ports: ports(&c.inputs),
-            output_ports: ports(&c.outputs),
-        });
+        let components =
+            self.components().iter().zip(self.slots_by_component()).map(|(c, slots)| ComponentInfo {
+                name: c.name.clone(),
+                inputs: c.circuit.inputs() as u64,
+                outputs: c.circuit.outputs().len() as u64,
+                and_gates: c.circuit.and_gates() as u64,
+                gates: c.circuit.gate_count() as u64,
+                wires: c.circuit.wires() as u64,
+                and_depth: c.circuit.and_depth().into(),
+                slots: slots as u64,
+                input_ports: ports(&c.inputs),
+                output_ports: ports(&c.outputs),
+            });
         let components: Vec<ComponentInfo> = components.collect();
 
         let mut input_map = Vec::new();
@@ -143,7 +144,14 @@ impl Program {
                 let mut first_bit = 0;
                 for run in own.chunk_by(|a, b| a + 1 == *b) {
                     let (party, wires) = (recipient(output.to), run.len() as u64);
-                    output_map.push(WireRange { party, value: value.into(), integer_bits, first_bit, first_wire: run[0], wires });
+                    output_map.push(WireRange {
+                        party,
+                        value: value.into(),
+                        integer_bits,
+                        first_bit,
+                        first_wire: run[0],
+                        wires,
+                    });
                     first_bit += wires;
                 }
             });
@@ -153,7 +161,11 @@ impl Program {
             digest: self.digest().iter().map(|b| format!("{b:02x}")).collect(),
             garbler_inputs: ports(self.input_ports(Party::Garbler)),
             evaluator_inputs: ports(self.input_ports(Party::Evaluator)),
-            outputs: self.outputs().iter().map(|o| OutputInfo { port: PortInfo::new(&o.port), to: recipient(o.to) }).collect(),
+            outputs: self
+                .outputs()
+                .iter()
+                .map(|o| OutputInfo { port: PortInfo::new(&o.port), to: recipient(o.to) })
+                .collect(),
             slots: self.slot_count() as u64,
             and_gates: self.and_gates(),
             gates: components.iter().map(|c| c.gates * c.slots).sum(),
@@ -165,8 +177,8 @@ impl Program {
         }
     }
 
-    /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound that is
-    /// exact for programs of one slot.
+    /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound
+    /// that is exact for programs of one slot.
     fn and_depth(&self, components: &[ComponentInfo]) -> u64 {
         self.longest_path(|component| components[component.0 as usize].and_depth)
     }
@@ -202,8 +214,8 @@ fn recipient(to: Recipient) -> &'static str {
     }
 }
 
-/// Calls `visit` with the path, the bits of an integer and the number of wires of each integer or array of integers, in
-/// the order of the wires.
+/// Calls `visit` with the path, the bits of an integer and the number of wires of each integer or array of
+/// integers, in the order of the wires.
 fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
     match ty {
         Type::Uint(w) | Type::Int(w) => visit(path, *w, u64::from(*w)),
@@ -218,6 +230,8 @@ fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
                 _ => (0..*n).for_each(|i| leaves(element, &format!("{path}[{i}]"), visit)),
             }
         }
-        Type::Struct(fields) => fields.iter().for_each(|(name, ty)| leaves(ty, &format!("{path}.{name}"), visit)),
+        Type::Struct(fields) => {
+            fields.iter().for_each(|(name, ty)| leaves(ty, &format!("{path}.{name}"), visit))
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Boolean circuits, the components and programs made of them, and their file formats.
 //!
-//! A [`Circuit`] is a list of XOR, AND and INV gates in static single assignment: wires `0..inputs` are the inputs,
-//! gate `k` drives wire `inputs + k`. A [`Component`] gives a circuit a name and typed ports; a [`Program`] places
-//! components into slots and says how their wires are soldered.
+//! A [`Circuit`] is a list of XOR, AND and INV gates in static single assignment: wires `0..inputs` are the
+//! inputs, gate `k` drives wire `inputs + k`. A [`Component`] gives a circuit a name and typed ports; a
+//! [`Program`] places components into slots and says how their wires are soldered.
 
 mod builder;
 mod bwp;
@@ -17,7 +17,9 @@ pub mod value;
 
 pub use builder::{Bit, Builder};
 pub use port::{MAX_TYPE_DEPTH, Port, Type};
-pub use program::{Component, ComponentDigest, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot};
+pub use program::{
+    Component, ComponentDigest, ComponentId, OutputPort, Party, Program, ProgramBuilder, Recipient, Slot,
+};
 
 use zeroize::Zeroizing;
 
@@ -87,10 +89,17 @@ impl Circuit {
     /// Checks and packs a circuit of `inputs` input wires.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate or an output names a wire that does not exist yet, or there are too many wires.
-    pub fn new(inputs: u32, gates: impl IntoIterator<Item = Gate>, outputs: Vec<Wire>) -> Result<Self, Error> {
+    /// [`Error::Input`] if a gate or an output names a wire that does not exist yet, or there are too many
+    /// wires.
+    pub fn new(
+        inputs: u32,
+        gates: impl IntoIterator<Item = Gate>,
+        outputs: Vec<Wire>,
+    ) -> Result<Self, Error> {
         if inputs >= MAX_WIRES {
-            return Err(Error::Input(format!("{inputs} input wires are more than the {MAX_WIRES} a circuit can have")));
+            return Err(Error::Input(format!(
+                "{inputs} input wires are more than the {MAX_WIRES} a circuit can have"
+            )));
         }
         let mut packed = Vec::new();
         let (mut next, mut and_gates) = (inputs, 0u32);
@@ -118,7 +127,9 @@ impl Circuit {
             packed.push(PackedGate::pack(gate));
         }
         if let Some(&wire) = outputs.iter().find(|&&w| w >= next) {
-            return Err(Error::Input(format!("output wire {wire} is not driven; the circuit has {next} wires")));
+            return Err(Error::Input(format!(
+                "output wire {wire} is not driven; the circuit has {next} wires"
+            )));
         }
         Ok(Circuit { inputs, and_gates, gates: packed, outputs })
     }

@@ -7,8 +7,8 @@ use crate::Error;
 /// How deeply arrays and structs may be nested; what walks over a type recurses that far at most.
 pub const MAX_TYPE_DEPTH: usize = 64;
 
-/// The type of a value on wires. Integers are least significant bit first, arrays element 0 first, structs in the
-/// order of their fields.
+/// The type of a value on wires. Integers are least significant bit first, arrays element 0 first, structs in
+/// the order of their fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
     /// Unsigned integer of this many bits.
@@ -105,7 +105,8 @@ impl Port {
         self.ty.width()
     }
 
-    /// Every part of the type has at least one wire, its depth is bounded, its names are printable and distinct.
+    /// Every part of the type has at least one wire, its depth is bounded, its names are printable and
+    /// distinct.
     pub(super) fn check(&self) -> Result<(), Error> {
         let problem = check_name(&self.name).and_then(|()| self.ty.check(0));
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))

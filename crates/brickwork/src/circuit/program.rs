@@ -1,7 +1,7 @@
 //! Components and the programs made of them.
 //!
-//! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the output wires
-//! of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
+//! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the
+//! output wires of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -33,7 +33,12 @@ pub enum Recipient {
 impl Recipient {
     /// Whether this party learns the output.
     pub fn includes(self, party: Party) -> bool {
-        matches!((self, party), (Recipient::Both, _) | (Recipient::Garbler, Party::Garbler) | (Recipient::Evaluator, Party::Evaluator))
+        matches!(
+            (self, party),
+            (Recipient::Both, _)
+                | (Recipient::Garbler, Party::Garbler)
+                | (Recipient::Evaluator, Party::Evaluator)
+        )
     }
 }
 
@@ -79,8 +84,8 @@ pub struct OutputPort {
     pub wires: Vec<Wire>,
 }
 
-/// What the parties compute. Every instance is well formed: slots read only wires before them, so there is no cycle,
-/// and every input wire is soldered exactly once.
+/// What the parties compute. Every instance is well formed: slots read only wires before them, so there is no
+/// cycle, and every input wire is soldered exactly once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     name: String,
@@ -220,16 +225,24 @@ pub struct ProgramBuilder {
 /// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
 fn more_joints(joints: u64, more: usize) -> Result<u64, Error> {
     let joints = joints + more as u64;
-    if joints < MAX_JOINTS { Ok(joints) } else { Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires"))) }
+    if joints < MAX_JOINTS {
+        Ok(joints)
+    } else {
+        Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires")))
+    }
 }
 
 impl ProgramBuilder {
     /// A program with these inputs and nothing else yet.
     ///
     /// # Errors
-    /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too deeply, or
-    /// two ports of a party share a name.
-    pub fn new(name: impl Into<String>, garbler_inputs: Vec<Port>, evaluator_inputs: Vec<Port>) -> Result<Self, Error> {
+    /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too
+    /// deeply, or two ports of a party share a name.
+    pub fn new(
+        name: impl Into<String>,
+        garbler_inputs: Vec<Port>,
+        evaluator_inputs: Vec<Port>,
+    ) -> Result<Self, Error> {
         let name = name.into();
         check_name(&name).map_err(|why| Error::Input(format!("the program: {why}")))?;
         for ports in [&garbler_inputs, &evaluator_inputs] {
@@ -260,7 +273,8 @@ impl ProgramBuilder {
     /// Adds a kind of component.
     ///
     /// # Errors
-    /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is taken.
+    /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is
+    /// taken.
     pub fn component(&mut self, component: Component) -> Result<ComponentId, Error> {
         check_name(&component.name).map_err(|why| Error::Input(format!("a component: {why}")))?;
         check_ports(&component.inputs, "input")?;
@@ -273,7 +287,10 @@ impl ProgramBuilder {
             )));
         }
         if i == 0 || o == 0 {
-            return Err(Error::Input(format!("component {} needs at least one input and one output", component.name)));
+            return Err(Error::Input(format!(
+                "component {} needs at least one input and one output",
+                component.name
+            )));
         }
         if !self.component_names.insert(component.name.clone()) {
             return Err(Error::Input(format!("two components are called {}", component.name)));
@@ -285,11 +302,14 @@ impl ProgramBuilder {
     /// Places a component; returns the global wire of its first output.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven yet;
-    /// [`Error::Limit`] if there are too many joints.
+    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven
+    /// yet; [`Error::Limit`] if there are too many joints.
     pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
         let p = &mut self.program;
-        let kind = p.components.get(component.0 as usize).ok_or_else(|| Error::Input(format!("there is no component {}", component.0)))?;
+        let kind = p
+            .components
+            .get(component.0 as usize)
+            .ok_or_else(|| Error::Input(format!("there is no component {}", component.0)))?;
         if inputs.len() != kind.circuit.inputs() {
             return Err(Error::Input(format!(
                 "slot {}: component {} takes {} wires, not {}",
@@ -300,7 +320,10 @@ impl ProgramBuilder {
             )));
         }
         if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
-            return Err(Error::Input(format!("slot {} reads wire {wire}, which nothing before it drives", p.slot_components.len())));
+            return Err(Error::Input(format!(
+                "slot {} reads wire {wire}, which nothing before it drives",
+                p.slot_components.len()
+            )));
         }
         self.joints = more_joints(self.joints, inputs.len())?;
         let first = p.wires;
@@ -323,15 +346,23 @@ impl ProgramBuilder {
     /// Declares an output.
     ///
     /// # Errors
-    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of that name;
-    /// [`Error::Limit`] if there are too many joints.
+    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of
+    /// that name; [`Error::Limit`] if there are too many joints.
     pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
         port.check()?;
         if port.width() != wires.len() as u64 {
-            return Err(Error::Input(format!("output {} has {} bits but {} wires", port.name, port.width(), wires.len())));
+            return Err(Error::Input(format!(
+                "output {} has {} bits but {} wires",
+                port.name,
+                port.width(),
+                wires.len()
+            )));
         }
         if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
-            return Err(Error::Input(format!("output {} reads wire {wire}, which nothing drives", port.name)));
+            return Err(Error::Input(format!(
+                "output {} reads wire {wire}, which nothing drives",
+                port.name
+            )));
         }
         self.joints = more_joints(self.joints, wires.len())?;
         for party in [Party::Garbler, Party::Evaluator].into_iter().filter(|&p| to.includes(p)) {

@@ -8,7 +8,8 @@ use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
 const LANES: usize = 64;
 
 impl Program {
-    /// Evaluates the program in the clear: the bits of each output port, in the order of [`Program::outputs`].
+    /// Evaluates the program in the clear: the bits of each output port, in the order of
+    /// [`Program::outputs`].
     ///
     /// # Panics
     /// If a party's input does not have [`Program::input_width`] bits.
@@ -46,12 +47,18 @@ impl Program {
 
     /// Weight of the heaviest chain of slots.
     pub(super) fn longest_path(&self, weight: impl Fn(ComponentId) -> u64) -> u64 {
-        let ends = self.slots().zip(self.path_lengths(&weight)).map(|(slot, length)| length + weight(slot.component));
+        let ends = self
+            .slots()
+            .zip(self.path_lengths(&weight))
+            .map(|(slot, length)| length + weight(slot.component));
         ends.max().unwrap_or(0)
     }
 
     /// For each slot the weight of the heaviest chain of slots that ends before it.
-    fn path_lengths<W: Copy + Ord + Default + std::ops::Add<Output = W>>(&self, weight: impl Fn(ComponentId) -> W) -> Vec<W> {
+    fn path_lengths<W: Copy + Ord + Default + std::ops::Add<Output = W>>(
+        &self,
+        weight: impl Fn(ComponentId) -> W,
+    ) -> Vec<W> {
         let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as Wire;
         let mut lengths: Vec<W> = Vec::with_capacity(self.slot_count());
         for slot in self.slots() {
@@ -67,7 +74,8 @@ impl Program {
                 }
                 let producer = self.producer(wire, lengths.len());
                 let Slot { component, first_output, .. } = self.slot(producer);
-                known = first_output..first_output + self.component(component).circuit.outputs().len() as Wire;
+                known =
+                    first_output..first_output + self.component(component).circuit.outputs().len() as Wire;
                 length = length.max(lengths[producer] + weight(component));
             }
             lengths.push(length);
@@ -92,7 +100,8 @@ impl Program {
         if let [slot] = *slots {
             // A circuit may be large enough that words instead of bools would not fit into the memory.
             let Slot { inputs, first_output, .. } = self.slot(slot as usize);
-            let inputs: Zeroizing<Vec<bool>> = Zeroizing::new(inputs.iter().map(|&w| wires[w as usize]).collect());
+            let inputs: Zeroizing<Vec<bool>> =
+                Zeroizing::new(inputs.iter().map(|&w| wires[w as usize]).collect());
             let outputs = Zeroizing::new(circuit.evaluate(&inputs));
             wires[first_output as usize..][..outputs.len()].copy_from_slice(&outputs);
             return;
@@ -119,7 +128,8 @@ impl Program {
 }
 
 impl Circuit {
-    /// Appends the wires that gates drive to those of the inputs; each bit of a word is an evaluation of its own.
+    /// Appends the wires that gates drive to those of the inputs; each bit of a word is an evaluation of its
+    /// own.
     fn run(&self, wires: &mut Vec<u64>) {
         wires.reserve(self.gate_count());
         for gate in self.gates() {

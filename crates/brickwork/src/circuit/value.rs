@@ -1,9 +1,10 @@
 //! Values as users write them, in JSON, and as bits on wires.
 //!
-//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object. `"bits:0110…"`
-//! gives the raw wire bits of any value, wire 0 first. Negative numbers are for signed types only; hexadecimal without
-//! a sign gives the bits of a signed type, so that every output is a valid input. A party with one port gives its value
-//! bare, one with several an object by port name, one without ports [`Value::Null`].
+//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object.
+//! `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative numbers are for signed types
+//! only; hexadecimal without a sign gives the bits of a signed type, so that every output is a valid input. A
+//! party with one port gives its value bare, one with several an object by port name, one without ports
+//! [`Value::Null`].
 //!
 //! Messages say what was expected and where, but never repeat what was given: it may be secret.
 
@@ -28,11 +29,18 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     }
     serde_json::from_str::<DistinctNames>(text).and_then(|_| serde_json::from_str(text)).map_err(|e| {
         if e.to_string().starts_with(SAME_NAME) {
-            return Error::Input(format!("the value is ambiguous: {SAME_NAME} (line {}, column {})", e.line(), e.column()));
+            return Error::Input(format!(
+                "the value is ambiguous: {SAME_NAME} (line {}, column {})",
+                e.line(),
+                e.column()
+            ));
         }
         // The error's own text could repeat a part of the value.
-        let at = if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
-        Error::Input(format!("the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object by name"))
+        let at =
+            if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
+        Error::Input(format!(
+            "the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object by name"
+        ))
     })
 }
 
@@ -99,7 +107,8 @@ impl<'de> Visitor<'de> for DistinctNames {
 /// The bits of a party's input.
 ///
 /// # Errors
-/// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected there.
+/// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected
+/// there.
 pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     let mut bits = Vec::new();
     encode_ports(ports, value, None, &mut bits)?;
@@ -118,11 +127,16 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     let values = match value {
         Value::Array(values) if values.len() == executions => values,
         Value::Array(values) => {
-            return Err(Error::Input(format!("expected an array of {executions} values, one for each execution; it has {}", values.len())));
+            return Err(Error::Input(format!(
+                "expected an array of {executions} values, one for each execution; it has {}",
+                values.len()
+            )));
         }
         other => {
             let given = kind(other);
-            return Err(Error::Input(format!("expected an array of {executions} values, one for each execution, not {given}")));
+            return Err(Error::Input(format!(
+                "expected an array of {executions} values, one for each execution, not {given}"
+            )));
         }
     };
     let mut bits = Vec::new();
@@ -238,19 +252,31 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn encode_ports(ports: &[Port], value: &Value, execution: Option<usize>, bits: &mut Vec<bool>) -> Result<(), Error> {
+fn encode_ports(
+    ports: &[Port],
+    value: &Value,
+    execution: Option<usize>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
     let top = Place::Top(execution);
     match (ports, value) {
         ([], Value::Null) => Ok(()),
         ([], Value::Object(fields)) if fields.is_empty() => Ok(()),
         ([], _) => top.fail(None, "this party has no input, so it must not give one"),
         ([port], _) => encode_type(&port.ty, value, &Place::Name(&top, &port.name), bits),
-        (_, Value::String(text)) if text.starts_with("bits:") => raw_bits(text, super::port::total_width(ports), None, &top, bits),
-        (_, Value::Object(fields)) => encode_fields(ports.iter().map(|p| (&*p.name, &p.ty)), fields, None, &top, bits),
+        (_, Value::String(text)) if text.starts_with("bits:") => {
+            raw_bits(text, super::port::total_width(ports), None, &top, bits)
+        }
+        (_, Value::Object(fields)) => {
+            encode_fields(ports.iter().map(|p| (&*p.name, &p.ty)), fields, None, &top, bits)
+        }
         (_, other) => {
             let names: Vec<_> = ports.iter().take(10).map(|p| &*p.name).collect();
             let more = if ports.len() > 10 { ", …" } else { "" };
-            top.fail(None, format!("expected an object with the inputs {}{more}, not {}", names.join(", "), kind(other)))
+            top.fail(
+                None,
+                format!("expected an object with the inputs {}{more}, not {}", names.join(", "), kind(other)),
+            )
         }
     }
 }
@@ -283,7 +309,9 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
         return raw_bits(text, ty.width(), Some(ty), place, bits);
     }
     match (ty, value) {
-        (Type::Uint(width), Value::Number(number)) => integer(number.as_str(), *width, false, ty, place, bits),
+        (Type::Uint(width), Value::Number(number)) => {
+            integer(number.as_str(), *width, false, ty, place, bits)
+        }
         (Type::Int(width), Value::Number(number)) => integer(number.as_str(), *width, true, ty, place, bits),
         (Type::Uint(width), Value::String(text)) => integer(text, *width, false, ty, place, bits),
         (Type::Int(width), Value::String(text)) => integer(text, *width, true, ty, place, bits),
@@ -291,20 +319,41 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
             if values.len() as u64 != u64::from(*n) {
                 return place.fail(Some(ty), format!("expected {n} elements, not {}", values.len()));
             }
-            values.iter().enumerate().try_for_each(|(i, value)| encode_type(element, value, &Place::Index(place, i), bits))
+            values
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, value)| encode_type(element, value, &Place::Index(place, i), bits))
         }
-        (Type::Struct(fields), Value::Object(given)) => encode_fields(fields.iter().map(|(n, t)| (&**n, t)), given, Some(ty), place, bits),
-        (Type::Uint(_), other) => place.fail(Some(ty), format!("expected a number, \"0x…\" or \"bits:…\", not {}", kind(other))),
-        (Type::Int(_), other) => place.fail(Some(ty), format!("expected a number, \"-…\", \"0x…\" or \"bits:…\", not {}", kind(other))),
-        (Type::Array(_, n), other) => place.fail(Some(ty), format!("expected an array of {n} elements, not {}", kind(other))),
-        (Type::Struct(_), other) => place.fail(Some(ty), format!("expected an object by field name, not {}", kind(other))),
+        (Type::Struct(fields), Value::Object(given)) => {
+            encode_fields(fields.iter().map(|(n, t)| (&**n, t)), given, Some(ty), place, bits)
+        }
+        (Type::Uint(_), other) => {
+            place.fail(Some(ty), format!("expected a number, \"0x…\" or \"bits:…\", not {}", kind(other)))
+        }
+        (Type::Int(_), other) => place
+            .fail(Some(ty), format!("expected a number, \"-…\", \"0x…\" or \"bits:…\", not {}", kind(other))),
+        (Type::Array(_, n), other) => {
+            place.fail(Some(ty), format!("expected an array of {n} elements, not {}", kind(other)))
+        }
+        (Type::Struct(_), other) => {
+            place.fail(Some(ty), format!("expected an object by field name, not {}", kind(other)))
+        }
     }
 }
 
-fn raw_bits(text: &str, width: u64, ty: Option<&Type>, place: &Place<'_>, bits: &mut Vec<bool>) -> Result<(), Error> {
+fn raw_bits(
+    text: &str,
+    width: u64,
+    ty: Option<&Type>,
+    place: &Place<'_>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
     let digits = text.strip_prefix("bits:").unwrap_or(text).as_bytes();
     if digits.len() as u64 != width {
-        return place.fail(ty, format!("expected {width} wire bits after \"bits:\", wire 0 first, not {}", digits.len()));
+        return place.fail(
+            ty,
+            format!("expected {width} wire bits after \"bits:\", wire 0 first, not {}", digits.len()),
+        );
     }
     if digits.iter().any(|d| !matches!(d, b'0' | b'1')) {
         return place.fail(ty, "wire bits are 0 and 1 only");
@@ -314,7 +363,14 @@ fn raw_bits(text: &str, width: u64, ty: Option<&Type>, place: &Place<'_>, bits: 
 }
 
 /// Appends an integer, least significant bit first.
-fn integer(text: &str, width: u32, signed: bool, ty: &Type, place: &Place<'_>, bits: &mut Vec<bool>) -> Result<(), Error> {
+fn integer(
+    text: &str,
+    width: u32,
+    signed: bool,
+    ty: &Type,
+    place: &Place<'_>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
     let (negative, magnitude) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -329,7 +385,10 @@ fn integer(text: &str, width: u32, signed: bool, ty: &Type, place: &Place<'_>, b
     };
     let mut limbs = match limbs {
         Ok(limbs) => limbs,
-        Err(Digits::Invalid) => return place.fail(Some(ty), "expected an integer, decimal or \"0x…\" (no fraction, no exponent)"),
+        Err(Digits::Invalid) => {
+            return place
+                .fail(Some(ty), "expected an integer, decimal or \"0x…\" (no fraction, no exponent)");
+        }
         Err(Digits::TooLarge) => Vec::new(),
     };
     let used = bit_length(&limbs);
@@ -337,7 +396,8 @@ fn integer(text: &str, width: u32, signed: bool, ty: &Type, place: &Place<'_>, b
         used <= u64::from(width)
     } else if negative {
         // -2^(width-1) is the one magnitude of `width` bits that fits.
-        used < u64::from(width) || (used == u64::from(width) && limbs.iter().map(|l| l.count_ones()).sum::<u32>() == 1)
+        used < u64::from(width)
+            || (used == u64::from(width) && limbs.iter().map(|l| l.count_ones()).sum::<u32>() == 1)
     } else {
         used < u64::from(width)
     };
@@ -383,7 +443,8 @@ fn from_hex(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
         return Err(Digits::TooLarge);
     }
     let nibble = |d: u8| u64::from((d as char).to_digit(16).expect("checked above"));
-    let limbs: Vec<u64> = digits.rchunks(16).map(|chunk| chunk.iter().fold(0, |limb, &d| limb << 4 | nibble(d))).collect();
+    let limbs: Vec<u64> =
+        digits.rchunks(16).map(|chunk| chunk.iter().fold(0, |limb, &d| limb << 4 | nibble(d))).collect();
     Ok(if limbs.is_empty() { vec![0] } else { limbs })
 }
 
@@ -400,7 +461,8 @@ fn from_decimal(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
     let mut limbs = vec![0u64];
     let (head, tail) = digits.split_at(digits.len() % CHUNK);
     for chunk in std::iter::once(head).chain(tail.chunks(CHUNK)) {
-        let (scale, mut carry) = chunk.iter().fold((1u64, 0u128), |(s, v), &d| (s * 10, v * 10 + u128::from(d - b'0')));
+        let (scale, mut carry) =
+            chunk.iter().fold((1u64, 0u128), |(s, v), &d| (s * 10, v * 10 + u128::from(d - b'0')));
         for limb in &mut limbs {
             let wide = u128::from(*limb) * u128::from(scale) + carry;
             *limb = wide as u64;
@@ -421,14 +483,17 @@ fn decode_type(ty: &Type, bits: &mut &[bool]) -> Value {
             decode_integer(own, matches!(ty, Type::Int(_)))
         }
         Type::Array(element, n) => Value::Array((0..*n).map(|_| decode_type(element, bits)).collect()),
-        Type::Struct(fields) => Value::Object(fields.iter().map(|(name, ty)| (name.clone(), decode_type(ty, bits))).collect()),
+        Type::Struct(fields) => {
+            Value::Object(fields.iter().map(|(name, ty)| (name.clone(), decode_type(ty, bits))).collect())
+        }
     }
 }
 
 fn decode_integer(bits: &[bool], signed: bool) -> Value {
     let word = |bits: &[bool]| bits.iter().rev().fold(0u64, |word, &b| word << 1 | u64::from(b));
     if bits.len() > NUMBER_BITS {
-        let digits = bits.chunks(4).rev().map(|nibble| char::from_digit(word(nibble) as u32, 16).expect("four bits"));
+        let digits =
+            bits.chunks(4).rev().map(|nibble| char::from_digit(word(nibble) as u32, 16).expect("four bits"));
         return Value::String("0x".chars().chain(digits).collect());
     }
     let value = word(bits);

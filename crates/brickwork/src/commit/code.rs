@@ -1,8 +1,9 @@
 //! The binary linear codes of the commitments: systematic, dimension 128, minimum distance at least s + 2.
 //!
-//! All of them come from extended BCH codes. For s = 64 and 80 one code of length 512 is shortened; for s = 40
-//! Construction X3 glues tails to a chain of three codes of length 256, which saves traffic: 147 parity bits a
-//! commitment. The distances are lower bounds that follow from the BCH bound, see the tests, which recompute them.
+//! All of them come from extended BCH codes. For s = 64 and 80 one code of length 512 is shortened; for s =
+//! 40 Construction X3 glues tails to a chain of three codes of length 256, which saves traffic: 147 parity
+//! bits a commitment. The distances are lower bounds that follow from the BCH bound, see the tests, which
+//! recompute them.
 
 use std::sync::OnceLock;
 
@@ -54,8 +55,9 @@ impl Code {
         self.length().div_ceil(64)
     }
 
-    /// Encodes `blocks * 128` messages at once: `message` and `parity` hold one row of `blocks` 128-bit blocks for each
-    /// bit, and bit j of a row belongs to message j. Constant time: which rows are added is public.
+    /// Encodes `blocks * 128` messages at once: `message` and `parity` hold one row of `blocks` 128-bit
+    /// blocks for each bit, and bit j of a row belongs to message j. Constant time: which rows are added is
+    /// public.
     pub fn encode_rows(&self, message: &[u128], parity: &mut [u128], blocks: usize) {
         kernels::parity_rows(&self.parity, message, parity, blocks);
     }
@@ -153,8 +155,9 @@ fn shortened_bch(m: u32, t: usize) -> Code {
     systematic(extended_rows(m, &g, dimension), 2 * t as u32 + 2)
 }
 
-/// Construction X3 on the extended BCH codes `[256, 131, 38]` ⊃ `[256, 123, 40]` ⊃ `[256, 115, 44]` with tails
-/// `[13, 8, 4]` and `[9, 8, 2]`: a word outside the middle code gains 4, one of the middle code outside the inner one 2.
+/// Construction X3 on the extended BCH codes `[256, 131, 38]` ⊃ `[256, 123, 40]` ⊃ `[256, 115, 44]` with
+/// tails `[13, 8, 4]` and `[9, 8, 2]`: a word outside the middle code gains 4, one of the middle code outside
+/// the inner one 2.
 fn construction_x3() -> Code {
     let (outer, middle, inner) = (generator(8, 18), generator(8, 19), generator(8, 21));
     let mut rows = Vec::new();
@@ -165,8 +168,12 @@ fn construction_x3() -> Code {
         }
     };
     add(extended_rows(8, &inner, 256 - inner.len()), &|_| vec![false; 22]);
-    add(extended_rows(8, &middle, inner.len() - middle.len()), &|i| [vec![false; 13], parity_tail(i)].concat());
-    add(extended_rows(8, &outer, middle.len() - outer.len()), &|i| [hamming_tail(i), vec![false; 9]].concat());
+    add(extended_rows(8, &middle, inner.len() - middle.len()), &|i| {
+        [vec![false; 13], parity_tail(i)].concat()
+    });
+    add(extended_rows(8, &outer, middle.len() - outer.len()), &|i| {
+        [hamming_tail(i), vec![false; 9]].concat()
+    });
     systematic(rows, 42)
 }
 
@@ -175,15 +182,15 @@ fn parity_tail(i: usize) -> Word {
     (0..9).map(|j| j == i || j == 8).collect()
 }
 
-/// Row `i` of the generator matrix of the `[13, 8, 4]` code, an extended Hamming code shortened: the columns of its
-/// parity part are distinct words of odd weight at least 3.
+/// Row `i` of the generator matrix of the `[13, 8, 4]` code, an extended Hamming code shortened: the columns
+/// of its parity part are distinct words of odd weight at least 3.
 fn hamming_tail(i: usize) -> Word {
     const ODD: [u8; 8] = [0b00111, 0b01011, 0b01101, 0b01110, 0b10011, 0b10101, 0b10110, 0b11001];
     (0..13).map(|j| if j < 8 { j == i } else { ODD[i] >> (j - 8) & 1 == 1 }).collect()
 }
 
-/// Brings a generator matrix into systematic form, keeps 128 of its rows (shortening at the pivots of the others) and
-/// moves their pivots to the front.
+/// Brings a generator matrix into systematic form, keeps 128 of its rows (shortening at the pivots of the
+/// others) and moves their pivots to the front.
 fn systematic(mut rows: Vec<Word>, distance: u32) -> Code {
     let length = rows[0].len();
     let mut pivots: Vec<usize> = Vec::new();
@@ -222,7 +229,8 @@ mod tests {
         (root.len() - root.iter().filter(|r| **r).count(), run + 1)
     }
 
-    /// The extended code adds one to an odd distance. If the run gives an even bound the code's odd words still gain.
+    /// The extended code adds one to an odd distance. If the run gives an even bound the code's odd words
+    /// still gain.
     fn extended_distance(m: u32, t: usize) -> (usize, usize) {
         let (k, d) = bch(m, t);
         (k, d + d % 2)
@@ -232,7 +240,9 @@ mod tests {
         (1..1u32 << rows.len())
             .map(|pick| {
                 let picked = rows.iter().enumerate().filter(|(i, _)| pick >> i & 1 == 1);
-                let sum = picked.fold(vec![false; rows[0].len()], |acc, (_, row)| acc.iter().zip(row).map(|(a, b)| a ^ b).collect());
+                let sum = picked.fold(vec![false; rows[0].len()], |acc, (_, row)| {
+                    acc.iter().zip(row).map(|(a, b)| a ^ b).collect()
+                });
                 sum.iter().filter(|b| **b).count()
             })
             .min()
@@ -246,7 +256,8 @@ mod tests {
             assert_eq!(g.len() - 1, root.iter().filter(|r| **r).count());
             let n = alpha.len();
             for (e, &is_root) in root.iter().enumerate() {
-                let value = g.iter().enumerate().filter(|(_, c)| **c).fold(0, |sum, (i, _)| sum ^ alpha[i * e % n]);
+                let value =
+                    g.iter().enumerate().filter(|(_, c)| **c).fold(0, |sum, (i, _)| sum ^ alpha[i * e % n]);
                 assert_eq!(value == 0, is_root, "m {m} t {t} exponent {e}");
             }
         }
@@ -262,8 +273,17 @@ mod tests {
             assert_eq!(rows.len(), n + 1 - g.len());
             for (shift, row) in rows.iter().enumerate() {
                 assert_eq!((row.len(), row.iter().filter(|b| **b).count() % 2), (n + 1, 0));
-                let at = |e: usize| row[..n].iter().enumerate().filter(|(_, c)| **c).fold(0, |sum, (i, _)| sum ^ alpha[i * e % n]);
-                assert!(root.iter().enumerate().all(|(e, is_root)| !is_root || at(e) == 0), "m {m} t {t} row {shift}");
+                let at = |e: usize| {
+                    row[..n]
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, c)| **c)
+                        .fold(0, |sum, (i, _)| sum ^ alpha[i * e % n])
+                };
+                assert!(
+                    root.iter().enumerate().all(|(e, is_root)| !is_root || at(e) == 0),
+                    "m {m} t {t} row {shift}"
+                );
                 assert!(row[..shift].iter().all(|b| !b) && row[shift] == g[0]);
             }
         }
@@ -302,7 +322,11 @@ mod tests {
     #[test]
     fn systematic_words_are_sums_of_the_rows() {
         let tailed = |t: usize, count: usize, tail: &dyn Fn(usize) -> Word| -> Vec<Word> {
-            extended_rows(8, &generator(8, t), count).into_iter().enumerate().map(|(i, word)| [word, tail(i)].concat()).collect()
+            extended_rows(8, &generator(8, t), count)
+                .into_iter()
+                .enumerate()
+                .map(|(i, word)| [word, tail(i)].concat())
+                .collect()
         };
         let x3 = [
             tailed(21, 115, &|_| vec![false; 22]),
@@ -312,7 +336,8 @@ mod tests {
         let bch = |t: usize, count: usize| extended_rows(9, &generator(9, t), count);
         for (s, n, mut rows) in [(40, 255, x3.concat()), (64, 511, bch(36, 241)), (80, 511, bch(41, 211))] {
             let code = Code::for_security(s).unwrap();
-            // Before the overall parity each row ends elsewhere, so that from the end on every sum of rows comes to zero.
+            // Before the overall parity each row ends elsewhere, so that from the end on every sum of rows
+            // comes to zero.
             let end = |row: &Word| row[..n].iter().rposition(|bit| *bit).unwrap();
             rows.sort_by_key(|row| std::cmp::Reverse(end(row)));
             assert!(rows.windows(2).all(|pair| end(&pair[0]) > end(&pair[1])));
@@ -353,7 +378,9 @@ mod tests {
             let code = Code::for_security(s).unwrap();
             let blocks = 2;
             let message: Vec<u128> = (0..DIMENSION * blocks)
-                .map(|i| u128::from_le_bytes(blake3::hash(&i.to_le_bytes()).as_bytes()[..16].try_into().unwrap()))
+                .map(|i| {
+                    u128::from_le_bytes(blake3::hash(&i.to_le_bytes()).as_bytes()[..16].try_into().unwrap())
+                })
                 .collect();
             let mut parity = vec![0; code.parity_bits() * blocks];
             code.encode_rows(&message, &mut parity, blocks);

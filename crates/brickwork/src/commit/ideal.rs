@@ -1,4 +1,5 @@
-//! The ideal functionality, for tests: values travel in the clear, a share is the value itself, and a claim is compared.
+//! The ideal functionality, for tests: values travel in the clear, a share is the value itself, and a claim
+//! is compared.
 
 use super::{Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, New, Pending, Proof, Shares};
 use crate::label::Label;
@@ -53,7 +54,10 @@ impl Holder for Receiver {
     }
 
     fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
-        assert!(claims.weighted.is_empty() && claims.values.is_empty(), "the ideal functionality compares claim by claim");
+        assert!(
+            claims.weighted.is_empty() && claims.values.is_empty(),
+            "the ideal functionality compares claim by claim"
+        );
         let each = |each: &Each, i: usize, sum: &mut Column| {
             let (item, wire) = (i / each.wires, i % each.wires);
             each.terms.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), i, sum));
@@ -66,19 +70,22 @@ impl Holder for Receiver {
             Known::Sums(_, claim) => claim(i, sum),
             Known::Each(claims) => each(claims, i, sum),
         };
-        let compare = |count: usize, mask: u128, cheat: Cheat, claim: &dyn Fn(usize, &mut Column) -> Label| {
-            for i in 0..count {
-                let mut sum = Default::default();
-                let claimed = claim(i, &mut sum).bits();
-                let committed = u128::from(sum[0]) | u128::from(sum[1]) << 64;
-                if (claimed ^ committed) & mask != 0 {
-                    return Err(Error::from(cheat));
+        let compare =
+            |count: usize, mask: u128, cheat: Cheat, claim: &dyn Fn(usize, &mut Column) -> Label| {
+                for i in 0..count {
+                    let mut sum = Default::default();
+                    let claimed = claim(i, &mut sum).bits();
+                    let committed = u128::from(sum[0]) | u128::from(sum[1]) << 64;
+                    if (claimed ^ committed) & mask != 0 {
+                        return Err(Error::from(cheat));
+                    }
                 }
-            }
-            Ok(())
-        };
+                Ok(())
+            };
         claims.bits.iter().try_for_each(|(count, claim)| compare(*count, 1, Cheat::Indicator, claim))?;
-        claims.known.iter().try_for_each(|claims| compare(claims.count(), u128::MAX, Cheat::Opening, &|i, sum| known(claims, i, sum)))?;
+        claims.known.iter().try_for_each(|claims| {
+            compare(claims.count(), u128::MAX, Cheat::Opening, &|i, sum| known(claims, i, sum))
+        })?;
         Ok(Proof(new.iter().map(|p| p.id).collect()))
     }
 }

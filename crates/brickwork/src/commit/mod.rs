@@ -2,14 +2,14 @@
 //!
 //! What a scheme promises, whatever it is made of:
 //!
-//! * [`Committer::commit_random`] commits to values that the protocol itself draws, [`Committer::commit`] to values of the
-//!   sender's choice; the receiver learns nothing of either.
-//! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or "the lowest
-//!   bit of this sum is this". Claims cost no traffic by themselves; [`Committer::prove`] and
+//! * [`Committer::commit_random`] commits to values that the protocol itself draws, [`Committer::commit`] to
+//!   values of the sender's choice; the receiver learns nothing of either.
+//! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or
+//!   "the lowest bit of this sum is this". Claims cost no traffic by themselves; [`Committer::prove`] and
 //!   [`Holder::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
-//! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the [`Proof`] of a
-//!   successful verification that it was part of.
+//! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
+//!   [`Proof`] of a successful verification that it was part of.
 
 pub mod code;
 #[cfg(test)]
@@ -45,8 +45,8 @@ pub trait Committer {
     /// As [`Committer::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the claims in
-    /// [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
+    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the
+    /// claims in [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
     ///
     /// # Errors
     /// As [`Committer::commit_random`].
@@ -71,13 +71,14 @@ pub trait Holder {
     ///
     /// # Errors
     /// [`Cheat::Commitment`](crate::Cheat::Commitment) if `new` holds something that is no commitment,
-    /// [`Cheat::Indicator`](crate::Cheat::Indicator) if a claimed bit is wrong, [`Cheat::Opening`](crate::Cheat::Opening) if
-    /// a claimed value is. The holder must not be used again after an error.
+    /// [`Cheat::Indicator`](crate::Cheat::Indicator) if a claimed bit is wrong,
+    /// [`Cheat::Opening`](crate::Cheat::Opening) if a claimed value is. The holder must not be used again
+    /// after an error.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 }
 
-/// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the receiver: the
-/// values that it was told, and its own shares.
+/// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
+/// receiver: the values that it was told, and its own shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.
@@ -128,8 +129,8 @@ impl Committed {
 pub enum Lsb {
     /// Random, like the other bits.
     Random,
-    /// 0: masks. Built into the shares of the lowest coordinate alone, which one guessed watch bit gets around; that a
-    /// mask ends in 0 need not be bound (docs/security.md).
+    /// 0: masks. Built into the shares of the lowest coordinate alone, which one guessed watch bit gets
+    /// around; that a mask ends in 0 need not be bound (docs/security.md).
     Zero,
     /// 1: offsets. Likewise; what must be bound is claimed.
     One,
@@ -161,8 +162,8 @@ impl Pending {
     }
 }
 
-/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be looked at, to state
-/// the claims, and is had for a proof.
+/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
+/// looked at, to state the claims, and is had for a proof.
 #[must_use = "what is claimed must be proven"]
 pub struct Claimed<T>(T);
 
@@ -188,9 +189,9 @@ impl<T> Claimed<T> {
     }
 }
 
-/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the receiver
-/// what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed value where the
-/// receiver does not know it, anything where it does.
+/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
+/// receiver what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
+/// value where the receiver does not know it, anything where it does.
 type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
 /// Of some wires of an item the values of the claims about them.
@@ -199,8 +200,8 @@ type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 /// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
 type Part<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
-/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part of the claim with
-/// its number, and a proof takes the commitments as they were made.
+/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part
+/// of the claim with its number, and a proof takes the commitments as they were made.
 pub struct Each<'a> {
     items: usize,
     wires: usize,
@@ -215,8 +216,8 @@ impl<'a> Each<'a> {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item, what they are in
-    /// [`Claims::known`].
+    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item,
+    /// what they are in [`Claims::known`].
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
@@ -283,20 +284,23 @@ impl Known<'_> {
     }
 }
 
-/// Adds to each of a row of sums, the first of which belongs to commitment number `index`, the weights of all claims that
-/// this commitment is part of.
+/// Adds to each of a row of sums, the first of which belongs to commitment number `index`, the weights of all
+/// claims that this commitment is part of.
 type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
-/// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that they belong to.
+/// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that
+/// they belong to.
 type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
 
-/// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same order.
+/// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same
+/// order.
 ///
-/// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by claim. Where there are so
-/// many commitments that their columns should not be kept, [`Claims::each`] makes the claims follow them in the order in which
-/// they were made. And a commitment that is part of many claims is *weighted*: a proof is a sum over all commitments, each times
-/// the [`Weights`] of the claims that it is part of. So it is with values that do not come in the order of the claims: they are
-/// [told](Claims::values) in their own order, each times the weight of its claim.
+/// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by
+/// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
+/// the claims follow them in the order in which they were made. And a commitment that is part of many claims
+/// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
+/// part of. So it is with values that do not come in the order of the claims: they are [told](Claims::values)
+/// in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     known: Vec<Known<'a>>,
@@ -309,8 +313,8 @@ pub struct Claims<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimGroup(usize);
 
-/// What a proof multiplies each claimed value with, an element of GF(2^128): for claim k of a group `x^(k mod 128)` times a
-/// random element of each 128 claims. They follow from the proof's seed and are no secret.
+/// What a proof multiplies each claimed value with, an element of GF(2^128): for claim k of a group `x^(k mod
+/// 128)` times a random element of each 128 claims. They follow from the proof's seed and are no secret.
 pub struct Weights(Vec<Vec<u128>>);
 
 /// x^128 in GF(2^128).
@@ -327,7 +331,11 @@ impl Weights {
     pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
         let mut weight = 0;
         (first..).map(move |k| {
-            weight = if k == first || k % BLOCK == 0 { self.of(group, k) } else { (weight << 1) ^ ((weight >> 127) * POLYNOMIAL) };
+            weight = if k == first || k % BLOCK == 0 {
+                self.of(group, k)
+            } else {
+                (weight << 1) ^ ((weight >> 127) * POLYNOMIAL)
+            };
             weight
         })
     }
@@ -350,15 +358,19 @@ impl<'a> Claims<'a> {
         ClaimGroup(self.known.len() - 1)
     }
 
-    /// Claims that were listed are also about these commitments: `weigh` adds the weights of those that commitment `index` and
-    /// the following ones are part of.
+    /// Claims that were listed are also about these commitments: `weigh` adds the weights of those that
+    /// commitment `index` and the following ones are part of.
     pub fn weighted(&mut self, shares: &'a Shares, weigh: impl Fn(&Weights, usize, &mut [u128]) + Sync + 'a) {
         self.weighted.push((shares, Box::new(weigh)));
     }
 
-    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the weights of their
-    /// claims, in any order. Only the receiver asks for them.
-    pub fn values(&mut self, count: usize, tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a) {
+    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the
+    /// weights of their claims, in any order. Only the receiver asks for them.
+    pub fn values(
+        &mut self,
+        count: usize,
+        tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
+    ) {
         self.values.push((count, Box::new(tell)));
     }
 

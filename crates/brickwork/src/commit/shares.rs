@@ -1,8 +1,9 @@
 //! A party's shares of commitments.
 //!
-//! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of single commitments.
-//! Of many commitments only the recipe of the rows is kept, until some of them are [taken apart](Shares::parts) as columns:
-//! expanding seeds twice costs less than writing all columns to memory and reading them again.
+//! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of
+//! single commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
+//! apart](Shares::parts) as columns: expanding seeds twice costs less than writing all columns to memory and
+//! reading them again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub type Column = [u64; COLUMN_WORDS];
 
 /// Commitments in a block: the bits of a 128-bit word.
 pub(super) const BLOCK: usize = 128;
-/// Bytes of columns that are kept rather than made again. The tests of this crate keep none, others nearly all.
+/// Bytes of columns that are kept rather than made again. The tests of this crate keep none, others nearly
+/// all.
 pub(crate) const FEW_COLUMNS: usize = if cfg!(test) { 0 } else { 16 << 20 };
 /// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
 pub(super) const CHUNK_BLOCKS: usize = 16;
@@ -33,8 +35,8 @@ pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
 /// Chunks that are computed in parallel.
 pub(super) const CHUNKS_IN_HAND: usize = 16;
 
-/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the receiver watches the
-/// second share. The sender's own shares are the first ones: zeros.
+/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the
+/// receiver watches the second share. The sender's own shares are the first ones: zeros.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Source {
     pub seeds: Vec<Aes128>,
@@ -52,8 +54,8 @@ pub(super) struct Recipe {
     pub corrections: Option<Corrections>,
 }
 
-/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than the two parties it
-/// says nothing, since both shares hide it.
+/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than
+/// the two parties it says nothing, since both shares hide it.
 pub(super) struct Corrections {
     kept: Kept,
     /// Coordinates that are corrected.
@@ -67,7 +69,8 @@ enum Kept {
 }
 
 impl Corrections {
-    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for them.
+    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for
+    /// them.
     ///
     /// # Errors
     /// Those of `receive`; [`Error::Resource`] if there is no room for a file.
@@ -105,7 +108,8 @@ impl Corrections {
             Kept::Memory(all, _) => &all[start..start + count],
             Kept::File(file) => {
                 buffer.resize(count, 0);
-                file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64).unwrap_or_else(|error| self.fault.note(error));
+                file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64)
+                    .unwrap_or_else(|error| self.fault.note(error));
                 buffer
             }
         }
@@ -136,7 +140,8 @@ impl Recipe {
         if let Some(corrections) = &self.corrections {
             let (uncorrected, mut buffer) = (seeds.len() - corrections.corrected, Vec::new());
             let corrections = corrections.of(first, blocks, &mut buffer);
-            let fixed = rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
+            let fixed =
+                rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
             for ((row, correction), watch) in fixed.zip(&watch[uncorrected..]) {
                 row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
             }
@@ -154,7 +159,10 @@ impl Recipe {
         let behind = self.count - chunk * CHUNK;
         if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
             let blocks = self.blocks(chunk);
-            rows.iter_mut().skip(blocks - 1).step_by(blocks).for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
+            rows.iter_mut()
+                .skip(blocks - 1)
+                .step_by(blocks)
+                .for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
         }
     }
 
@@ -170,10 +178,14 @@ impl Recipe {
             Lsb::One => rows[0] = watch[0],
         }
         if let Some(corrections) = &self.corrections {
-            let (chunk, uncorrected, mut buffer) = (block / CHUNK_BLOCKS, seeds.len() - corrections.corrected, Vec::new());
-            let corrections = &corrections.of(chunk * CHUNK_BLOCKS, self.blocks(chunk), &mut buffer)[block % CHUNK_BLOCKS..];
+            let (chunk, uncorrected, mut buffer) =
+                (block / CHUNK_BLOCKS, seeds.len() - corrections.corrected, Vec::new());
+            let corrections = &corrections.of(chunk * CHUNK_BLOCKS, self.blocks(chunk), &mut buffer)
+                [block % CHUNK_BLOCKS..];
             let fixed = rows[uncorrected..].iter_mut().zip(corrections.iter().step_by(self.blocks(chunk)));
-            fixed.zip(&watch[uncorrected..]).for_each(|((row, correction), watch)| *row ^= correction & watch);
+            fixed
+                .zip(&watch[uncorrected..])
+                .for_each(|((row, correction), watch)| *row ^= correction & watch);
         }
         for (k, row) in rows.iter().enumerate() {
             sum[k / 64] ^= ((row >> bit) as u64 & 1) << (k % 64) & mask;
@@ -240,11 +252,12 @@ impl Selection {
         self.items[k / self.each] as usize * self.each + k % self.each
     }
 
-    /// Runs of commitments among these places of the row, in their order: the first place, the number of the commitment there,
-    /// and how many follow each other.
+    /// Runs of commitments among these places of the row, in their order: the first place, the number of the
+    /// commitment there, and how many follow each other.
     pub fn runs(&self, places: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let each = self.each;
-        let first = self.order.partition_point(|&k| (self.items[k as usize] as usize + 1) * each <= places.start);
+        let first =
+            self.order.partition_point(|&k| (self.items[k as usize] as usize + 1) * each <= places.start);
         let of_item = move |&k: &u32| {
             let (item, number) = (self.items[k as usize] as usize * each, k as usize * each);
             let (start, end) = (item.max(places.start), (item + each).min(places.end));
@@ -313,11 +326,13 @@ impl Shares {
         }
     }
 
-    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up sooner than the recipe
-    /// is followed once more; many stay in the recipe, if these are one.
+    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up
+    /// sooner than the recipe is followed once more; many stay in the recipe, if these are one.
     pub(crate) fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
-            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > FEW_COLUMNS => self.in_place(selection),
+            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > FEW_COLUMNS => {
+                self.in_place(selection)
+            }
             _ => self.select(selection.places()),
         }
     }
@@ -371,8 +386,12 @@ impl Shares {
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
         match &self.0 {
-            Form::Columns { words: 5, columns } => add_words::<5>(&columns[index * 5..(index + 1) * 5], mask, sum),
-            Form::Columns { words: 7, columns } => add_words::<7>(&columns[index * 7..(index + 1) * 7], mask, sum),
+            Form::Columns { words: 5, columns } => {
+                add_words::<5>(&columns[index * 5..(index + 1) * 5], mask, sum)
+            }
+            Form::Columns { words: 7, columns } => {
+                add_words::<7>(&columns[index * 7..(index + 1) * 7], mask, sum)
+            }
             _ => self.add_any(mask, index, sum),
         }
     }
@@ -389,7 +408,8 @@ impl Shares {
         }
     }
 
-    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last commitment is arbitrary.
+    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last
+    /// commitment is arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -402,7 +422,11 @@ impl Shares {
                 for (b, columns) in here.chunks(BLOCK * words).enumerate() {
                     padded[..columns.len()].copy_from_slice(columns);
                     kernels::transpose_back(&padded, *words, &mut block_rows);
-                    rows.iter_mut().skip(b).step_by(blocks).zip(&block_rows).for_each(|(row, block_row)| *row = *block_row);
+                    rows.iter_mut()
+                        .skip(b)
+                        .step_by(blocks)
+                        .zip(&block_rows)
+                        .for_each(|(row, block_row)| *row = *block_row);
                 }
                 padded.zeroize();
                 block_rows.zeroize();
@@ -418,9 +442,9 @@ impl Shares {
         }
     }
 
-    /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to bit `m` of
-    /// `sums[i]`. With each list comes what adds the weights of some of its commitments, the first of which has this number, to what
-    /// there is.
+    /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to
+    /// bit `m` of `sums[i]`. With each list comes what adds the weights of some of its commitments, the first
+    /// of which has this number, to what there is.
     pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
         let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
         for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
@@ -443,10 +467,13 @@ impl Shares {
                 sum
             };
             let chunks = shares.places().div_ceil(CHUNK);
-            let total = (0..chunks).into_par_iter().fold(Weighted::default, work).reduce(Weighted::default, |mut a, b| {
-                a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
-                a
-            });
+            let total = (0..chunks).into_par_iter().fold(Weighted::default, work).reduce(
+                Weighted::default,
+                |mut a, b| {
+                    a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
+                    a
+                },
+            );
             let mut rows = vec![0; sums.len()];
             kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
             sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);
@@ -477,7 +504,9 @@ impl Shares {
     pub fn slice(&self, places: Range<usize>) -> Shares {
         match &self.0 {
             _ if places.is_empty() => Shares::default(),
-            Form::Columns { words, columns } => Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec()),
+            Form::Columns { words, columns } => {
+                Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec())
+            }
             Form::Recipe(_) | Form::Picked(..) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
         }
     }
@@ -511,15 +540,19 @@ impl Shares {
             Shares::of_columns(words, part)
         };
         match &self.0 {
-            Form::Columns { words, columns } => lists.iter().map(|list| of_columns(*words, columns, list)).collect(),
+            Form::Columns { words, columns } => {
+                lists.iter().map(|list| of_columns(*words, columns, list)).collect()
+            }
             Form::Recipe(recipe) => match recipe.words() {
                 5 => parts::<5>(recipe, lists),
                 7 => parts::<7>(recipe, lists),
                 words => unreachable!("no code has codewords of {words} words"),
             },
             Form::Picked(recipe, selection) => {
-                let places: Vec<Vec<usize>> = lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
-                Shares(Form::Recipe(recipe.clone())).parts(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                let places: Vec<Vec<usize>> =
+                    lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
+                Shares(Form::Recipe(recipe.clone()))
+                    .parts(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
             }
         }
     }
@@ -535,7 +568,8 @@ fn pad<const WORDS: usize>(packed: &[u64], padded: &mut [Column]) {
     }
 }
 
-/// A sum of columns times weights: for each bit of the weights the sum of the columns in whose weight it is set.
+/// A sum of columns times weights: for each bit of the weights the sum of the columns in whose weight it is
+/// set.
 struct Weighted {
     total: Vec<u128>,
     rows: Vec<u128>,
@@ -548,13 +582,21 @@ struct Weighted {
 impl Default for Weighted {
     fn default() -> Self {
         let padded = || vec![0; BLOCK * COLUMN_BLOCKS];
-        Weighted { total: padded(), rows: Vec::new(), packed: Vec::new(), columns: padded(), product: padded() }
+        Weighted {
+            total: padded(),
+            rows: Vec::new(),
+            packed: Vec::new(),
+            columns: padded(),
+            product: padded(),
+        }
     }
 }
 
 impl Drop for Weighted {
     fn drop(&mut self) {
-        [&mut self.total, &mut self.rows, &mut self.columns, &mut self.product].into_iter().for_each(|part| part.zeroize());
+        [&mut self.total, &mut self.rows, &mut self.columns, &mut self.product]
+            .into_iter()
+            .for_each(|part| part.zeroize());
         self.packed.zeroize();
     }
 }
@@ -587,7 +629,10 @@ impl Weighted {
             match words {
                 5 => pad::<5>(packed, padded),
                 7 => pad::<7>(packed, padded),
-                _ => padded.iter_mut().zip(packed.chunks_exact(words)).for_each(|(to, from)| to[..words].copy_from_slice(from)),
+                _ => padded
+                    .iter_mut()
+                    .zip(packed.chunks_exact(words))
+                    .for_each(|(to, from)| to[..words].copy_from_slice(from)),
             }
             // Which columns are in which sum. Weights behind the last commitment are 0.
             let mut masks = [0; BLOCK];
@@ -627,7 +672,9 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
         let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
         let same = std::ptr::eq(*mine, &**theirs);
         if same {
-            made.par_chunks_mut(WEIGHTS_A_TASK).enumerate().for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
+            made.par_chunks_mut(WEIGHTS_A_TASK)
+                .enumerate()
+                .for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
         }
         same
     }
@@ -640,10 +687,15 @@ impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
         match self {
             Listed::Runs(weigh, None) => weigh(first, &mut weights[..places.len()]),
             Listed::Runs(weigh, Some(selection)) => {
-                selection.runs(places).for_each(|(place, number, count)| weigh(number, &mut weights[place - first..][..count]));
+                selection
+                    .runs(places)
+                    .for_each(|(place, number, count)| weigh(number, &mut weights[place - first..][..count]));
             }
             Listed::Made(made, selection) => selection.runs(places).for_each(|(place, number, count)| {
-                weights[place - first..][..count].iter_mut().zip(&made[number..]).for_each(|(weight, made)| *weight ^= made);
+                weights[place - first..][..count]
+                    .iter_mut()
+                    .zip(&made[number..])
+                    .for_each(|(weight, made)| *weight ^= made);
             }),
         }
     }
@@ -672,9 +724,11 @@ fn parts<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares>
         assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place comes twice");
     }
     let mut parts: Vec<Vec<u64>> = lists.iter().map(|list| vec![0; list.len() * WORDS]).collect();
-    let chunks: Vec<usize> =
-        (0..recipe.count.div_ceil(CHUNK)).filter(|c| places[c * CHUNK..].iter().take(CHUNK).any(|&place| place != NOT_WANTED)).collect();
-    let groups: Vec<&[usize]> = chunks.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(CHUNKS_IN_HAND)).collect();
+    let chunks: Vec<usize> = (0..recipe.count.div_ceil(CHUNK))
+        .filter(|c| places[c * CHUNK..].iter().take(CHUNK).any(|&place| place != NOT_WANTED))
+        .collect();
+    let groups: Vec<&[usize]> =
+        chunks.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(CHUNKS_IN_HAND)).collect();
     let make = |group: Option<&&[usize]>, columns: &mut Vec<u64>| {
         let Some(group) = group else { return };
         let blocks: usize = group.iter().map(|&c| recipe.blocks(c)).sum();

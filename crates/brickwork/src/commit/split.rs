@@ -1,10 +1,11 @@
-//! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively Homomorphic UC
-//! Commitments" (TCC 2016-A, FJNT16).
+//! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively
+//! Homomorphic UC Commitments" (TCC 2016-A, FJNT16).
 //!
-//! A codeword of the committed value is split into two shares, v = v0 + v1. Both come from seeds, one pair for each
-//! coordinate of the code; of each pair the receiver got one by oblivious transfer, its *watch bit* w_i says which. It
-//! thus watches one share of each coordinate, and the sender does not know which one. To lie about a value the sender
-//! must change a share in at least d coordinates and guesses every watch bit with probability 1/2.
+//! A codeword of the committed value is split into two shares, v = v0 + v1. Both come from seeds, one pair
+//! for each coordinate of the code; of each pair the receiver got one by oblivious transfer, its *watch bit*
+//! w_i says which. It thus watches one share of each coordinate, and the sender does not know which one. To
+//! lie about a value the sender must change a share in at least d coordinates and guesses every watch bit
+//! with probability 1/2.
 //!
 //! ```text
 //!   random value:    the first 128 coordinates are what the seeds give;  parity coordinates are corrected: n - 128 bits
@@ -14,13 +15,13 @@
 //!           sender -> receiver   for each part: the combined shares v0 (n x 128 bits); hidden parts also the values
 //! ```
 //!
-//! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are blocks of
-//! GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it commutes with the
-//! code. A false statement survives it with probability 2^-128.
+//! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are
+//! blocks of GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it
+//! commutes with the code. A false statement survives it with probability 2^-128.
 //!
-//! If the check of the combinations were missing, the sender could "commit" to words off the code and later open them
-//! in several ways; if it combined values that the receiver does not know without a mask, the receiver would learn
-//! relations of hidden labels, among them an offset.
+//! If the check of the combinations were missing, the sender could "commit" to words off the code and later
+//! open them in several ways; if it combined values that the receiver does not know without a mask, the
+//! receiver would learn relations of hidden labels, among them an offset.
 
 use std::sync::Arc;
 
@@ -93,8 +94,9 @@ pub struct Receiver {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`. It holds at most `memory` bytes of values
-    /// at a time; others are made again, and what gives those of its choice lies in temporary files.
+    /// From the seeds that base OTs gave the sender, a pair for each coordinate of `code`. It holds at most
+    /// `memory` bytes of values at a time; others are made again, and what gives those of its choice lies in
+    /// temporary files.
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
@@ -126,12 +128,19 @@ impl Sender {
     }
 
     fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Recipe {
-        let recipe = Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
+        let recipe =
+            Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
         self.next_block += count.div_ceil(BLOCK) as u64;
         recipe
     }
 
-    fn commit_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: Option<&[Label]>) -> Result<Committed, Error> {
+    fn commit_rows(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        lsb: Lsb,
+        chosen: Option<&[Label]>,
+    ) -> Result<Committed, Error> {
         let recipe = self.next_recipe(count, lsb);
         let (mut values, mut corrections) = (vec![Label::ZERO; count], Vec::new());
         for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
@@ -141,8 +150,8 @@ impl Sender {
         Ok(Committed { values, shares: Shares::of_recipe(recipe) })
     }
 
-    /// Sends message `m` of the corrections of a row, which stand in `corrections` then; `values` become those of the commitments:
-    /// what the seeds give, or the target's.
+    /// Sends message `m` of the corrections of a row, which stand in `corrections` then; `values` become
+    /// those of the commitments: what the seeds give, or the target's.
     fn send_message(
         &self,
         channel: &mut Channel,
@@ -160,14 +169,15 @@ impl Sender {
             Some(values) => values.chunks_mut(CHUNK).map(Some).collect(),
             None => (0..count.div_ceil(CHUNK)).map(|_| None).collect(),
         };
-        corrections.par_chunks_mut(corrected * CHUNK_BLOCKS).zip(values.par_iter_mut()).enumerate().for_each_init(
-            <[Vec<u128>; 2]>::default,
-            |rows, (c, (corrections, values))| {
+        corrections
+            .par_chunks_mut(corrected * CHUNK_BLOCKS)
+            .zip(values.par_iter_mut())
+            .enumerate()
+            .for_each_init(<[Vec<u128>; 2]>::default, |rows, (c, (corrections, values))| {
                 let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
                 self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
                 rows.iter_mut().for_each(|r| r.zeroize());
-            },
-        );
+            });
         channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
     }
 
@@ -184,7 +194,12 @@ impl Sender {
         let blocks = recipe.blocks(chunk);
         recipe.rows(chunk, first);
         second.resize(first.len(), 0);
-        kernels::ctr_rows(&self.second, u128::from(recipe.start) + (chunk * CHUNK_BLOCKS) as u128, second, blocks);
+        kernels::ctr_rows(
+            &self.second,
+            u128::from(recipe.start) + (chunk * CHUNK_BLOCKS) as u128,
+            second,
+            blocks,
+        );
         match recipe.lsb {
             Lsb::Random => {}
             Lsb::Zero => second[..blocks].fill(0),
@@ -228,11 +243,14 @@ impl Committer for Sender {
             masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
         }
         let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
-        let consistency: Vec<Group> = new.iter().map(|new| Group::New(new.shares, Some(new.values))).collect();
-        let bits: Vec<Group> = claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
+        let consistency: Vec<Group> =
+            new.iter().map(|new| Group::New(new.shares, Some(new.values))).collect();
+        let bits: Vec<Group> =
+            claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
         let n = self.code.length();
         let mut answer: Vec<u128> = Vec::new();
-        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate()
+        {
             if let Some(mask) = mask {
                 let mut sums = combine(seed, part, n, true, groups);
                 sums.add_mask(&mask.shares, Some(&mask.values));
@@ -250,13 +268,17 @@ impl Committer for Sender {
 }
 
 impl Receiver {
-    /// From the seeds that base OTs gave the receiver and its choices among each pair, its watch bits (0 or 1). It keeps at most
-    /// `memory` bytes of corrections at a time, and others in temporary files.
+    /// From the seeds that base OTs gave the receiver and its choices among each pair, its watch bits (0 or
+    /// 1). It keeps at most `memory` bytes of corrections at a time, and others in temporary files.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
     pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8], memory: u64) -> Result<Self, Error> {
-        assert_eq!((seeds.len(), watch_bits.len()), (code.length(), code.length()), "one seed and one bit for each coordinate");
+        assert_eq!(
+            (seeds.len(), watch_bits.len()),
+            (code.length(), code.length()),
+            "one seed and one bit for each coordinate"
+        );
         Ok(Receiver {
             code,
             chosen: seeds.to_vec(),
@@ -299,14 +321,22 @@ impl Receiver {
         Pending { id: self.next_id, shares: Shares::default() }
     }
 
-    fn receive_rows(&mut self, channel: &mut Channel, count: usize, lsb: Lsb, chosen: bool) -> Result<Pending, Error> {
+    fn receive_rows(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        lsb: Lsb,
+        chosen: bool,
+    ) -> Result<Pending, Error> {
         let corrected = self.code.length() - if chosen { 0 } else { DIMENSION };
         let start = self.next_block;
         self.next_block += count.div_ceil(BLOCK) as u64;
         let receive = |message: &mut [u8]| channel.receive_into(msg::CORRECTIONS, message);
-        let corrections = Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;
+        let corrections =
+            Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;
         self.next_id += 1;
-        let recipe = Recipe { source: self.source.clone(), start, count, lsb, corrections: Some(corrections) };
+        let recipe =
+            Recipe { source: self.source.clone(), start, count, lsb, corrections: Some(corrections) };
         Ok(Pending { id: self.next_id, shares: Shares::of_recipe(recipe) })
     }
 
@@ -343,10 +373,12 @@ impl Holder for Receiver {
         let known = usize::from(!claims.known.is_empty());
         // Combining does not wait for the answer.
         let consistency: Vec<Group> = new.iter().map(|p| Group::New(&p.shares, None)).collect();
-        let bits: Vec<Group> = claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
+        let bits: Vec<Group> =
+            claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
         channel.flush()?;
         let mut parts = Vec::new();
-        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate() {
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate()
+        {
             if let Some(mask) = mask {
                 let mut sums = combine(seed, part, n, part == 1, groups);
                 sums.add_mask(&mask.shares, None);
@@ -363,7 +395,8 @@ impl Holder for Receiver {
         for (part, sums) in parts {
             let values = if part == 2 { &sums.values[..] } else { split(&mut rest, DIMENSION) };
             let shares = split(&mut rest, n);
-            // The mask's lowest bits are 0, so those of the combined values follow from the claimed bits alone.
+            // The mask's lowest bits are 0, so those of the combined values follow from the claimed bits
+            // alone.
             let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
             if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
                 // A lie about a value is often one about a bit, too: the value says more.
@@ -411,7 +444,10 @@ fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
     let mut all = vec![0u64; 2 * BLOCK * blocks];
     kernels::transpose(rows, blocks, &mut all);
     let labels: &[u64] = &all[..2 * values.len()];
-    values.iter_mut().zip(labels.chunks(2)).for_each(|(v, w)| *v = Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64));
+    values
+        .iter_mut()
+        .zip(labels.chunks(2))
+        .for_each(|(v, w)| *v = Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64));
     all.zeroize();
 }
 

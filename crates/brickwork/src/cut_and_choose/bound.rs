@@ -1,10 +1,11 @@
 //! The probability with which bad copies survive, and the cheapest cut that keeps it low.
 //!
-//! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice sends `i` of them into
-//! buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j) / C(L, t)`. Each of the `j` stays
-//! undetected with probability `u`: 0, or 1/2 where opening shows only one of two halves. It wins if some bucket then holds `m`
-//! bad copies, `m = B` where one good copy saves the bucket and `(B + 1)/2` where the majority rules; by the union bound that has
-//! probability at most `w_i = min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
+//! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice
+//! sends `i` of them into buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j)
+//! / C(L, t)`. Each of the `j` stays undetected with probability `u`: 0, or 1/2 where opening shows only one
+//! of two halves. It wins if some bucket then holds `m` bad copies, `m = B` where one good copy saves the
+//! bucket and `(B + 1)/2` where the majority rules; by the union bound that has probability at most `w_i =
+//! min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
 //! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)        survival(t) = the same with all w_i = 1
@@ -12,16 +13,17 @@
 //!
 //! and the bound is the maximum over all `t`.
 //!
-//! Nothing is assumed about the shape of `success` when that maximum is verified. One more bad copy is one more to detect, and
-//! one more in the buckets at most, while `w_i` grows with `i`; hence, for all `e` from 0 to `d`,
+//! Nothing is assumed about the shape of `success` when that maximum is verified. One more bad copy is one
+//! more to detect, and one more in the buckets at most, while `w_i` grows with `i`; hence, for all `e` from 0
+//! to `d`,
 //!
 //! ```text
 //! survival(t + e) ≤ survival(t)        success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
 //! ```
 //!
-//! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t` matters. All
-//! arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is guessed in floating point
-//! (module `estimate`); a wrong guess costs time or copies, never security.
+//! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t`
+//! matters. All arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is
+//! guessed in floating point (module `estimate`); a wrong guess costs time or copies, never security.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,9 +89,9 @@ impl Cut {
         u64::from(self.slots) * u64::from(self.bucket)
     }
 
-    /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a cut that the rule does not
-    /// allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`, except where floating point is too coarse to find
-    /// it: far below any limit that is asked for.
+    /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a cut that
+    /// the rule does not allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`, except
+    /// where floating point is too coarse to find it: far below any limit that is asked for.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
@@ -100,8 +102,8 @@ impl Cut {
         if game.is_bounded_by(limit) {
             return limit;
         }
-        // The guess is right but for rounding, unless the cut is too bad to look at all of it. What was not looked at survives no
-        // more often than the last that was.
+        // The guess is right but for rounding, unless the cut is too bad to look at all of it. What was not
+        // looked at survives no more often than the last that was.
         limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
         while !game.is_bounded_by(limit) {
             limit = (limit * Upper::integer(2)).min(Upper::ONE);
@@ -114,9 +116,12 @@ impl Cut {
         rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
     }
 
-    /// Whether a garbler that makes `t` copies bad succeeds with more than this probability, as far as the formula tells.
+    /// Whether a garbler that makes `t` copies bad succeeds with more than this probability, as far as the
+    /// formula tells.
     pub(super) fn is_broken_by(&self, rule: Rule, limit: Upper, t: u64) -> bool {
-        !rule.allows(self.bucket) || (1..=Game::last(self, rule)).contains(&t) && Game::new(*self, rule).outcome(t, 0).success > limit
+        !rule.allows(self.bucket)
+            || (1..=Game::last(self, rule)).contains(&t)
+                && Game::new(*self, rule).outcome(t, 0).success > limit
     }
 }
 
@@ -142,8 +147,8 @@ struct Game {
     opened: Vec<Upper>,
 }
 
-/// The greatest `t` worth the effort. A cut that needs more has too few opened copies to be any good, and the peer who proposes it
-/// must not keep us busy.
+/// The greatest `t` worth the effort. A cut that needs more has too few opened copies to be any good, and the
+/// peer who proposes it must not keep us busy.
 pub(super) fn most_bad(rule: Rule) -> u64 {
     match rule.detection {
         Detection::Full => 1 << 16,
@@ -154,9 +159,13 @@ pub(super) fn most_bad(rule: Rule) -> u64 {
 impl Game {
     fn new(cut: Cut, rule: Rule) -> Self {
         let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
-        let first = (0..bucket.min(kept)).fold(Upper::integer(cut.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
-        let weights =
-            (0..=bucket).scan(first, |weight, k| Some(std::mem::replace(weight, *weight * Upper::ratio(bucket - k, k + 1)))).collect();
+        let first = (0..bucket.min(kept))
+            .fold(Upper::integer(cut.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
+        let weights = (0..=bucket)
+            .scan(first, |weight, k| {
+                Some(std::mem::replace(weight, *weight * Upper::ratio(bucket - k, k + 1)))
+            })
+            .collect();
         let one = || vec![Upper::ONE];
         Game { cut, rule, weights, scale: one(), kept: one(), wins: vec![Upper::ZERO], opened: one() }
     }
@@ -198,7 +207,10 @@ impl Game {
             survival = survival + survives;
             success = success + survives * self.wins[(i + d).min(self.wins.len() - 1)];
         }
-        Outcome { success: (self.scale[t] * success).min(Upper::ONE), survival: (self.scale[t] * survival).min(Upper::ONE) }
+        Outcome {
+            success: (self.scale[t] * success).min(Upper::ONE),
+            survival: (self.scale[t] * survival).min(Upper::ONE),
+        }
     }
 
     /// Makes the tables long enough.
@@ -212,7 +224,9 @@ impl Game {
         grow(&mut self.scale, t, &|last, n| last * Upper::ratio(n, kept + opened + 1 - n));
         grow(&mut self.kept, t.min(kept), &|last, n| last * Upper::ratio(kept + 1 - n, n));
         if self.rule.detection == Detection::Half {
-            grow(&mut self.opened, t.min(opened), &|last, n| (last * Upper::ratio(opened + 1 - n, n)).halved());
+            grow(&mut self.opened, t.min(opened), &|last, n| {
+                (last * Upper::ratio(opened + 1 - n, n)).halved()
+            });
         }
         let mut buffer = Vec::new();
         for i in self.wins.len() as u64..=(t + d).min(kept) {
@@ -221,7 +235,8 @@ impl Game {
         }
     }
 
-    /// `w_i`, from falling factorials: a term is `N · C(B,k) / (N·B)^(B)`, which is `weights[k]`, times `i^(k) · (N·B − i)^(B − k)`.
+    /// `w_i`, from falling factorials: a term is `N · C(B,k) / (N·B)^(B)`, which is `weights[k]`, times
+    /// `i^(k) · (N·B − i)^(B − k)`.
     fn one_win(&self, i: u64, good: &mut Vec<Upper>) -> Upper {
         let (kept, bucket) = (self.cut.kept(), u64::from(self.cut.bucket));
         let ruinous = self.rule.ruinous(bucket) as usize;
@@ -234,5 +249,7 @@ impl Game {
 
 /// `1, n, n·(n − 1), …`, ending in zeros.
 fn falling_factorials(n: u64) -> impl Iterator<Item = Upper> {
-    (0..).scan(Upper::ONE, move |product, a| Some(std::mem::replace(product, *product * Upper::integer(n.saturating_sub(a)))))
+    (0..).scan(Upper::ONE, move |product, a| {
+        Some(std::mem::replace(product, *product * Upper::integer(n.saturating_sub(a))))
+    })
 }

@@ -42,7 +42,8 @@ pub struct BatchSpec {
     pub slots: u32,
 }
 
-/// The bounds of all checks of a session that are no cut-and-choose, and the level that everything together must reach.
+/// The bounds of all checks of a session that are no cut-and-choose, and the level that everything together
+/// must reach.
 #[derive(Clone, Debug)]
 pub struct Budget {
     security: u32,
@@ -79,12 +80,13 @@ impl Budget {
         &self.checks
     }
 
-    /// The cuts of least cost for these batches so that all of the session stays below `2^-s`. `cost` is given the position of
-    /// a batch and a cut of it. What the checks leave is shared equally by the batches; what one leaves of its share goes to
-    /// the next.
+    /// The cuts of least cost for these batches so that all of the session stays below `2^-s`. `cost` is
+    /// given the position of a batch and a cut of it. What the checks leave is shared equally by the batches;
+    /// what one leaves of its share goes to the next.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many slots.
+    /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many
+    /// slots.
     pub fn plan(&self, batches: &[BatchSpec], cost: impl Fn(usize, &Cut) -> f64) -> Result<Plan, Error> {
         let mut spent = self.spent();
         let mut cuts = Vec::new();
@@ -96,8 +98,10 @@ impl Budget {
                 )));
             }
             let share = self.rest(spent) / (batches.len() - i) as f64;
-            let limit = if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };
-            let cut = cheapest(batch.kind.rule(), batch.slots, limit, |cut| cost(i, cut)).ok_or_else(|| self.exhausted(spent))?;
+            let limit =
+                if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };
+            let cut = cheapest(batch.kind.rule(), batch.slots, limit, |cut| cost(i, cut))
+                .ok_or_else(|| self.exhausted(spent))?;
             let bound = cut.bound(batch.kind.rule());
             spent = spent + bound;
             cuts.push((cut, bound));
@@ -112,9 +116,13 @@ impl Budget {
     pub fn check(&self, batches: &[BatchSpec], cuts: &[Cut]) -> Result<Plan, Error> {
         let fits = |(batch, cut): (&BatchSpec, &Cut)| cut.slots == batch.slots && batch.kind.may_have(cut);
         if cuts.len() != batches.len() || !batches.iter().zip(cuts).all(fits) {
-            return Err(Error::Mismatch("the proposed cut-and-choose parameters are not for this program".into()));
+            return Err(Error::Mismatch(
+                "the proposed cut-and-choose parameters are not for this program".into(),
+            ));
         }
-        self.verified(batches.iter().zip(cuts).map(|(batch, cut)| (*cut, cut.bound(batch.kind.rule()))).collect())
+        self.verified(
+            batches.iter().zip(cuts).map(|(batch, cut)| (*cut, cut.bound(batch.kind.rule()))).collect(),
+        )
     }
 
     fn spent(&self) -> Upper {
@@ -128,14 +136,18 @@ impl Budget {
 
     fn exhausted(&self, spent: Upper) -> Error {
         let (level, spent) = (self.security, spent.log2());
-        Error::Usage(format!("2^-{level} cannot be reached: 2^{spent:.1} is already spent; choose a lower --security or another code"))
+        Error::Usage(format!(
+            "2^-{level} cannot be reached: 2^{spent:.1} is already spent; choose a lower --security or another code"
+        ))
     }
 
     fn verified(&self, batches: Vec<(Cut, Upper)>) -> Result<Plan, Error> {
         let total = self.spent() + batches.iter().map(|batch| batch.1).sum();
         if total.log2() > -f64::from(self.security) {
             let (level, total) = (self.security, total.log2());
-            return Err(Error::Mismatch(format!("these parameters only give 2^{total:.2}, but 2^-{level} is asked for")));
+            return Err(Error::Mismatch(format!(
+                "these parameters only give 2^{total:.2}, but 2^-{level} is asked for"
+            )));
         }
         Ok(Plan { batches, total })
     }

@@ -5,7 +5,8 @@ use crate::random::Rng;
 
 /// Which copies of a batch are opened, and in which bucket each of the others sits.
 ///
-/// Both parties draw it from the same public stream, so there are no counts or indices that a peer could send wrong.
+/// Both parties draw it from the same public stream, so there are no counts or indices that a peer could send
+/// wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     opened: Vec<u32>,
@@ -14,15 +15,16 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Draws the challenge for a batch of this cut: `rng` is [`Rng::expand`]ed from the seed that the evaluator draws when the
-    /// garbler is bound to all copies.
+    /// Draws the challenge for a batch of this cut: `rng` is [`Rng::expand`]ed from the seed that the
+    /// evaluator draws when the garbler is bound to all copies.
     ///
     /// # Panics
     /// If the cut has 2^32 copies or more; [`super::Budget`] makes none of them.
     pub fn draw(rng: &mut Rng, cut: &Cut) -> Self {
         let copies = u32::try_from(cut.copies()).expect("a batch has less than 2^32 copies");
         let mut order: Vec<u32> = (0..copies).collect();
-        // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of the others.
+        // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of
+        // the others.
         for i in (1..order.len()).rev() {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
@@ -60,7 +62,9 @@ mod tests {
 
     #[test]
     fn row_04_counts_are_those_of_the_cut_and_no_copy_comes_twice() {
-        for (slots, bucket, opened) in [(1, 1, 0), (1, 11, 56), (128, 7, 273), (0, 3, 0), (0, 3, 5), (5, 3, 0)] {
+        for (slots, bucket, opened) in
+            [(1, 1, 0), (1, 11, 56), (128, 7, 273), (0, 3, 0), (0, 3, 5), (5, 3, 0)]
+        {
             let cut = Cut { slots, bucket, opened };
             let challenge = draw(1, &cut);
             assert_eq!(challenge.opened().len(), opened as usize);
@@ -94,7 +98,9 @@ mod tests {
             }
         }
         // 30 000, 20 000 and 20 000 expected, with standard deviations of 131 and 120.
-        let fair = |[opened, a, b]: [u32; 3]| opened.abs_diff(30_000) < 655 && a.abs_diff(20_000) < 600 && b.abs_diff(20_000) < 600;
+        let fair = |[opened, a, b]: [u32; 3]| {
+            opened.abs_diff(30_000) < 655 && a.abs_diff(20_000) < 600 && b.abs_diff(20_000) < 600
+        };
         assert!(counts.into_iter().all(fair), "{counts:?}");
     }
 }

@@ -13,7 +13,8 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// More than the exact success at this `t`: fewer than 2^18 floating-point operations err by less than `2^-34` together.
+    /// More than the exact success at this `t`: fewer than 2^18 floating-point operations err by less than
+    /// `2^-34` together.
     pub fn rounded_up(&self) -> Upper {
         Upper::float(self.success) * Upper::ratio((1 << 34) + 1, 1 << 34)
     }
@@ -36,10 +37,13 @@ pub struct Estimate {
 impl Estimate {
     pub fn new(rule: Rule, slots: u32, bucket: u32) -> Self {
         let (kept, b) = (f64::from(slots) * f64::from(bucket), f64::from(bucket));
-        let orders = (0..bucket).map(f64::from).take_while(|a| *a < kept).fold(1.0, |product, a| product * (kept / (kept - a)));
-        let weights = (0..=bucket)
+        let orders = (0..bucket)
             .map(f64::from)
-            .scan(f64::from(slots) * orders, |weight, k| Some(std::mem::replace(weight, *weight * ((b - k) / (k + 1.0)))));
+            .take_while(|a| *a < kept)
+            .fold(1.0, |product, a| product * (kept / (kept - a)));
+        let weights = (0..=bucket).map(f64::from).scan(f64::from(slots) * orders, |weight, k| {
+            Some(std::mem::replace(weight, *weight * ((b - k) / (k + 1.0))))
+        });
         Estimate { rule, slots, bucket, kept, weights: weights.collect(), wins: vec![0.0], hint: None }
     }
 
@@ -63,24 +67,32 @@ impl Estimate {
     /// `1, n, n·(n − 1), …`, each factor divided by N·B.
     fn powers(&self, n: f64) -> impl Iterator<Item = f64> {
         let kept = self.kept;
-        (0..).map(f64::from).scan(1.0, move |product, a| Some(std::mem::replace(product, *product * ((n - a).max(0.0) / kept))))
+        (0..).map(f64::from).scan(1.0, move |product, a| {
+            Some(std::mem::replace(product, *product * ((n - a).max(0.0) / kept)))
+        })
     }
 
     /// The greatest `t` that has a chance.
     fn most(&self, opened: u32) -> u64 {
         let cut = self.cut(opened);
-        most_bad(self.rule).min(if self.rule.detection == Detection::Half { cut.copies() } else { cut.kept() })
+        most_bad(self.rule).min(if self.rule.detection == Detection::Half {
+            cut.copies()
+        } else {
+            cut.kept()
+        })
     }
 
     /// The success of `t` bad copies where `opened` copies are opened.
     pub fn success(&mut self, opened: u32, t: u64) -> f64 {
         let opened = f64::from(opened);
-        // As many bad copies in buckets as can be; then, relative to that, one after the other among the opened ones.
+        // As many bad copies in buckets as can be; then, relative to that, one after the other among the
+        // opened ones.
         let most = t.min(self.cut(0).kept());
         let (mut i, mut j) = (most as f64, (t - most) as f64);
         let mut survival = 0.5_f64.powi((t - most) as i32);
         // C(N·B, i) · C(c, j) / C(L, t), where i = t or i = N·B.
-        let (mut above, mut below) = if j == 0.0 { (self.kept, self.kept + opened) } else { (t as f64, self.kept + opened) };
+        let (mut above, mut below) =
+            if j == 0.0 { (self.kept, self.kept + opened) } else { (t as f64, self.kept + opened) };
         for _ in 0..most {
             survival *= above / below;
             (above, below) = (above - 1.0, below - 1.0);

@@ -1,9 +1,10 @@
 //! Cut-and-choose: how many copies to garble, which of them to open, and how sure that makes the evaluator.
 //!
-//! A batch of `L = N·B + c` copies is shuffled by the evaluator's challenge; `c` copies are opened and checked, the others fill
-//! `N` buckets of `B`, one a slot (Kolesnikov et al. 2017, section 4). [`Cut::bound`] says with which probability a garbler gets
-//! away with bad copies, [`Budget`] chooses the cuts of a session so that everything that can go wrong in it, taken together,
-//! stays below `2^-s`, and [`Challenge`] makes the choice itself.
+//! A batch of `L = N·B + c` copies is shuffled by the evaluator's challenge; `c` copies are opened and
+//! checked, the others fill `N` buckets of `B`, one a slot (Kolesnikov et al. 2017, section 4).
+//! [`Cut::bound`] says with which probability a garbler gets away with bad copies, [`Budget`] chooses the
+//! cuts of a session so that everything that can go wrong in it, taken together, stays below `2^-s`, and
+//! [`Challenge`] makes the choice itself.
 
 mod bound;
 mod budget;

@@ -1,12 +1,13 @@
 //! The cheapest cut that is good enough.
 //!
-//! The search runs on estimates; the number of opened copies of what it proposes is then made exact: it is verified, and one copy
-//! less is not enough.
+//! The search runs on estimates; the number of opened copies of what it proposes is then made exact: it is
+//! verified, and one copy less is not enough.
 
 use super::estimate::Estimate;
 use super::{Cut, Rule, Upper};
 
-/// More copies than this in a bucket are never useful: a bucket alone would be good with probability `1 - 2^-127`.
+/// More copies than this in a bucket are never useful: a bucket alone would be good with probability `1 -
+/// 2^-127`.
 const GREATEST_BUCKET: u32 = 255;
 
 /// Whether a batch may have this cut: none of a size that nobody would choose.
@@ -19,7 +20,8 @@ fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(32).saturating_add(1 << 12)
 }
 
-/// The fewest opened copies that pass, at most `most`. More opened copies never help the garbler, so that they can be bisected for.
+/// The fewest opened copies that pass, at most `most`. More opened copies never help the garbler, so that
+/// they can be bisected for.
 fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;
@@ -32,7 +34,8 @@ fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     Some(enough as u32)
 }
 
-/// For each useful size of a bucket, the cut with the fewest opened copies by estimate. The last one has the fewest copies.
+/// For each useful size of a bucket, the cut with the fewest opened copies by estimate. The last one has the
+/// fewest copies.
 fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Cut> {
     let limit = limit.to_float();
     let mut cuts: Vec<Cut> = Vec::new();
@@ -44,7 +47,11 @@ fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Cut> {
             Some(_) => break,
         };
         let mut estimate = Estimate::new(rule, slots, bucket);
-        cuts.extend(least(most, |opened| estimate.is_bounded_by(opened, limit)).map(|opened| Cut { slots, bucket, opened }));
+        cuts.extend(least(most, |opened| estimate.is_bounded_by(opened, limit)).map(|opened| Cut {
+            slots,
+            bucket,
+            opened,
+        }));
     }
     cuts
 }
@@ -69,14 +76,14 @@ pub fn fewest_copies(rule: Rule, slots: u32, limit: Upper) -> Option<Cut> {
     cheapest(rule, slots, limit, |cut| cut.copies() as f64)
 }
 
-/// For each useful size of a bucket, from that of [`fewest_copies`] downwards, the cut with the fewest opened copies: less traffic,
-/// since opened copies do not travel, for more work.
+/// For each useful size of a bucket, from that of [`fewest_copies`] downwards, the cut with the fewest opened
+/// copies: less traffic, since opened copies do not travel, for more work.
 pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Cut> {
     estimates(rule, slots, limit).into_iter().rev().filter_map(|cut| exact(rule, cut, limit)).collect()
 }
 
-/// The cut with the least cost whose bound is at most `limit`, among [`alternatives`]; of equal ones, that with the larger buckets.
-/// `None` if there is no cut of sensible size.
+/// The cut with the least cost whose bound is at most `limit`, among [`alternatives`]; of equal ones, that
+/// with the larger buckets. `None` if there is no cut of sensible size.
 pub fn cheapest(rule: Rule, slots: u32, limit: Upper, cost: impl Fn(&Cut) -> f64) -> Option<Cut> {
     let cuts = estimates(rule, slots, limit);
     let best = cuts.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;

@@ -33,7 +33,8 @@ fn exact_bound(cut: &Cut, rule: Rule) -> BigRational {
                 Detection::Half => BigRational::new(BigInt::one(), BigInt::one() << j),
             };
             let i = t - j;
-            let ways: BigInt = (ruinous..=bucket.min(i)).map(|k| choose(bucket, k) * choose(kept - bucket, i - k)).sum();
+            let ways: BigInt =
+                (ruinous..=bucket.min(i)).map(|k| choose(bucket, k) * choose(kept - bucket, i - k)).sum();
             let all = choose(kept, i);
             if all.is_zero() {
                 return BigRational::zero();
@@ -46,8 +47,8 @@ fn exact_bound(cut: &Cut, rule: Rule) -> BigRational {
     (1..=kept + opened).map(success).max().unwrap_or_else(BigRational::zero)
 }
 
-/// The probability, without a union bound, that `t` bad copies survive and ruin a bucket: the ways to fill the buckets one after
-/// the other without ruining any are counted.
+/// The probability, without a union bound, that `t` bad copies survive and ruin a bucket: the ways to fill
+/// the buckets one after the other without ruining any are counted.
 fn exact_success(cut: &Cut, rule: Rule, t: usize) -> BigRational {
     let (slots, bucket, opened) = (cut.slots as usize, cut.bucket as usize, cut.opened as usize);
     let ruinous = if rule.majority { bucket.div_ceil(2) } else { bucket };
@@ -102,7 +103,8 @@ fn small_games_have_their_exact_success() {
 
 #[test]
 fn bounds_are_those_of_exact_arithmetic() {
-    let mut cuts = vec![(1, 19, 25), (1, 11, 56), (3, 4, 9), (5, 1, 7), (2, 3, 0), (0, 3, 4), (32, 5, 40), (7, 5, 60)];
+    let mut cuts =
+        vec![(1, 19, 25), (1, 11, 56), (3, 4, 9), (5, 1, 7), (2, 3, 0), (0, 3, 4), (32, 5, 40), (7, 5, 60)];
     cuts.extend(SMALL.map(|(cut, ..)| (cut.slots, cut.bucket, cut.opened)));
     for (slots, bucket, opened) in cuts {
         let cut = Cut { slots, bucket, opened };
@@ -113,7 +115,10 @@ fn bounds_are_those_of_exact_arithmetic() {
                 continue;
             }
             let (ours, reference) = (exact(cut.bound(rule)), exact_bound(&cut, rule));
-            assert!(ours >= reference && ours <= &reference * exact(Upper::ratio((1 << 33) + 1, 1 << 33)), "{cut:?} {rule:?}");
+            assert!(
+                ours >= reference && ours <= &reference * exact(Upper::ratio((1 << 33) + 1, 1 << 33)),
+                "{cut:?} {rule:?}"
+            );
             assert!(cut.is_bounded_by(rule, cut.bound(rule)));
             let below = cut.bound(rule) * Upper::ratio(999, 1000);
             assert!(slots == 0 || !cut.is_bounded_by(rule, below));
@@ -131,17 +136,24 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     for (slots, bucket, opened) in [(1 << 24, 255, 1), (1 << 24, 3, 1000), (1, 255, 1 << 31)] {
         for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
             let bound = Cut { slots, bucket, opened }.bound(rule);
-            assert!(bound > Upper::limit(-32.0) || opened >= 1 << 31, "{slots}, {bucket}, {opened}: {bound:?}");
+            assert!(
+                bound > Upper::limit(-32.0) || opened >= 1 << 31,
+                "{slots}, {bucket}, {opened}: {bound:?}"
+            );
         }
     }
     assert!(start.elapsed().as_secs() < 30);
 }
 
-/// So good a cut that floating point does not find the maximum: what is found from there holds, and is less than twice too much.
+/// So good a cut that floating point does not find the maximum: what is found from there holds, and is less
+/// than twice too much.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
     let (rule, cut) = (Rule::KEY_AUTHENTICATOR, Cut { slots: 1, bucket: 183, opened: 4011 });
-    assert!(!cut.is_bounded_by(rule, super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).rounded_up()));
+    assert!(!cut.is_bounded_by(
+        rule,
+        super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).rounded_up()
+    ));
     let bound = cut.bound(rule);
     assert!(cut.is_bounded_by(rule, bound) && !cut.is_bounded_by(rule, bound.halved()), "{}", bound.log2());
 }
@@ -167,7 +179,10 @@ fn component_cuts_are_the_published_ones() {
         assert!(matches(&cuts[0], row[0].0, row[0].1), "{slots}: {:?}", cuts[0]);
         assert_eq!(fewest_copies(Rule::COMPONENT, slots, two_to_minus_40()), Some(cuts[0]));
         for &(bucket, copies) in row {
-            assert!(cuts.iter().any(|cut| matches(cut, bucket, copies)), "{slots}, {bucket}, {copies}: {cuts:?}");
+            assert!(
+                cuts.iter().any(|cut| matches(cut, bucket, copies)),
+                "{slots}, {bucket}, {copies}: {cuts:?}"
+            );
         }
         for cut in cuts {
             assert!(cut.bound(Rule::COMPONENT).log2() <= -40.0);
@@ -180,8 +195,14 @@ fn component_cuts_are_the_published_ones() {
 #[test]
 fn authenticator_cuts_are_the_published_ones() {
     for (rule, row) in [
-        (Rule::KEY_AUTHENTICATOR, [(128, 17, 22.84), (16_384, 9, 10.06), (131_072, 7, 8.07), (262_144, 7, 7.64)]),
-        (Rule::INPUT_AUTHENTICATOR, [(128, 15, 19.02), (16_384, 9, 9.53), (131_072, 7, 7.54), (262_144, 7, 7.32)]),
+        (
+            Rule::KEY_AUTHENTICATOR,
+            [(128, 17, 22.84), (16_384, 9, 10.06), (131_072, 7, 8.07), (262_144, 7, 7.64)],
+        ),
+        (
+            Rule::INPUT_AUTHENTICATOR,
+            [(128, 15, 19.02), (16_384, 9, 9.53), (131_072, 7, 7.54), (262_144, 7, 7.32)],
+        ),
     ] {
         for (slots, bucket, copies) in row {
             let cut = fewest_copies(rule, slots, two_to_minus_40()).unwrap();
@@ -196,7 +217,8 @@ fn authenticator_cuts_are_the_published_ones() {
 #[test]
 fn sampled_success_is_the_exact_one_from_both_sides() {
     let half = Rule::KEY_AUTHENTICATOR;
-    let games = SMALL.map(|(cut, rule, best, _)| (cut, rule, best[0])).into_iter().chain([(SMALL[2].0, half, 4)]);
+    let games =
+        SMALL.map(|(cut, rule, best, _)| (cut, rule, best[0])).into_iter().chain([(SMALL[2].0, half, 4)]);
     let mut rng = Rng::expand(&Seed::from_bytes([5; 16]), "sampler");
     for (cut, rule, bad) in games {
         let ruinous = if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize };
@@ -210,14 +232,18 @@ fn sampled_success_is_the_exact_one_from_both_sides() {
                     Detection::Full => caught.count() == 0,
                     Detection::Half => caught.fold(true, |unseen, _| rng.below(2) == 0 && unseen),
                 };
-                let ruined = |bucket: &[u32]| bucket.iter().filter(|&&copy| copy < bad as u32).count() >= ruinous;
+                let ruined =
+                    |bucket: &[u32]| bucket.iter().filter(|&&copy| copy < bad as u32).count() >= ruinous;
                 unseen && challenge.buckets().any(ruined)
             })
             .count();
         let success = exact_success(&cut, rule, bad).to_f64().unwrap();
         let deviation = (success * (1.0 - success) / f64::from(trials)).sqrt();
         let measured = wins as f64 / f64::from(trials);
-        assert!((measured - success).abs() < 3.0 * deviation, "{cut:?} {rule:?}: {measured} instead of {success} ± {deviation}");
+        assert!(
+            (measured - success).abs() < 3.0 * deviation,
+            "{cut:?} {rule:?}: {measured} instead of {success} ± {deviation}"
+        );
     }
 }
 
@@ -231,7 +257,9 @@ const SESSION: [BatchSpec; 4] = [
 #[test]
 fn a_session_stays_below_its_level_as_a_whole() {
     for security in [40, 64, 80] {
-        let budget = Budget::new(security).with_check("commitments", -f64::from(security) - 2.0).with_check("OT", -128.0);
+        let budget = Budget::new(security)
+            .with_check("commitments", -f64::from(security) - 2.0)
+            .with_check("OT", -128.0);
         let plan = budget.plan(&SESSION, |_, cut| cut.copies() as f64).unwrap();
         // An independent sum, in floating point.
         let fixed = (-f64::from(security) - 2.0).exp2();
@@ -256,7 +284,13 @@ fn a_session_stays_below_its_level_as_a_whole() {
 #[test]
 fn row_19_weaker_parameters_are_refused() {
     let budget = Budget::new(40).with_check("commitments", -42.0);
-    let cuts: Vec<Cut> = budget.plan(&SESSION, |_, cut| cut.copies() as f64).unwrap().batches.iter().map(|batch| batch.0).collect();
+    let cuts: Vec<Cut> = budget
+        .plan(&SESSION, |_, cut| cut.copies() as f64)
+        .unwrap()
+        .batches
+        .iter()
+        .map(|batch| batch.0)
+        .collect();
     let refused = |cuts: &[Cut]| matches!(budget.check(&SESSION, cuts), Err(Error::Mismatch(_)));
     assert!(!refused(&cuts));
     for i in 0..cuts.len() {
@@ -280,9 +314,17 @@ fn row_19_weaker_parameters_are_refused() {
 
 #[test]
 fn what_cannot_be_reached_is_refused() {
-    assert!(matches!(Budget::new(40).with_check("commitments", -39.0).plan(&SESSION, |_, cut| cut.copies() as f64), Err(Error::Usage(_))));
-    assert!(matches!(Budget::new(40).with_check("commitments", -39.0).check(&[], &[]), Err(Error::Mismatch(_))));
-    let plan = |slots: u32| Budget::new(40).plan(&[BatchSpec { kind: Kind::Component, slots }], |_, cut| cut.copies() as f64);
+    assert!(matches!(
+        Budget::new(40).with_check("commitments", -39.0).plan(&SESSION, |_, cut| cut.copies() as f64),
+        Err(Error::Usage(_))
+    ));
+    assert!(matches!(
+        Budget::new(40).with_check("commitments", -39.0).check(&[], &[]),
+        Err(Error::Mismatch(_))
+    ));
+    let plan = |slots: u32| {
+        Budget::new(40).plan(&[BatchSpec { kind: Kind::Component, slots }], |_, cut| cut.copies() as f64)
+    };
     assert!([u32::MAX, (1 << 24) + 1].map(plan).iter().all(|plan| matches!(plan, Err(Error::Limit(_)))));
     assert!(plan(1 << 24).is_ok());
     // Nothing to do is nothing to fear.
@@ -293,7 +335,8 @@ fn what_cannot_be_reached_is_refused() {
 
 #[test]
 fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
-    // So many slots that survival falls below the limit near the greatest number of bad copies that is looked at.
+    // So many slots that survival falls below the limit near the greatest number of bad copies that is looked
+    // at.
     let rule = Rule::KEY_AUTHENTICATOR;
     let cut = Cut { slots: 1 << 23, bucket: 7, opened: 690_485 };
     let peak = super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).success.log2();

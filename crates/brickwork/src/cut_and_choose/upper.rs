@@ -3,13 +3,15 @@
 use std::iter::Sum;
 use std::ops::{Add, Mul};
 
-/// A number that is not negative, known from above: every operation rounds up, so what comes out is never less than the exact
-/// value. 64 bits of mantissa and an exponent that does not run out, so that binomial coefficients of millions fit.
+/// A number that is not negative, known from above: every operation rounds up, so what comes out is never
+/// less than the exact value. 64 bits of mantissa and an exponent that does not run out, so that binomial
+/// coefficients of millions fit.
 ///
 /// An operation errs by a factor of at most `1 + 2^-63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Upper {
-    // In this order, the derived comparison is the numeric one: mantissas have their top bit set, and zero has the least exponent.
+    // In this order, the derived comparison is the numeric one: mantissas have their top bit set, and zero
+    // has the least exponent.
     exponent: i64,
     mantissa: u64,
 }
@@ -61,7 +63,11 @@ impl Upper {
     pub(super) fn float(x: f64) -> Self {
         let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
         // The exponent is biased by 1023, and the mantissa has a hidden bit above its 52.
-        if normal { Self::rounded(u128::from(bits & ((1 << 52) - 1) | 1 << 52), (bits >> 52) as i64 - 1075) } else { Self::ZERO }
+        if normal {
+            Self::rounded(u128::from(bits & ((1 << 52) - 1) | 1 << 52), (bits >> 52) as i64 - 1075)
+        } else {
+            Self::ZERO
+        }
     }
 
     /// The nearest number or one next to it, if it is within the range of the type.
@@ -84,7 +90,11 @@ impl Upper {
 
     /// An upper bound of the binary logarithm.
     pub fn log2(self) -> f64 {
-        if self == Self::ZERO { f64::NEG_INFINITY } else { self.exponent as f64 + (self.mantissa as f64).log2() + LOG2_SLACK }
+        if self == Self::ZERO {
+            f64::NEG_INFINITY
+        } else {
+            self.exponent as f64 + (self.mantissa as f64).log2() + LOG2_SLACK
+        }
     }
 
     /// Half of it, exactly.
@@ -110,8 +120,8 @@ impl Add for Upper {
         if small == Self::ZERO {
             return great;
         }
-        // 63 bits below the greater mantissa. What reaches lower may be cut off there: at least one unit of it is left, below the 64 bits
-        // that stay, so that the sum is rounded up in any case.
+        // 63 bits below the greater mantissa. What reaches lower may be cut off there: at least one unit of
+        // it is left, below the 64 bits that stay, so that the sum is rounded up in any case.
         let great_bits = u128::from(great.mantissa) << 63;
         let small_bits = u128::from(small.mantissa) << 63;
         let aligned = small_bits >> (great.exponent - small.exponent).min(126);
@@ -181,7 +191,10 @@ pub(super) mod tests {
             for start in [Upper::ONE, Upper::integer(u64::MAX), Upper::ratio(1, 3)] {
                 let mut small = start;
                 for _ in 0..200 {
-                    assert!(is_just_above(great + small, &(exact(great) + exact(small))), "{great:?} {small:?}");
+                    assert!(
+                        is_just_above(great + small, &(exact(great) + exact(small))),
+                        "{great:?} {small:?}"
+                    );
                     small = small.halved();
                 }
             }
@@ -205,6 +218,8 @@ pub(super) mod tests {
         assert_eq!(Upper::integer(1), Upper::ONE);
         assert!((Upper::ratio(1, 1 << 40).log2() + 40.0).abs() < 1e-8);
         assert_eq!(Upper::ZERO.log2(), f64::NEG_INFINITY);
-        assert!(Upper::limit(-40.0) < Upper::ratio(1, 1 << 40) && Upper::ratio(1, 1 << 40) < Upper::exp2(-40.0));
+        assert!(
+            Upper::limit(-40.0) < Upper::ratio(1, 1 << 40) && Upper::ratio(1, 1 << 40) < Upper::exp2(-40.0)
+        );
     }
 }

@@ -1,14 +1,15 @@
-//! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs, outputs that only
-//! the garbler learns to self-authenticating gadgets.
+//! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs,
+//! outputs that only the garbler learns to self-authenticating gadgets.
 //!
 //! ```text
 //!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of G's own outputs
 //! ```
 //!
-//! A proof settles what was claimed here, and what was claimed about the parts where they were made for this program alone.
+//! A proof settles what was claimed here, and what was claimed about the parts where they were made for this
+//! program alone.
 //!
-//! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire than the
-//! program says.
+//! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire
+//! than the program says.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +36,8 @@ use crate::solder::{CommittedWire, Soldering, Solderings};
 /// Labels that are shown to their authenticators together.
 const LABELS_AT_ONCE: usize = 1 << 16;
 
-/// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on the wire of an OT.
+/// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on
+/// the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
     /// Which set: the authenticators of a batch's outputs, behind them those of a pool, and last the OTs.
@@ -51,8 +53,8 @@ pub(super) struct Owner {
     pub outputs: usize,
 }
 
-/// How a program lies on what it took from the stock: which bucket each slot, input and output uses. Both parties
-/// compute the same.
+/// How a program lies on what it took from the stock: which bucket each slot, input and output uses. Both
+/// parties compute the same.
 pub(super) struct Layout {
     /// The slots of each batch, in the order of its buckets.
     pub slots: Vec<Vec<u32>>,
@@ -73,10 +75,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `owners` are the batches, those of a component together and in the order of the components; then come the sizes of the
-    /// pools for the garbler's wires.
+    /// `owners` are the batches, those of a component together and in the order of the components; then come
+    /// the sizes of the pools for the garbler's wires.
     pub fn new(program: &Program, owners: &[Owner], pools: &[usize]) -> Self {
-        let set = |(set, size): (usize, usize)| (0..size as u32).map(move |bucket| Home { set: set as u32, bucket });
+        let set = |(set, size): (usize, usize)| {
+            (0..size as u32).map(move |bucket| Home { set: set as u32, bucket })
+        };
         let mut homes: Vec<Home> = (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
         let garbler_inputs = program.input_width(Party::Garbler);
         let private_homes = homes.split_off(garbler_inputs);
@@ -84,7 +88,8 @@ impl Layout {
 
         let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
         // Of each component the batch that fills its next slot.
-        let first_owner = |id: usize| owners.iter().position(|o| o.component.0 as usize == id).unwrap_or(owners.len());
+        let first_owner =
+            |id: usize| owners.iter().position(|o| o.component.0 as usize == id).unwrap_or(owners.len());
         let mut next: Vec<usize> = (0..program.components().len()).map(first_owner).collect();
         let mut places = Vec::with_capacity(program.slot_count());
         for (index, slot) in program.slots().enumerate() {
@@ -95,7 +100,9 @@ impl Layout {
             let (batch, bucket, outputs) = (*batch, slots[*batch].len(), owners[*batch].outputs);
             slots[batch].push(index as u32);
             places.push((batch as u32, bucket as u32));
-            homes.extend((0..outputs).map(|o| Home { set: batch as u32, bucket: (bucket * outputs + o) as u32 }));
+            homes.extend(
+                (0..outputs).map(|o| Home { set: batch as u32, bucket: (bucket * outputs + o) as u32 }),
+            );
         }
         let wires = |to: &dyn Fn(Recipient) -> bool| -> Vec<Wire> {
             program.outputs().iter().filter(|o| to(o.to)).flat_map(|o| o.wires.iter().copied()).collect()
@@ -108,7 +115,8 @@ impl Layout {
             private_outputs: wires(&|to| to == Recipient::Garbler),
             evaluator_outputs: wires(&|to| to.includes(Party::Evaluator)),
             shared_outputs: wires(&|to| to == Recipient::Both),
-            evaluator_inputs: garbler_inputs as Wire..(garbler_inputs + program.input_width(Party::Evaluator)) as Wire,
+            evaluator_inputs: garbler_inputs as Wire
+                ..(garbler_inputs + program.input_width(Party::Evaluator)) as Wire,
         }
     }
 
@@ -147,7 +155,9 @@ impl View<'_> {
             shares.parts(&[buckets]).swap_remove(0)
         };
         let columns = of_set.iter_mut().zip(&self.homes).map(columns).collect();
-        let place = |home: &Home| of_set[home.set as usize].partition_point(|&bucket| bucket < home.bucket as usize) as u32;
+        let place = |home: &Home| {
+            of_set[home.set as usize].partition_point(|&bucket| bucket < home.bucket as usize) as u32
+        };
         let places = homes.iter().map(|home| (home.set, place(home))).collect();
         Gathered { columns, places }
     }
@@ -178,9 +188,15 @@ impl GarblerReady {
     pub fn view(&self) -> View<'_> {
         let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
         let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| g.wires.shares());
-        let batches = batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
+        let batches =
+            batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
         let pool_offsets = pools.iter().map(|g| g.offsets.shares()).collect();
-        View { layout, homes: gadgets.chain([ots.wires.shares()]).collect(), pool_offsets, batches: batches.collect() }
+        View {
+            layout,
+            homes: gadgets.chain([ots.wires.shares()]).collect(),
+            pool_offsets,
+            batches: batches.collect(),
+        }
     }
 
     /// The committed value of the wire at the head of a home.
@@ -191,7 +207,10 @@ impl GarblerReady {
     /// The wire at the head of a home.
     pub fn home(&self, home: Home, delta_ka: Delta) -> CommittedWire {
         let offset = self.values[home.set as usize].offsets.get(home.bucket as usize);
-        CommittedWire { value: self.value(home), delta: offset.map_or(delta_ka, |offset| Delta::new(offset.bits())) }
+        CommittedWire {
+            value: self.value(home),
+            delta: offset.map_or(delta_ka, |offset| Delta::new(offset.bits())),
+        }
     }
 }
 
@@ -201,7 +220,12 @@ impl EvaluatorReady {
         let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| &g.wires);
         let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
         let pool_offsets = pools.iter().map(|g| &g.offsets).collect();
-        View { layout, homes: gadgets.chain([&ots.wires]).collect(), pool_offsets, batches: batches.collect() }
+        View {
+            layout,
+            homes: gadgets.chain([&ots.wires]).collect(),
+            pool_offsets,
+            batches: batches.collect(),
+        }
     }
 }
 
@@ -236,7 +260,8 @@ impl EvaluatorParts {
             for (k, &label) in labels.iter().enumerate() {
                 let Home { set, bucket } = home(some * LABELS_AT_ONCE + k);
                 // Room for all at once: what grows leaves copies behind.
-                let of_set = of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
+                let of_set =
+                    of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
                 of_set.push((bucket as usize, label));
             }
             for (&set, labels) in &of_set {
@@ -247,7 +272,8 @@ impl EvaluatorParts {
     }
 }
 
-/// What the garbler sends to join the program's parts. Of each list of solderings it keeps the flips, and the evaluator all.
+/// What the garbler sends to join the program's parts. Of each list of solderings it keeps the flips, and the
+/// evaluator all.
 pub(super) struct Joints<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's home to the head copy's input.
     pub inputs: Vec<T>,
@@ -263,12 +289,16 @@ pub(super) struct ToldJoints {
 
 impl<T> Joints<T> {
     /// All lists as claims speak of them: those of the batches, and of the private outputs.
-    fn solderings<'a>(&'a self, of: impl Fn(&'a T) -> Solderings<'a>) -> (Vec<Solderings<'a>>, Solderings<'a>) {
+    fn solderings<'a>(
+        &'a self,
+        of: impl Fn(&'a T) -> Solderings<'a>,
+    ) -> (Vec<Solderings<'a>>, Solderings<'a>) {
         (self.inputs.iter().map(&of).collect(), of(&self.outputs))
     }
 }
 
-/// What is still to be proven of a program on the garbler's side: its joints, and what was told of parts made for it alone.
+/// What is still to be proven of a program on the garbler's side: its joints, and what was told of parts made
+/// for it alone.
 pub(super) struct GarblerUnproven<'a> {
     pub program: &'a Program,
     pub joints: &'a Joints<Bits>,
@@ -276,7 +306,13 @@ pub(super) struct GarblerUnproven<'a> {
 }
 
 impl GarblerUnproven<'_> {
-    pub fn claims<'a>(&'a self, [ka, ot]: [&'a Shares; 2], parts: &'a GarblerParts, view: &'a View<'a>, all: &mut Claims<'a>) {
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        parts: &'a GarblerParts,
+        view: &'a View<'a>,
+        all: &mut Claims<'a>,
+    ) {
         self.told.claims([ka, ot], &parts.batches, &parts.pools, all);
         claims(all, self.program, view, self.joints.solderings(|flips| Solderings { flips, told: None }));
     }
@@ -298,7 +334,8 @@ impl EvaluatorReady {
     }
 }
 
-/// Which joints begin at each global wire. Joints are counted batch after batch, and those of private outputs last.
+/// Which joints begin at each global wire. Joints are counted batch after batch, and those of private outputs
+/// last.
 struct Uses {
     /// Of each wire the first of its joints in `joints`; behind the last wire their number.
     starts: Vec<u32>,
@@ -342,9 +379,14 @@ impl Uses {
     }
 }
 
-/// Claims about the joints of a program: a wire's commitment and that of a head's input, or of a private output's gadget, differ by
-/// what was sent.
-fn claims<'a>(all: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, (joints, private): (Vec<Solderings<'a>>, Solderings<'a>)) {
+/// Claims about the joints of a program: a wire's commitment and that of a head's input, or of a private
+/// output's gadget, differ by what was sent.
+fn claims<'a>(
+    all: &mut Claims<'a>,
+    program: &'a Program,
+    view: &'a View<'a>,
+    (joints, private): (Vec<Solderings<'a>>, Solderings<'a>),
+) {
     let layout = view.layout;
     let each = |all: &mut Claims<'a>, joints: Solderings<'a>, wires: usize| {
         let openings = move |item: usize, of: Range<usize>, values: &mut [Label]| {
@@ -352,8 +394,12 @@ fn claims<'a>(all: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, (j
         };
         all.each(Each::new(joints.len() / wires, wires).are(openings))
     };
-    let mut groups: Vec<ClaimGroup> =
-        view.batches.iter().zip(&joints).map(|((shape, ..), &joints)| each(all, joints, shape.inputs)).collect();
+    let mut groups: Vec<ClaimGroup> = view
+        .batches
+        .iter()
+        .zip(&joints)
+        .map(|((shape, ..), &joints)| each(all, joints, shape.inputs))
+        .collect();
     groups.push(each(all, private, 1));
     let of_private = groups[groups.len() - 1];
 
@@ -382,27 +428,36 @@ fn claims<'a>(all: &mut Claims<'a>, program: &'a Program, view: &'a View<'a>, (j
             let (slots, outputs) = (&layout.slots[set], shape.outputs);
             all.weighted(shares, move |weights, first, sums| {
                 for (sum, bucket) in sums.iter_mut().zip(first..) {
-                    let wire = program.slot(slots[bucket / outputs] as usize).first_output as usize + bucket % outputs;
+                    let wire = program.slot(slots[bucket / outputs] as usize).first_output as usize
+                        + bucket % outputs;
                     *sum ^= used(&uses, &groups, weights, wire);
                 }
             });
         } else if let Some(&offsets) = view.pool_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first gadgets of the pools, its private outputs end on the others.
+            // The garbler's inputs lie on the first gadgets of the pools, its private outputs end on the
+            // others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
                 for (sum, k) in sums.iter_mut().zip(before + first..) {
-                    *sum ^= if k < own { used(&uses, &groups, weights, k) } else { weights.of(of_private, k - own) };
+                    *sum ^= if k < own {
+                        used(&uses, &groups, weights, k)
+                    } else {
+                        weights.of(of_private, k - own)
+                    };
                 }
             });
             all.weighted(offsets, move |weights, first, sums| {
                 for (sum, k) in sums.iter_mut().zip(before + first..).filter(|(_, k)| *k >= own) {
-                    *sum ^= weights.of(of_private, k - own) & u128::from(private.flip(k - own)).wrapping_neg();
+                    *sum ^=
+                        weights.of(of_private, k - own) & u128::from(private.flip(k - own)).wrapping_neg();
                 }
             });
         } else {
             all.weighted(shares, move |weights, first, sums| {
-                sums.iter_mut().zip(own + first..).for_each(|(sum, wire)| *sum ^= used(&uses, &groups, weights, wire));
+                sums.iter_mut()
+                    .zip(own + first..)
+                    .for_each(|(sum, wire)| *sum ^= used(&uses, &groups, weights, wire));
             });
         }
     }
@@ -439,7 +494,13 @@ impl Joined {
     }
 
     /// What is still to be proven.
-    pub fn claims<'a>(&'a self, offsets: [&'a Shares; 2], program: &'a Program, view: &'a View<'a>, all: &mut Claims<'a>) {
+    pub fn claims<'a>(
+        &'a self,
+        offsets: [&'a Shares; 2],
+        program: &'a Program,
+        view: &'a View<'a>,
+        all: &mut Claims<'a>,
+    ) {
         if let Joined::Told(ready, opened) = self {
             ready.told().claims(offsets, program, opened, view, all);
         }
@@ -455,13 +516,25 @@ impl Joined {
 }
 
 /// Joins the parts; the joints are not proven yet.
-pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerParts) -> Result<(GarblerReady, Joints<Bits>), Error> {
+pub(super) fn garbler(
+    party: &mut Garbler,
+    program: &Program,
+    parts: GarblerParts,
+) -> Result<(GarblerReady, Joints<Bits>), Error> {
     party.run.phase("build");
     let (ots, parts) = parts.take_ots();
     let ots = GarblerOts::join(ots);
-    let gadgets = parts.batches.iter().map(|c| &c.authenticators).chain(&parts.pools).map(|g| (&g.wires, Some(&g.offsets)));
+    let gadgets = parts
+        .batches
+        .iter()
+        .map(|c| &c.authenticators)
+        .chain(&parts.pools)
+        .map(|g| (&g.wires, Some(&g.offsets)));
     let values = gadgets.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
-        Ok(Values { wires: wires.values()?, offsets: offsets.map_or_else(|| Ok(Labels::default()), Row::values)? })
+        Ok(Values {
+            wires: wires.values()?,
+            offsets: offsets.map_or_else(|| Ok(Labels::default()), Row::values)?,
+        })
     });
     let values = values.collect::<Result<_, Error>>()?;
     let ready = GarblerReady { parts, ots, values };
@@ -471,7 +544,8 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
     let home = |wire: Wire| ready.value(layout.home(wire));
     let mut joints = Joints { inputs: Vec::new(), outputs: Bits::default() };
     for (id, (component, slots)) in batches.iter().zip(&layout.slots).enumerate() {
-        let (inputs, to, offsets) = (component.batch.shape.inputs, &component.batch.inputs, component.batch.offsets.values()?);
+        let (inputs, to, offsets) =
+            (component.batch.shape.inputs, &component.batch.inputs, component.batch.offsets.values()?);
         let mut flips = Bits::default();
         let mut values = Labels::default();
         let solder = |buckets: Range<usize>| {
@@ -480,18 +554,28 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
             to.fill(first, &mut values)?;
             let soldering = |k: usize| {
                 let (bucket, wire) = (k / inputs, k % inputs);
-                let to = CommittedWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
+                let to =
+                    CommittedWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
                 Soldering::new(home(program.slot(slots[bucket] as usize).inputs[wire]), to)
             };
             Ok((first..buckets.end * inputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
         };
-        send_list(run, hooks, (Point::Joints(id), msg::SOLDERINGS), slots.len(), *window / inputs, solder, |solderings| {
-            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
-        })?;
+        send_list(
+            run,
+            hooks,
+            (Point::Joints(id), msg::SOLDERINGS),
+            slots.len(),
+            *window / inputs,
+            solder,
+            |solderings| {
+                flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+            },
+        )?;
         joints.inputs.push(flips);
     }
     let private = layout.private_outputs.iter().enumerate();
-    let private = private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka)));
+    let private =
+        private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka)));
     let mut private: Vec<Soldering> = private.collect();
     hooks.alter(Point::PrivateJoints, &mut private);
     run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&private))?;
@@ -500,7 +584,10 @@ pub(super) fn garbler(party: &mut Garbler, program: &Program, parts: GarblerPart
 }
 
 /// Receives the joints of the parts.
-pub(super) fn evaluator(party: &mut Evaluator, parts: Claimed<EvaluatorParts>) -> Result<Claimed<EvaluatorReady>, Error> {
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    parts: Claimed<EvaluatorParts>,
+) -> Result<Claimed<EvaluatorReady>, Error> {
     party.core.run.phase("build");
     let Parts { layout, batches, .. } = parts.told();
     let EvaluatorCore { run, holder, told_memory, .. } = &mut party.core;
@@ -570,8 +657,8 @@ pub(super) mod tests {
         Parts { layout: Layout::new(program, &[], &sizes), batches: Vec::new(), pools, ots: None }
     }
 
-    /// InputG: of more labels than are shown together, at homes in several pools, each is shown to its own authenticators, and one
-    /// that is refused is enough.
+    /// InputG: of more labels than are shown together, at homes in several pools, each is shown to its own
+    /// authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
         let mut rng = Rng::new("test gadgets").unwrap();
@@ -582,7 +669,8 @@ pub(super) mod tests {
         // Of both pools, and of each the first wire for those that are shown first.
         let home = |k: usize| Home { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
         let wire = |k: usize| heads[home(k).set as usize][home(k).bucket as usize];
-        let mut labels: Vec<Label> = (0..LABELS_AT_ONCE + 3).map(|k| wire(k).of_bit((k / 2 % 2) as u8)).collect();
+        let mut labels: Vec<Label> =
+            (0..LABELS_AT_ONCE + 3).map(|k| wire(k).of_bit((k / 2 % 2) as u8)).collect();
         assert!(parts.accept(&labels, home).unwrap());
         for wrong in [0, 1, LABELS_AT_ONCE - 1, LABELS_AT_ONCE, LABELS_AT_ONCE + 2] {
             let rubbish = Label::from_bits(1 << 40);

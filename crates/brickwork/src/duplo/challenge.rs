@@ -63,8 +63,8 @@ pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
     (bucket * size, bucket * size + 1 + other)
 }
 
-/// Which items are opened, and which are chosen, bucket after bucket. Both parties derive it from the evaluator's seed;
-/// the counts follow from the batch and nothing that the peer says.
+/// Which items are opened, and which are chosen, bucket after bucket. Both parties derive it from the
+/// evaluator's seed; the counts follow from the batch and nothing that the peer says.
 pub(super) struct Challenge {
     pub opened: Vec<u32>,
     pub chosen: Vec<u32>,
@@ -72,7 +72,8 @@ pub(super) struct Challenge {
 
 impl Challenge {
     pub fn expand(seed: &Seed, batch: &Batch) -> Self {
-        let drawn = cut_and_choose::Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), &batch.cut);
+        let drawn =
+            cut_and_choose::Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), &batch.cut);
         let (opened, chosen) = drawn.into_parts();
         Challenge { opened, chosen }
     }
@@ -84,7 +85,8 @@ impl Challenge {
 
     /// What became of each item, where there are `size` items in a bucket.
     pub fn fates(&self, size: usize) -> Fates {
-        let (opened, buckets) = (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
+        let (opened, buckets) =
+            (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
         let mut fates = vec![0; self.opened.len() + self.chosen.len()];
         self.opened.iter().zip(0..).for_each(|(&item, k)| fates[item as usize] = k);
         let (mut head, mut other) = (opened, opened + buckets);
@@ -141,7 +143,12 @@ impl Fates {
 }
 
 /// The evaluator draws challenges for so many batches, all of which are fixed.
-pub(super) fn draw(channel: &mut Channel, rng: &mut Rng, hooks: &mut Hooks, batches: usize) -> Result<Vec<Seed>, Error> {
+pub(super) fn draw(
+    channel: &mut Channel,
+    rng: &mut Rng,
+    hooks: &mut Hooks,
+    batches: usize,
+) -> Result<Vec<Seed>, Error> {
     let mut seeds = vec![0; batches * SEED_BYTES];
     rng.fill(&mut seeds);
     hooks.alter(Point::Challenge, &mut seeds);

@@ -9,11 +9,12 @@
 //! ```
 //!
 //! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
-//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it, and claims
-//! that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to R, down to its lowest bit,
-//! the combinations of `ots` have shown, so this lowest bit binds σ and e. E's label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing
-//! left for authenticators to tell. Everything E computes and checks here is a function of f, which is uniformly random, and of
-//! what G sent: whether E aborts does not depend on y (docs/security.md, section 7).
+//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it,
+//! and claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to
+//! R, down to its lowest bit, the combinations of `ots` have shown, so this lowest bit binds σ and e. E's
+//! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing left for authenticators to tell. Everything E computes
+//! and checks here is a function of f, which is uniformly random, and of what G sent: whether E aborts does
+//! not depend on y (docs/security.md, section 7).
 //!
 //! E sends nothing after this until all slots are evaluated.
 
@@ -53,7 +54,8 @@ pub(super) struct Evaluated {
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
-    /// Δ_ka if two valid labels of one wire came out of a bucket: what the garbler's cheating gave away. Else zero.
+    /// Δ_ka if two valid labels of one wire came out of a bucket: what the garbler's cheating gave away. Else
+    /// zero.
     pub delta_ka: Label,
 }
 
@@ -82,14 +84,18 @@ pub(super) fn garbler(
     ots.committed.fill(0, &mut zeros)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
-    let own = input.iter().enumerate().map(|(w, &bit)| ready.home(layout.home(w as u32), delta_ka).of_bit(u8::from(bit)));
+    let own = input
+        .iter()
+        .enumerate()
+        .map(|(w, &bit)| ready.home(layout.home(w as u32), delta_ka).of_bit(u8::from(bit)));
     let wire = |k: usize| ready.home(layout.home(first + k as u32), delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ zeros[k] ^ delta_ot.times(e[k]));
     let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
-    let mut outputs = Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.home(w))).collect());
+    let mut outputs =
+        Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.home(w))).collect());
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
@@ -109,8 +115,8 @@ pub(super) fn garbler(
     committer.prove(&mut run.channel, &[], &claims)
 }
 
-/// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the OT's label and that to
-/// the wire with its number.
+/// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the
+/// OT's label and that to the wire with its number.
 fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
     let count = each.count();
     let group = claims.each(each);
@@ -125,8 +131,13 @@ fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut C
 /// The evaluator's input, masked with the choice bits of its OTs: f.
 pub(super) struct Masked(Vec<u8>);
 
-/// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random and hidden.
-pub(super) fn evaluator_sends(party: &mut Evaluator, ots: &EvaluatorOts, input: &[bool]) -> Result<Masked, Error> {
+/// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random
+/// and hidden.
+pub(super) fn evaluator_sends(
+    party: &mut Evaluator,
+    ots: &EvaluatorOts,
+    input: &[bool],
+) -> Result<Masked, Error> {
     let EvaluatorCore { run, hooks, .. } = &mut party.core;
     run.phase("evaluate");
     let masked: Vec<u8> = input.iter().zip(ots.choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
@@ -136,7 +147,8 @@ pub(super) fn evaluator_sends(party: &mut Evaluator, ots: &EvaluatorOts, input: 
     Ok(Masked(masked))
 }
 
-/// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified with the labels.
+/// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified
+/// with the labels.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     program: &Program,
@@ -155,9 +167,13 @@ pub(super) fn evaluator(
     // Room for all wires at once: what grows leaves copies behind.
     let mut labels = Labels::new(Vec::with_capacity(program.wires()));
     let indicators = {
-        let message = run.channel.receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
+        let message = run
+            .channel
+            .receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
         let (told, indicators) = message.split_at((own + count) * LABEL_BYTES);
-        labels.extend(told.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))));
+        labels.extend(
+            told.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))),
+        );
         bits::unpack(indicators, outputs.len())?
     };
 
@@ -171,7 +187,9 @@ pub(super) fn evaluator(
     let of_outputs = homes.gathered(outputs);
     let mut claims = Claims::new();
     joined.claims([ka, ot], program, &homes, &mut claims);
-    let opening = |k: usize, _, values: &mut [Label]| values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]));
+    let opening = |k: usize, _, values: &mut [Label]| {
+        values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
+    };
     input_claims(Each::new(count, 1).are(opening).with_one(ot, |k, _| e(k)), [ots, ot_wires], &mut claims);
     claims.bits(outputs.len(), |k, sum| {
         of_outputs.add(k, sum);
@@ -192,7 +210,8 @@ pub(super) fn evaluator(
     Ok((ready, Evaluated { labels, indicators, delta_ka }))
 }
 
-/// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of evaluation.
+/// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of
+/// evaluation.
 fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
     let mut level_of_wire: Vec<u32> = vec![0; inputs];
@@ -200,21 +219,32 @@ fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
     for (index, slot) in program.slots().enumerate() {
         let level = slot.inputs.iter().map(|&w| level_of_wire[w as usize]).max().unwrap_or(0);
         let (batch, _) = parts.layout.places[index];
-        level_of_wire.resize(level_of_wire.len() + parts.batches[batch as usize].batch.shape.outputs, level + 1);
+        level_of_wire
+            .resize(level_of_wire.len() + parts.batches[batch as usize].batch.shape.outputs, level + 1);
         groups.entry((level, batch)).or_default().push(index as u32);
     }
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
-/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned up, else zero.
-fn evaluate_slots(program: &Program, ready: &EvaluatorReady, hooks: &mut Hooks, labels: &mut Labels) -> Result<Label, Error> {
+/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned
+/// up, else zero.
+fn evaluate_slots(
+    program: &Program,
+    ready: &EvaluatorReady,
+    hooks: &mut Hooks,
+    labels: &mut Labels,
+) -> Result<Label, Error> {
     let mut delta_ka = Label::ZERO;
     labels.resize(program.wires(), Label::ZERO);
     let parts = &ready.parts;
     let groups = groups(program, parts);
     let shape = |batch: usize| parts.batches[batch].batch.shape;
-    let at_once = |batch: usize| CANDIDATES_AT_ONCE.div_ceil((shape(batch).batch.size * shape(batch).outputs).max(1));
-    for (batch, slots) in groups.iter().flat_map(|&(batch, ref slots)| slots.chunks(at_once(batch)).map(move |some| (batch, some))) {
+    let at_once =
+        |batch: usize| CANDIDATES_AT_ONCE.div_ceil((shape(batch).batch.size * shape(batch).outputs).max(1));
+    for (batch, slots) in groups
+        .iter()
+        .flat_map(|&(batch, ref slots)| slots.chunks(at_once(batch)).map(move |some| (batch, some)))
+    {
         let candidates = evaluate_copies(program, ready, batch, slots, labels)?;
         let Shape { outputs, batch: Batch { size, .. }, .. } = shape(batch);
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
@@ -225,15 +255,22 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, hooks: &mut Hooks, 
             .enumerate()
             .map(|(task, accepted)| {
                 let wires = task * OUTPUTS_A_TASK..task * OUTPUTS_A_TASK + accepted.len();
-                let mut asked: Zeroizing<Vec<(usize, Label)>> = Zeroizing::new(Vec::with_capacity(size * wires.len()));
+                let mut asked: Zeroizing<Vec<(usize, Label)>> =
+                    Zeroizing::new(Vec::with_capacity(size * wires.len()));
                 for k in wires {
                     let (slot, wire) = (k / outputs, k % outputs);
                     let home = parts.layout.home((first_output(slot) + wire) as u32);
-                    asked.extend((0..size).map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))));
+                    asked.extend(
+                        (0..size)
+                            .map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))),
+                    );
                 }
                 let verdicts = gadgets.accept(&asked)?;
-                for ((accepted, asked), verdicts) in accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size)) {
-                    *accepted = one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
+                for ((accepted, asked), verdicts) in
+                    accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size))
+                {
+                    *accepted =
+                        one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
                 }
                 Ok::<u64, Error>(verdicts.iter().map(|valid| u64::from(!valid)).sum())
             })
@@ -247,9 +284,10 @@ fn evaluate_slots(program: &Program, ready: &EvaluatorReady, hooks: &mut Hooks, 
     Ok(delta_ka)
 }
 
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept each: one that is
-/// valid, and the offset if there are two, else zero. All copies' labels are shown to the authenticators, also where they are the
-/// same, and no branch depends on which are: only on whether E goes on at all.
+/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
+/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
+/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
+/// on at all.
 pub(super) fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), Cheat> {
     let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
     for (label, valid) in asked {
@@ -288,9 +326,15 @@ impl Candidates {
     }
 }
 
-/// Evaluates every copy of these slots' buckets; returns the labels that their outputs become on the head of the wire's
-/// authenticators.
-fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slots: &[u32], labels: &[Label]) -> Result<Candidates, Error> {
+/// Evaluates every copy of these slots' buckets; returns the labels that their outputs become on the head of
+/// the wire's authenticators.
+fn evaluate_copies(
+    program: &Program,
+    ready: &EvaluatorReady,
+    batch: usize,
+    slots: &[u32],
+    labels: &[Label],
+) -> Result<Candidates, Error> {
     let EvaluatorReady { parts, joints, .. } = ready;
     let layout = &parts.layout;
     let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
@@ -298,35 +342,51 @@ fn evaluate_copies(program: &Program, ready: &EvaluatorReady, batch: usize, slot
     let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
     let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
     // A few copies are shared by all threads.
-    let a_task = order.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
+    let a_task =
+        order.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
     let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
-    results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(|(results, members)| {
-        let places: Vec<usize> = members.iter().map(|&k| place(k)).collect();
-        let mut active = Labels::new(Vec::with_capacity(places.len() * inputs));
-        for &copy in &places {
-            let (bucket, i) = (copy / size, copy % size);
-            let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
-            let from_head = match (bucket * (size - 1) + i).checked_sub(1) {
-                Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
-                _ => Cow::default(),
-            };
-            let to_head = joints.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
-            for (wire, (&from, soldering)) in program.slot(slot as usize).inputs.iter().zip(&*to_head).enumerate() {
-                let mut label = soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
-                if i > 0 {
-                    label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);
+    results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(
+        |(results, members)| {
+            let places: Vec<usize> = members.iter().map(|&k| place(k)).collect();
+            let mut active = Labels::new(Vec::with_capacity(places.len() * inputs));
+            for &copy in &places {
+                let (bucket, i) = (copy / size, copy % size);
+                let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
+                let from_head = match (bucket * (size - 1) + i).checked_sub(1) {
+                    Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
+                    _ => Cow::default(),
+                };
+                let to_head = joints.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
+                for (wire, (&from, soldering)) in
+                    program.slot(slot as usize).inputs.iter().zip(&*to_head).enumerate()
+                {
+                    let mut label =
+                        soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
+                    if i > 0 {
+                        label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);
+                    }
+                    active.push(label);
                 }
-                active.push(label);
             }
-        }
-        let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
-        garbling::evaluate(&b.plan, &b.keys, &copies, &active, &mut b.tables.walk(places.clone()), results)?;
-        for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
-            let joints = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
-            results.iter_mut().zip(&*joints).for_each(|(label, joint)| *label = joint.carry(*label, b.links[copy]));
-        }
-        Ok::<(), Error>(())
-    })?;
+            let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
+            garbling::evaluate(
+                &b.plan,
+                &b.keys,
+                &copies,
+                &active,
+                &mut b.tables.walk(places.clone()),
+                results,
+            )?;
+            for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
+                let joints = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
+                results
+                    .iter_mut()
+                    .zip(&*joints)
+                    .for_each(|(label, joint)| *label = joint.carry(*label, b.links[copy]));
+            }
+            Ok::<(), Error>(())
+        },
+    )?;
     let mut ranks = vec![0; order.len()];
     order.iter().zip(0..).for_each(|(&k, rank)| ranks[k] = rank);
     Ok(Candidates { labels: results, ranks, outputs })

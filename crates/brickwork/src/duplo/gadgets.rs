@@ -1,5 +1,5 @@
-//! What comes of PrepareComponents: authenticators in buckets, by which labels are accepted and inputs recovered, and batches of
-//! components together with those of their outputs.
+//! What comes of PrepareComponents: authenticators in buckets, by which labels are accepted and inputs
+//! recovered, and batches of components together with those of their outputs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +15,8 @@ use crate::label::Label;
 use crate::scratch::Spool;
 use crate::solder::Soldering;
 
-/// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
+/// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are
+/// joined to.
 pub(super) struct GarblerGadgets {
     pub origin: Origin,
     /// Of the heads.
@@ -111,7 +112,8 @@ impl AtHand<'_> {
 
     /// The label that a label on the bucket's head becomes on gadget `i`.
     pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
-        self.soldering(k, i).map_or(label, |soldering| soldering.carry(label, self.link(k, 0) ^ self.link(k, i)))
+        self.soldering(k, i)
+            .map_or(label, |soldering| soldering.carry(label, self.link(k, 0) ^ self.link(k, i)))
     }
 
     fn authenticator(&self, k: usize, i: usize) -> Authenticator {
@@ -153,8 +155,8 @@ impl EvaluatorGadgets {
         Ok(AtHand { rows: all, size, places })
     }
 
-    /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It asks all
-    /// gadgets, whatever they say.
+    /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It
+    /// asks all gadgets, whatever they say.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -165,7 +167,8 @@ impl EvaluatorGadgets {
             (gadgets.authenticator(k, i), gadgets.index(k, i), gadgets.carry(k, i, labels[k].1))
         };
         let votes = self.hasher.accepts(labels.len() * self.size, query);
-        let majority = |votes: &[bool]| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size;
+        let majority =
+            |votes: &[bool]| 2 * votes.iter().map(|&vote| usize::from(vote)).sum::<usize>() > self.size;
         Ok(votes.chunks_exact(self.size).map(majority).collect())
     }
 }
@@ -195,7 +198,8 @@ impl Pieces for GarblerGadgets {
 
     fn slice(&self, buckets: Range<usize>) -> Self {
         let (all, at) = (self.len(), self.at.slice(buckets.clone()));
-        let (wires, offsets) = (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
+        let (wires, offsets) =
+            (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
         GarblerGadgets { origin: self.origin, at, made: self.made, wires, offsets }
     }
 
@@ -254,7 +258,8 @@ impl Pieces for GarblerComponent {
 
     fn gathered(self) -> Result<Self, Error> {
         let GarblerComponent { batch, authenticators } = self;
-        let batch = GarblerBatch { inputs: batch.inputs.gathered()?, offsets: batch.offsets.gathered()?, ..batch };
+        let batch =
+            GarblerBatch { inputs: batch.inputs.gathered()?, offsets: batch.offsets.gathered()?, ..batch };
         Ok(GarblerComponent { batch, authenticators: authenticators.gathered()? })
     }
 }
@@ -273,13 +278,16 @@ impl Pieces for EvaluatorComponent {
         EvaluatorComponent {
             batch: self.batch.slice(slots.clone()),
             authenticators: self.authenticators.slice(slots.start * outputs..slots.end * outputs),
-            output_solderings: self.output_solderings.slice(slots.start * batch.size * outputs..slots.end * batch.size * outputs),
+            output_solderings: self
+                .output_solderings
+                .slice(slots.start * batch.size * outputs..slots.end * batch.size * outputs),
         }
     }
 
     fn gathered(self) -> Result<Self, Error> {
         let EvaluatorComponent { batch, authenticators, output_solderings } = self;
-        let batch = EvaluatorBatch { inputs: batch.inputs.gathered(), offsets: batch.offsets.gathered(), ..batch };
+        let batch =
+            EvaluatorBatch { inputs: batch.inputs.gathered(), offsets: batch.offsets.gathered(), ..batch };
         Ok(EvaluatorComponent { batch, authenticators: authenticators.gathered()?, output_solderings })
     }
 }
@@ -317,8 +325,9 @@ pub(super) mod tests {
     use crate::scratch::Depot;
     use crate::solder::CommittedWire;
 
-    /// Gadgets in so many buckets of a size, as the evaluator has them when all is proven, and the wires of the heads. A bad one stands
-    /// under another index than that of which it was made: it accepts nothing, and does not authenticate itself.
+    /// Gadgets in so many buckets of a size, as the evaluator has them when all is proven, and the wires of
+    /// the heads. A bad one stands under another index than that of which it was made: it accepts nothing,
+    /// and does not authenticate itself.
     pub fn gadgets(
         kind: Kind,
         (buckets, size): (usize, usize),
@@ -327,19 +336,25 @@ pub(super) mod tests {
         rng: &mut Rng,
         bad: impl Fn(usize, usize) -> bool,
     ) -> (EvaluatorGadgets, Vec<CommittedWire>) {
-        let (count, plain, hasher) = (buckets * size, kind == Kind::Plain, Hasher::new(&[7; 32], kind).after(1000));
+        let (count, plain, hasher) =
+            (buckets * size, kind == Kind::Plain, Hasher::new(&[7; 32], kind).after(1000));
         let index = |k: usize| (count - 1 - k) as u64;
         let deltas: Vec<Delta> = (0..count).map(|_| if plain { delta_ka } else { rng.delta() }).collect();
         let false_labels = match kind {
             Kind::Plain => (0..count).map(|_| rng.label()).collect(),
             Kind::Input => hasher.false_labels(count, |k| (index(k), deltas[k])),
         };
-        let wires: Vec<CommittedWire> =
-            false_labels.into_iter().zip(&deltas).map(|(label, &delta)| CommittedWire::from_false_label(label, delta)).collect();
+        let wires: Vec<CommittedWire> = false_labels
+            .into_iter()
+            .zip(&deltas)
+            .map(|(label, &delta)| CommittedWire::from_false_label(label, delta))
+            .collect();
         let authenticators = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
-        let links: Vec<Label> = if plain { Vec::new() } else { deltas.iter().map(|delta| delta.label() ^ delta_ka).collect() };
-        let solderings =
-            (0..buckets * (size - 1)).map(|k| pair(size, k)).map(|(head, other)| Soldering::new(wires[head].value, wires[other]));
+        let links: Vec<Label> =
+            if plain { Vec::new() } else { deltas.iter().map(|delta| delta.label() ^ delta_ka).collect() };
+        let solderings = (0..buckets * (size - 1))
+            .map(|k| pair(size, k))
+            .map(|(head, other)| Soldering::new(wires[head].value, wires[other]));
         let elsewhere = |k: usize| if bad(k / size, k % size) { count } else { 0 };
         let cut = Cut { slots: buckets as u32, bucket: size as u32, opened: 0 };
         let gadgets = EvaluatorGadgets {
@@ -350,7 +365,9 @@ pub(super) mod tests {
             offsets: Shares::default(),
             head_links: links.iter().copied().step_by(size).collect(),
             rows: GadgetRows {
-                indices: depot.put((0..count).map(|k| index(k) as u32 + elsewhere(k) as u32).collect()).unwrap(),
+                indices: depot
+                    .put((0..count).map(|k| index(k) as u32 + elsewhere(k) as u32).collect())
+                    .unwrap(),
                 authenticators: depot.put(authenticators).unwrap(),
                 links: depot.put(links).unwrap(),
                 solderings: depot.put(solderings.collect()).unwrap(),
@@ -367,36 +384,46 @@ pub(super) mod tests {
             for (kind, size) in [(Kind::Plain, 3), (Kind::Input, 3), (Kind::Input, 1)] {
                 let (gadgets, _) = gadgets(kind, (9, size), rng.delta(), &depot, &mut rng, |_, _| false);
                 let all = gadgets.rows.read(0..9, size).unwrap();
-                for asked in [&[][..], &[4], &[5, 6, 7], &[2, 2, 3, 3, 4], &[6, 0, 3, 4, 1, 1, 8], &[3, 2, 1, 7, 5]] {
+                for asked in
+                    [&[][..], &[4], &[5, 6, 7], &[2, 2, 3, 3, 4], &[6, 0, 3, 4, 1, 1, 8], &[3, 2, 1, 7, 5]]
+                {
                     let here = gadgets.at_hand(asked.iter().copied()).unwrap();
                     for (k, i) in (0..asked.len()).flat_map(|k| (0..size).map(move |i| (k, i))) {
                         let (place, pair) = (asked[k] * size + i, asked[k] * (size - 1) + i);
                         assert_eq!(here.index(k, i), u64::from(all.indices[place]), "{asked:?}");
                         assert!(here.authenticator(k, i) == all.authenticators[place], "{asked:?}");
-                        assert!(here.link(k, i) == all.links.get(place).copied().unwrap_or_default(), "{asked:?}");
-                        assert!(here.soldering(k, i) == (i > 0).then(|| all.solderings[pair - 1]), "{asked:?}");
+                        assert!(
+                            here.link(k, i) == all.links.get(place).copied().unwrap_or_default(),
+                            "{asked:?}"
+                        );
+                        assert!(
+                            here.soldering(k, i) == (i > 0).then(|| all.solderings[pair - 1]),
+                            "{asked:?}"
+                        );
                     }
                 }
             }
         }
     }
 
-    /// EvKAs: a label is accepted by more than half of its bucket, whichever gadgets they are; what is none is refused. That half of
-    /// them are not enough shows in buckets of even size, which no cut has.
+    /// EvKAs: a label is accepted by more than half of its bucket, whichever gadgets they are; what is none
+    /// is refused. That half of them are not enough shows in buckets of even size, which no cut has.
     #[test]
     fn row_08_only_a_strict_majority_accepts() {
         let mut rng = Rng::new("test gadgets").unwrap();
-        for (kind, size, last) in [Kind::Plain, Kind::Input]
-            .into_iter()
-            .flat_map(|kind| [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last))))
-        {
+        for (kind, size, last) in [Kind::Plain, Kind::Input].into_iter().flat_map(|kind| {
+            [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
+        }) {
             // As many are bad in a bucket as there are buckets before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
-            let (gadgets, heads) = gadgets(kind, (size + 1, size), rng.delta(), &Depot::memory(), &mut rng, bad);
-            let labels: Vec<(usize, Label)> = (0..=size).flat_map(|bucket| [0, 1].map(|bit| (bucket, heads[bucket].of_bit(bit)))).collect();
+            let (gadgets, heads) =
+                gadgets(kind, (size + 1, size), rng.delta(), &Depot::memory(), &mut rng, bad);
+            let labels: Vec<(usize, Label)> =
+                (0..=size).flat_map(|bucket| [0, 1].map(|bit| (bucket, heads[bucket].of_bit(bit)))).collect();
             let expected: Vec<bool> = labels.iter().map(|(bucket, _)| 2 * (size - bucket) > size).collect();
             assert_eq!(gadgets.accept(&labels).unwrap(), expected, "buckets of {size}");
-            let rubbish: Vec<(usize, Label)> = labels.iter().map(|&(bucket, label)| (bucket, label ^ Label::from_bits(1 << 77))).collect();
+            let rubbish: Vec<(usize, Label)> =
+                labels.iter().map(|&(bucket, label)| (bucket, label ^ Label::from_bits(1 << 77))).collect();
             assert_eq!(gadgets.accept(&rubbish).unwrap(), vec![false; labels.len()]);
         }
     }

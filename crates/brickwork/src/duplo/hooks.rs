@@ -1,6 +1,6 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real state machines and alter a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
-//! this exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real state machines and alter a
+//! party's state before it is used, so that the rest of the run is consistent with the lie. In a normal build
+//! none of this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook, TableHook};
@@ -10,7 +10,8 @@ pub(super) use honest::Hooks;
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the offset that it puts into its OTs, and checks the evaluator's labels by; the committed one stays. One label.
+    /// Garbler: the offset that it puts into its OTs, and checks the evaluator's labels by; the committed one
+    /// stays. One label.
     OtOffset,
     /// Garbler: the OT offset that it commits to; the one in the OTs stays. One label.
     CommittedOtOffset,
@@ -18,7 +19,8 @@ pub enum Point {
     KaOffset,
     /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes a batch.
     Challenge,
-    /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels, `[copy]`.
+    /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels,
+    /// `[copy]`.
     GarbledOffsets(usize),
     /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
     CommittedOutputs(usize),
@@ -30,8 +32,8 @@ pub enum Point {
     Links(usize),
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
-    /// Garbler: the offsets that the self-authenticating gadgets are made with; the committed ones stay. Labels, none for
-    /// plain ones.
+    /// Garbler: the offsets that the self-authenticating gadgets are made with; the committed ones stay.
+    /// Labels, none for plain ones.
     InputOffsets,
     /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
     InputGadgets,
@@ -61,7 +63,8 @@ pub enum Point {
     PrivateJoints,
     /// Garbler: its OT labels, before they are committed to. Labels.
     OtLabels,
-    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the opening.
+    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the
+    /// opening.
     InputChoices,
     /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
     InputLabels,
@@ -71,8 +74,8 @@ pub enum Point {
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,
-    /// Evaluator: how many of the labels that the copies of some slots gave for their outputs the authenticators refuse: of an honest
-    /// garbler's none, which no output would tell. One `u64`.
+    /// Evaluator: how many of the labels that the copies of some slots gave for their outputs the
+    /// authenticators refuse: of an honest garbler's none, which no output would tell. One `u64`.
     Refused,
     /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
     OutputLabels,
@@ -143,7 +146,8 @@ mod cheating {
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
 
-    /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes, the bytes.
+    /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
+    /// the bytes.
     pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
 
     /// What a cheater does.
@@ -155,7 +159,8 @@ mod cheating {
         pub tables: Option<TableHook>,
         /// Parameters instead of the safe ones, so that cheating succeeds often enough to be counted.
         pub parameters: Option<Parameters>,
-        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of runs.
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
+        /// runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -183,7 +188,11 @@ mod cheating {
             })
         }
 
-        pub(in crate::duplo) fn altered<'a, T: bytemuck::Pod + Zeroize>(&mut self, point: Point, data: &'a [T]) -> Data<'a, T> {
+        pub(in crate::duplo) fn altered<'a, T: bytemuck::Pod + Zeroize>(
+            &mut self,
+            point: Point,
+            data: &'a [T],
+        ) -> Data<'a, T> {
             if self.alter.is_none() {
                 return Data::AsItIs(data);
             }
@@ -192,7 +201,8 @@ mod cheating {
             Data::Altered(data)
         }
 
-        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole lists.
+        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole
+        /// lists.
         pub(in crate::duplo) fn step(&self, step: usize, count: usize) -> usize {
             if self.alter.is_some() { count } else { step }.max(1)
         }
@@ -203,8 +213,19 @@ mod cheating {
             }
         }
 
-        pub(in crate::duplo) fn tables<S>(&self, component: usize, copies: &[u32], sink: S) -> Altered<'_, S> {
-            Altered { hook: self.tables.as_ref(), component, copies: copies.to_vec(), offsets: vec![0; copies.len()], sink }
+        pub(in crate::duplo) fn tables<S>(
+            &self,
+            component: usize,
+            copies: &[u32],
+            sink: S,
+        ) -> Altered<'_, S> {
+            Altered {
+                hook: self.tables.as_ref(),
+                component,
+                copies: copies.to_vec(),
+                offsets: vec![0; copies.len()],
+                sink,
+            }
         }
     }
 

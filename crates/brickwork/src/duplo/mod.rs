@@ -1,7 +1,9 @@
-//! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, from components of
-//! any size. Appendix A of the paper is the protocol; each step's module says where it departs from it and why.
+//! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, from
+//! components of any size. Appendix A of the paper is the protocol; each step's module says where it departs
+//! from it and why.
 //!
-//! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's phases:
+//! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
+//! phases:
 //!
 //! | phase | what happens | module |
 //! | --- | --- | --- |
@@ -59,16 +61,23 @@ use sessions::{EvaluatorParts, GarblerParts, threads};
 use setup::{Begun, Wanted};
 use stock::Parts;
 pub use stock::Request;
-pub use stored::{BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, in_stock, inventory};
+pub use stored::{
+    BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, in_stock, inventory,
+};
 use supply::{EvaluatorCommitted, GarblerCommitted};
 
-/// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are the bits of its
-/// input ports, in order.
+/// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are
+/// the bits of its input ports, in order.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away,
-/// [`Error::Input`] if `input` has the wrong length.
-pub fn garbler(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn Observer) -> Result<Report, Error> {
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away, [`Error::Input`] if `input` has the wrong length.
+pub fn garbler(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
     let parameters = Parameters::choose(&job.program, job.security)?;
     garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
 }
@@ -87,12 +96,17 @@ pub fn garbler_proposing(
     garbler_with(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
 }
 
-/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program that keep the bound. `input` are
-/// the bits of its input ports, in order.
+/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
+/// that keep the bound. `input` are the bits of its input ports, in order.
 ///
 /// # Errors
 /// As [`garbler`].
-pub fn evaluator(channel: Channel, job: &Job, input: &[bool], observer: &mut dyn Observer) -> Result<Report, Error> {
+pub fn evaluator(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
     evaluator_with(channel, job, &Limits::default(), input, observer, Hooks::none())
 }
 
@@ -110,7 +124,8 @@ pub fn evaluator_within(
     evaluator_with(channel, job, limits, input, observer, Hooks::none())
 }
 
-/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
+/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
+/// take part in.
 pub(crate) fn garbler_with(
     channel: Channel,
     job: &Job,
@@ -134,10 +149,17 @@ pub(crate) fn garbler_with(
         evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
         decode::garbler(party, program, &ready) // 12
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered: false })
+    Ok(Report {
+        outputs,
+        phases: party.close()?,
+        security: parameters.report(program),
+        proposal,
+        recovered: false,
+    })
 }
 
-/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they take part in.
+/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they
+/// take part in.
 pub(crate) fn evaluator_with(
     channel: Channel,
     job: &Job,
@@ -149,7 +171,8 @@ pub(crate) fn evaluator_with(
     sessions::check_input(&job.program, Party::Evaluator, input)?;
     let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
-    let (run, wanted) = (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
+    let (run, wanted) =
+        (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
     let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
     let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
@@ -160,7 +183,8 @@ pub(crate) fn evaluator_with(
         let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
         let masked = evaluate::evaluator_sends(&mut party, &ready.told().ots, input)?; // 8
         let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
-        let (ready, evaluated) = evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
+        let (ready, evaluated) =
+            evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
@@ -181,7 +205,12 @@ impl Run<'_> {
     }
 
     /// Receives `count` solderings into a depot. Returns which of them flip, too.
-    fn solderings(&mut self, depot: &Depot, tag: Tag, count: usize) -> Result<(Spool<Soldering>, Bits), Error> {
+    fn solderings(
+        &mut self,
+        depot: &Depot,
+        tag: Tag,
+        count: usize,
+    ) -> Result<(Spool<Soldering>, Bits), Error> {
         let (mut flips, mut received) = (Bits::zeros(count), 0);
         let solderings = depot.fill(count, |solderings: &mut [Soldering]| {
             self.channel.receive_into(tag, bytemuck::cast_slice_mut(solderings))?;

@@ -6,7 +6,8 @@ use crate::wire::Tag;
 pub const STANDINGS: Tag = Tag(40);
 /// Both, at once: a hash over where they stand now.
 pub const STAND: Tag = Tag(41);
-/// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from where.
+/// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
+/// where.
 pub const PLAN: Tag = Tag(42);
 
 /// G: S_ot, the link of the OT offset to Δ_ka.

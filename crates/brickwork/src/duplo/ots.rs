@@ -1,4 +1,5 @@
-//! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will be on.
+//! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will
+//! be on.
 //!
 //! ```text
 //!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
@@ -6,13 +7,14 @@
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
-//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/security.md, section 7). If what the garbler committed to were not
-//! what E got, E's label would be wrong for one of the two bits, and whether E aborts would tell its input. E draws, after the
-//! commitments, random sets of the OTs. Of each set, and of one more OT that is in no other set and masks its choice bit, E
-//! shows the sum of its labels and of its choice bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. One OT
-//! that is not what was committed to spoils each sum with probability 1/2, another offset likewise: whether E aborts does not
-//! depend on its choices. G checks E's labels of all sums before it answers for any: an E that claims the other bit would get
-//! Δ_ot from the opening. And G commits before it sees the seed.
+//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/security.md, section 7). If what the garbler
+//! committed to were not what E got, E's label would be wrong for one of the two bits, and whether E aborts
+//! would tell its input. E draws, after the commitments, random sets of the OTs. Of each set, and of one more
+//! OT that is in no other set and masks its choice bit, E shows the sum of its labels and of its choice bits,
+//! and claims that the sum of the `C_R`, with b·D_ot, opens to it. One OT that is not what was committed to
+//! spoils each sum with probability 1/2, another offset likewise: whether E aborts does not depend on its
+//! choices. G checks E's labels of all sums before it answers for any: an E that claims the other bit would
+//! get Δ_ot from the opening. And G commits before it sees the seed.
 //!
 //! The claims are settled together with whatever else is claimed next.
 
@@ -32,7 +34,8 @@ use crate::ot::extension;
 use crate::random::{Rng, SEED_BYTES, Seed};
 use crate::session::Run;
 
-/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it, committed.
+/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
+/// committed.
 pub(super) struct GarblerOts {
     pub at: Places,
     /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
@@ -40,7 +43,8 @@ pub(super) struct GarblerOts {
     pub wires: Row,
 }
 
-/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕ b·Δ_ot.
+/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
+/// b·Δ_ot.
 pub(super) struct EvaluatorOts {
     /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
     pub committed: Shares,
@@ -67,7 +71,11 @@ impl Pieces for GarblerOts {
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(GarblerOts { committed: self.committed.first(self.at.items.len())?, wires: self.wires.gathered()?, at: self.at })
+        Ok(GarblerOts {
+            committed: self.committed.first(self.at.items.len())?,
+            wires: self.wires.gathered()?,
+            at: self.at,
+        })
     }
 }
 
@@ -90,7 +98,11 @@ impl Pieces for EvaluatorOts {
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(EvaluatorOts { committed: self.committed.slice(0..self.labels.len()), wires: self.wires.gathered(), ..self })
+        Ok(EvaluatorOts {
+            committed: self.committed.slice(0..self.labels.len()),
+            wires: self.wires.gathered(),
+            ..self
+        })
     }
 }
 
@@ -116,7 +128,8 @@ impl EvaluatorOts {
             return pieces.swap_remove(0);
         }
         let (committed, wires) = (Shares::default(), Shares::default());
-        let mut all = EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
+        let mut all =
+            EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
         for piece in &pieces {
             all.committed.append(&piece.committed);
             all.wires.append(&piece.wires);
@@ -157,8 +170,8 @@ impl Combinations {
         Combinations { words, count: masks }
     }
 
-    /// Of each combination the sum of what `add` adds for those of its members that are among these: it is called with the member,
-    /// counted from the first of these, and the sum.
+    /// Of each combination the sum of what `add` adds for those of its members that are among these: it is
+    /// called with the member, counted from the first of these, and the sum.
     fn sums<T: Copy + Send + Sync>(
         &self,
         members: Range<usize>,
@@ -181,7 +194,11 @@ impl Combinations {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
             a
         };
-        self.words[members].par_chunks(OTS_A_TASK).enumerate().map(task).reduce(|| vec![zero; self.count], join)
+        self.words[members]
+            .par_chunks(OTS_A_TASK)
+            .enumerate()
+            .map(task)
+            .reduce(|| vec![zero; self.count], join)
     }
 
     pub fn labels(&self, labels: &[Label]) -> Labels {
@@ -203,7 +220,11 @@ impl Combinations {
 
     /// The sums of secret bits.
     fn bits(&self, bits: &[u8]) -> Vec<u8> {
-        let sum = self.words.iter().zip(bits).fold(0, |sum, (word, &bit)| sum ^ (word & u128::from(bit & 1).wrapping_neg()));
+        let sum = self
+            .words
+            .iter()
+            .zip(bits)
+            .fold(0, |sum, (word, &bit)| sum ^ (word & u128::from(bit & 1).wrapping_neg()));
         (0..self.count).map(|k| (sum >> k) as u8 & 1).collect()
     }
 }
@@ -241,7 +262,12 @@ pub(super) struct GarblerCommitted {
 }
 
 /// Receives and checks the rows for `count` OTs and `binding` that mask.
-pub(super) fn garbler_draws(run: &mut Run, cot: &mut extension::Sender, count: usize, binding: usize) -> Result<GarblerDrawn, Error> {
+pub(super) fn garbler_draws(
+    run: &mut Run,
+    cot: &mut extension::Sender,
+    count: usize,
+    binding: usize,
+) -> Result<GarblerDrawn, Error> {
     run.phase("prepare");
     Ok(GarblerDrawn { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
 }
@@ -272,18 +298,21 @@ impl GarblerCommitted {
         let shown = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
         let (seed, shown) = shown.split_at(SEED_BYTES);
         let (got, bits) = shown.split_at(binding * LABEL_BYTES);
-        let got: Vec<Label> = got.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))).collect();
+        let got: Vec<Label> = got
+            .chunks_exact(LABEL_BYTES)
+            .map(|b| Label::from_bytes(b.try_into().expect("16 bytes")))
+            .collect();
         if bits.iter().any(|&b| b > 1) {
             return Err(Cheat::OtBinding.into());
         }
-        let combinations = Combinations::drawn(&Seed::from_bytes(seed.try_into().expect("16 bytes")), count, binding);
+        let combinations =
+            Combinations::drawn(&Seed::from_bytes(seed.try_into().expect("16 bytes")), count, binding);
         let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
         let sums = combinations.labels(&labels);
-        let honest = got
-            .iter()
-            .zip(bits)
-            .zip(sums.iter())
-            .fold(Choice::from(1), |ok, ((got, &bit), &sum)| ok & got.ct_eq(&(sum ^ delta_ot.times(bit))));
+        let honest =
+            got.iter().zip(bits).zip(sums.iter()).fold(Choice::from(1), |ok, ((got, &bit), &sum)| {
+                ok & got.ct_eq(&(sum ^ delta_ot.times(bit)))
+            });
         if !bool::from(honest) {
             return Err(Cheat::OtBinding.into());
         }
@@ -292,14 +321,16 @@ impl GarblerCommitted {
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the others.
+/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
+/// others.
 pub(super) struct EvaluatorDrawn {
     choices: Zeroizing<Vec<u8>>,
     labels: Labels,
     binding: usize,
 }
 
-/// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
     committed: C,
     wires: C,
@@ -346,7 +377,8 @@ impl EvaluatorCommitted<Pending> {
 impl EvaluatorCommitted<Shares> {
     /// Shows random combinations of the OTs.
     pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, Shown), Error> {
-        let EvaluatorCommitted { committed, wires, drawn: EvaluatorDrawn { choices, labels, binding } } = self;
+        let EvaluatorCommitted { committed, wires, drawn: EvaluatorDrawn { choices, labels, binding } } =
+            self;
         let count = choices.len() - binding;
         let mut seed = [0; SEED_BYTES];
         core.rng.fill(&mut seed);
@@ -372,7 +404,8 @@ mod tests {
         (0..count).map(|_| rng.label()).collect()
     }
 
-    /// What a garbler's commitments are off by shows in the sums: for this seed, whether all claims would hold all the same.
+    /// What a garbler's commitments are off by shows in the sums: for this seed, whether all claims would
+    /// hold all the same.
     fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
         let combinations = Combinations::drawn(seed, choices.len() - MASKS, MASKS);
         let bits = combinations.bits(choices);
@@ -380,7 +413,8 @@ mod tests {
         (0..MASKS).all(|k| sums[k] ^ if bits[k] == 1 { offset } else { Label::ZERO } == Label::ZERO)
     }
 
-    /// Sums of labels R ⊕ b·Δ are those of R with the sum of b times Δ, for numbers of OTs around those that a task takes.
+    /// Sums of labels R ⊕ b·Δ are those of R with the sum of b times Δ, for numbers of OTs around those that
+    /// a task takes.
     #[test]
     fn sums_are_linear() {
         let mut rng = Rng::new("test combinations").unwrap();
@@ -397,7 +431,8 @@ mod tests {
             assert_eq!(bits.len(), MASKS);
             for k in 0..MASKS {
                 assert_eq!(combinations.words[count..].iter().filter(|&word| word >> k & 1 == 1).count(), 1);
-                let members = combinations.words[..count].iter().filter(|&word| word >> k & 1 == 1).count() as f64;
+                let members =
+                    combinations.words[..count].iter().filter(|&word| word >> k & 1 == 1).count() as f64;
                 assert!((members - count as f64 / 2.0).abs() <= 7.0 * (count as f64 / 4.0).sqrt() + 1.0);
             }
             assert!(combinations.words.iter().all(|word| word >> MASKS == 0));
@@ -420,7 +455,8 @@ mod tests {
         }
     }
 
-    /// One OT that is off, two that cancel, another offset, and one together with OTs whose choices were guessed: all are seen.
+    /// One OT that is off, two that cancel, another offset, and one together with OTs whose choices were
+    /// guessed: all are seen.
     #[test]
     fn row_12_no_lie_about_ots_goes_unseen() {
         let mut rng = Rng::new("test combinations").unwrap();
@@ -437,7 +473,8 @@ mod tests {
             assert!(!unseen(&seed, &choices, &one, offset));
             one[39] = off;
             assert!(!unseen(&seed, &choices, &one, zero));
-            // Who knew all choices could lie: that is what hides them, and why each sum has one that nobody guesses.
+            // Who knew all choices could lie: that is what hides them, and why each sum has one that nobody
+            // guesses.
             let guessed: Vec<Label> = choices.iter().map(|&b| if b == 1 { offset } else { zero }).collect();
             assert!(unseen(&seed, &choices, &guessed, offset));
             let mut one_wrong = guessed;

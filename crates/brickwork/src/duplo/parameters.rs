@@ -19,7 +19,8 @@ const MARGIN: u32 = 8;
 /// Combinations of a batched check; each false claim survives one with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
-/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of them.
+/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of
+/// them.
 const STOCK_SHARE: f64 = 0.25;
 
 const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
@@ -27,12 +28,12 @@ const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
 pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 
-/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one lets through is bounded
-/// in docs/security.md.
+/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one
+/// lets through is bounded in docs/security.md.
 const PROOFS: f64 = 3.0;
 
-/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half as many entries, and each has
-/// at most two proofs and one of the others.
+/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
+/// as many entries, and each has at most two proofs and one of the others.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// Combinations that bind the OTs of a run to their commitments.
@@ -40,14 +41,16 @@ pub(super) fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
 }
 
-/// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and attempts at them, the
-/// session has no larger part of the budget than a run.
+/// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and
+/// attempts at them, the session has no larger part of the budget than a run.
 pub(super) fn stock_ot_binding(security: u32) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
 pub(super) fn code(security: u32) -> Result<&'static Code, Error> {
-    Code::for_security(security).ok_or_else(|| Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80")))
+    Code::for_security(security).ok_or_else(|| {
+        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
+    })
 }
 
 /// The budget with everything that may fail in a session besides the batches.
@@ -55,24 +58,30 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
     let code = code(security)?;
     Ok(Budget::new(security)
         .with_check("binding of the commitments", -f64::from(code.distance()))
-        .with_check("random combinations", (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS)
+        .with_check(
+            "random combinations",
+            (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS,
+        )
         .with_check("binding of the OTs", -(ot_binding(security) as f64))
         .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
 }
 
-/// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so it is remembered.
+/// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
+/// it is remembered.
 fn known_bound(origin: &Origin) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
 }
 
-/// What a program from stock is promised: the bound over the batches that it takes from, with all of each batch counted.
+/// What a program from stock is promised: the bound over the batches that it takes from, with all of each
+/// batch counted.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
 pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
-    let mut spent: Upper = checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
+    let mut spent: Upper =
+        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
     let mut seen = HashSet::new();
     for (_, origin) in origins {
         if seen.insert(origin.serial) {
@@ -109,8 +118,8 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
 /// What both parties must agree on besides the program.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty for the cut that both
-    /// parties have.
+    /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty
+    /// for the cut that both parties have.
     pub decomposition: String,
     /// s.
     pub security: u32,
@@ -127,22 +136,26 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Bytes of what the evaluator is told of copies and authenticators and keeps: hashes of labels, links, solderings, openings.
-    /// `circuits` are the components'.
+    /// Bytes of what the evaluator is told of copies and authenticators and keeps: hashes of labels, links,
+    /// solderings, openings. `circuits` are the components'.
     pub(crate) fn told_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
         let pairs = |cut: &Cut| cut.kept() - u64::from(cut.slots);
         let of_copies = circuits.zip(&self.components).map(|(circuit, cut)| {
             let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
-            LABEL_BYTES as u64 * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
+            LABEL_BYTES as u64
+                * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
         });
         let of_gadgets = [&self.plain, &self.input].into_iter().map(|cut| {
             let opened = (LABEL_BYTES + size_of::<u32>()) as u64 * u64::from(cut.opened);
-            (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept() + LABEL_BYTES as u64 * pairs(cut) + opened
+            (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept()
+                + LABEL_BYTES as u64 * pairs(cut)
+                + opened
         });
         of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
     }
 
-    /// The parameters for a program at `security` bits that are cheapest at the [standard prices](Prices::STANDARD).
+    /// The parameters for a program at `security` bits that are cheapest at the [standard
+    /// prices](Prices::STANDARD).
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
@@ -164,7 +177,8 @@ impl Parameters {
         Parameters { decomposition: name.to_owned(), ..self }
     }
 
-    /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain authenticators, input ones.
+    /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
+    /// authenticators, input ones.
     pub(super) fn proposal(&self) -> Vec<u8> {
         let cuts = self.components.iter().chain([&self.plain, &self.input]);
         cuts.flat_map(|cut| [cut.bucket, cut.opened]).flat_map(u32::to_le_bytes).collect()
@@ -175,20 +189,31 @@ impl Parameters {
         8 * (program.components().len() + 2)
     }
 
-    /// The parameters that the garbler proposes, with their exact bound, whatever it is that made them cheap for the garbler.
+    /// The parameters that the garbler proposes, with their exact bound, whatever it is that made them cheap
+    /// for the garbler.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
     pub(super) fn proposed(program: &Program, security: u32, proposal: &[u8]) -> Result<Self, Error> {
-        let numbers = proposal.chunks_exact(4).map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes"))).collect::<Vec<_>>();
+        let numbers = proposal
+            .chunks_exact(4)
+            .map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes")))
+            .collect::<Vec<_>>();
         let specs = specs(&Request::of(program))?;
         if proposal.len() != Self::proposal_bytes(program) {
-            return Err(Error::Mismatch("the proposed cut-and-choose parameters are not for this program".into()));
+            return Err(Error::Mismatch(
+                "the proposed cut-and-choose parameters are not for this program".into(),
+            ));
         }
-        let cuts: Vec<Cut> =
-            specs.iter().zip(numbers.chunks(2)).map(|(spec, n)| Cut { slots: spec.slots, bucket: n[0], opened: n[1] }).collect();
+        let cuts: Vec<Cut> = specs
+            .iter()
+            .zip(numbers.chunks(2))
+            .map(|(spec, n)| Cut { slots: spec.slots, bucket: n[0], opened: n[1] })
+            .collect();
         if cuts.iter().any(|cut| cut.slots == 0 && *cut != NO_CUT) {
-            return Err(Error::Mismatch("cut-and-choose parameters are proposed for a component that is not used".into()));
+            return Err(Error::Mismatch(
+                "cut-and-choose parameters are proposed for a component that is not used".into(),
+            ));
         }
         // The bound of a batch without slots is zero.
         let plan = checks(security, PROOFS, 2.0)?.check(&specs, &cuts)?;
@@ -206,10 +231,19 @@ impl Parameters {
     /// `cuts` of the components, then of plain and of input authenticators.
     fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
         let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));
-        Parameters { decomposition: String::new(), security, components: cuts, plain, input, ot_binding: ot_binding(security), bound_log2 }
+        Parameters {
+            decomposition: String::new(),
+            security,
+            components: cuts,
+            plain,
+            input,
+            ot_binding: ot_binding(security),
+            bound_log2,
+        }
     }
 
-    /// The parameters for stock, whose batches leave a share of the budget to others that the same program may use.
+    /// The parameters for stock, whose batches leave a share of the budget to others that the same program
+    /// may use.
     pub(super) fn for_stock(request: &Request, security: u32) -> Result<Self, Error> {
         Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
     }
@@ -220,14 +254,24 @@ impl Parameters {
         let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
         let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
         let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
-        Self::of_requests(requests, security, checks.with_check("other batches of the stock", others), &Prices::STANDARD)
+        Self::of_requests(
+            requests,
+            security,
+            checks.with_check("other batches of the stock", others),
+            &Prices::STANDARD,
+        )
     }
 
     fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
         Ok(Self::of_requests(std::slice::from_ref(request), security, budget, prices)?.remove(0))
     }
 
-    fn of_requests(requests: &[Request], security: u32, budget: Budget, prices: &Prices) -> Result<Vec<Self>, Error> {
+    fn of_requests(
+        requests: &[Request],
+        security: u32,
+        budget: Budget,
+        prices: &Prices,
+    ) -> Result<Vec<Self>, Error> {
         let code = code(security)?;
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
@@ -248,7 +292,9 @@ impl Parameters {
             0 => NO_CUT,
             _ => cuts.next().expect("one for each batch in use"),
         };
-        let of_request = |specs: &Vec<BatchSpec>| Self::of_cuts(security, specs.iter().map(&mut cut).collect(), plan.total.log2());
+        let of_request = |specs: &Vec<BatchSpec>| {
+            Self::of_cuts(security, specs.iter().map(&mut cut).collect(), plan.total.log2())
+        };
         Ok(specs.iter().map(of_request).collect())
     }
 
@@ -267,7 +313,14 @@ impl Parameters {
 
     /// What a run with these parameters promises.
     pub fn report(&self, program: &Program) -> SecurityReport {
-        self.report_of(program.components().iter().zip(&self.components).map(|(c, cut)| batch_report(&c.name, cut)).collect())
+        self.report_of(
+            program
+                .components()
+                .iter()
+                .zip(&self.components)
+                .map(|(c, cut)| batch_report(&c.name, cut))
+                .collect(),
+        )
     }
 
     fn report_of(&self, components: Vec<BatchReport>) -> SecurityReport {
@@ -309,12 +362,14 @@ pub struct Cost {
 
 impl Cost {
     fn of(&self, cut: &Cut) -> f64 {
-        self.made * cut.copies() as f64 + self.opened * f64::from(cut.opened) + self.chosen * cut.kept() as f64
+        self.made * cut.copies() as f64
+            + self.opened * f64::from(cut.opened)
+            + self.chosen * cut.kept() as f64
     }
 }
 
-/// What things cost in nanoseconds, both parties' work together: from this the cheapest parameters follow. Whatever the prices
-/// are, the bound is exact. An opened copy costs work but next to no traffic.
+/// What things cost in nanoseconds, both parties' work together: from this the cheapest parameters follow.
+/// Whatever the prices are, the bound is exact. An opened copy costs work but next to no traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Prices {
     /// A byte, sent and received.
@@ -335,8 +390,12 @@ pub struct Prices {
 
 impl Prices {
     /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
-    pub const STANDARD: Prices =
-        Prices { byte: 3.0, and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 }, hash_label: 75.0, ..Prices::FREE };
+    pub const STANDARD: Prices = Prices {
+        byte: 3.0,
+        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
+        hash_label: 75.0,
+        ..Prices::FREE
+    };
 
     /// Nothing costs anything.
     pub(crate) const FREE: Prices = Prices {
@@ -363,7 +422,8 @@ impl Prices {
     }
 
     pub(crate) fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
-        let (ands, inputs, outputs) = (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
+        let (ands, inputs, outputs) =
+            (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
         let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
         Cost {
@@ -380,22 +440,29 @@ impl Prices {
 
     fn of_input(&self, code: &Code) -> Cost {
         let made = self.random(code) + self.chosen(code) + 32.0 * self.byte + 3.0 * self.hash_label;
-        Cost { made, opened: self.told() + self.claim + 3.0 * self.hash_label, chosen: 2.0 * self.told() + 2.0 * self.hash_label }
+        Cost {
+            made,
+            opened: self.told() + self.claim + 3.0 * self.hash_label,
+            chosen: 2.0 * self.told() + 2.0 * self.hash_label,
+        }
     }
 }
 
-/// kappa = 128 less the 15 bits of hash calls under one key, the indicator's and the colour's: design decision 2.
+/// kappa = 128 less the 15 bits of hash calls under one key, the indicator's and the colour's: design
+/// decision 2.
 const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The batches of a request: components in order, plain authenticators, input ones.
 fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
     let components = request.components.iter().map(|(_, slots)| (Kind::Component, *slots));
-    let gadgets = [(Kind::KeyAuthenticator, request.plain_wires()), (Kind::InputAuthenticator, request.garbler_wires)];
+    let gadgets =
+        [(Kind::KeyAuthenticator, request.plain_wires()), (Kind::InputAuthenticator, request.garbler_wires)];
     components.chain(gadgets).map(|(kind, slots)| spec(kind, slots)).collect()
 }
 
 fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
-    let slots = u32::try_from(slots).map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
+    let slots = u32::try_from(slots)
+        .map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
     Ok(BatchSpec { kind, slots })
 }
 
@@ -403,8 +470,8 @@ fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
 mod tests {
     use super::*;
 
-    /// What a session spends besides its batches, as docs/security.md says (sections 3, 7 and 11): with the code of length 275 and
-    /// distance 42, three proofs in a run and 2^20 in a session with stock.
+    /// What a session spends besides its batches, as docs/security.md says (sections 3, 7 and 11): with the
+    /// code of length 275 and distance 42, three proofs in a run and 2^20 in a session with stock.
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {
@@ -416,7 +483,10 @@ mod tests {
             (spent(STOCK_PROOFS, STOCK_PROOFS), [-42.0, combinations(1048576.0), -48.0, -95.0]),
         ] {
             assert_eq!(spent.len(), 4);
-            assert!(spent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{spent:?}, not {expected:?}");
+            assert!(
+                spent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+                "{spent:?}, not {expected:?}"
+            );
         }
         assert_eq!([40, 64, 80].map(ot_binding), [48, 72, 88]);
         assert_eq!([40, 64, 80].map(stock_ot_binding), [68, 92, 108]);

@@ -10,8 +10,8 @@ use crate::wire::Tag;
 /// Items that are made at a time where each is made by itself.
 pub(super) const IN_HAND: usize = 1 << 16;
 
-/// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step` are made at a time;
-/// `sent` sees what is sent.
+/// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
+/// are made at a time; `sent` sees what is sent.
 pub(super) fn send_list<T: bytemuck::Pod>(
     run: &mut Run,
     hooks: &mut Hooks,

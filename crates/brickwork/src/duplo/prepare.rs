@@ -1,7 +1,9 @@
-//! PrepareComponents: key authenticators, checked and in buckets, soldered to the outputs of all chosen copies.
+//! PrepareComponents: key authenticators, checked and in buckets, soldered to the outputs of all chosen
+//! copies.
 //!
-//! Plain authenticators guard every output wire of every slot; their offset is Δ_ka for all. Self-authenticating ones guard the
-//! garbler's inputs and the outputs that only the garbler learns; each has its own. The evaluator's inputs need none (`ots`).
+//! Plain authenticators guard every output wire of every slot; their offset is Δ_ka for all.
+//! Self-authenticating ones guard the garbler's inputs and the outputs that only the garbler learns; each has
+//! its own. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to all gadgets' wires (and the input gadgets' offsets); all pairs of hashes
@@ -10,11 +12,12 @@
 //!                           the others: links, solderings in buckets, solderings of the copies' outputs
 //! ```
 //!
-//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that this step shares
-//! with others.
+//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
+//! this step shares with others.
 //!
-//! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after everything is
-//! fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability 1/2, an input gadget always.
+//! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after
+//! everything is fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability
+//! 1/2, an input gadget always.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -123,7 +126,10 @@ fn read(row: &Row, places: Range<usize>, part: &mut Part) -> Result<(), Error> {
 const READ_BY_A_TASK: usize = 1 << 12;
 
 /// Makes gadgets of both kinds, and commits.
-pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<[GarblerMade; 2], Error> {
+pub(super) fn garbler_commits(
+    party: &mut Garbler,
+    parameters: &Parameters,
+) -> Result<[GarblerMade; 2], Error> {
     let delta_ka = party.delta_ka();
     let Garbler { run, committer, hooks, session, gadgets: counter, serial, .. } = party;
     let [plain, input] = kinds(serial, parameters);
@@ -138,24 +144,29 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
         let at = Places::begin([committer.next_row(), first]);
         // The offsets that gadgets are made with.
         let mut with = Part::default();
-        let mut made_with = |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
-            if offsets.is_empty() {
-                return Ok(Zeroizing::new(vec![delta_ka; places.len()]));
-            }
-            if with.0 != places {
-                read(&offsets, places, &mut with)?;
-                hooks.alter(Point::InputOffsets, &mut with.1);
-            }
-            Ok(Zeroizing::new(with.1.iter().map(|offset| Delta::new(offset.bits())).collect()))
-        };
+        let mut made_with =
+            |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
+                if offsets.is_empty() {
+                    return Ok(Zeroizing::new(vec![delta_ka; places.len()]));
+                }
+                if with.0 != places {
+                    read(&offsets, places, &mut with)?;
+                    hooks.alter(Point::InputOffsets, &mut with.1);
+                }
+                Ok(Zeroizing::new(with.1.iter().map(|offset| Delta::new(offset.bits())).collect()))
+            };
         let wires = match kind {
             Kind::Plain => committer.row(&mut run.channel, count, Lsb::Random)?,
             Kind::Input => {
                 let mut wires = committer.begin_row(count)?;
                 for first in (0..count).step_by(step) {
                     let deltas = made_with(hooks, first..count.min(first + step))?;
-                    let mut values = Labels::new(hasher.false_labels(deltas.len(), |i| ((first + i) as u64, deltas[i])));
-                    values.par_iter_mut().zip(&*deltas).for_each(|(v, &delta)| *v = CommittedWire::from_false_label(*v, delta).value);
+                    let mut values =
+                        Labels::new(hasher.false_labels(deltas.len(), |i| ((first + i) as u64, deltas[i])));
+                    values
+                        .par_iter_mut()
+                        .zip(&*deltas)
+                        .for_each(|(v, &delta)| *v = CommittedWire::from_false_label(*v, delta).value);
                     hooks.alter(Point::InputGadgets, &mut values);
                     committer.push(&mut run.channel, &mut wires, &values)?;
                 }
@@ -174,7 +185,8 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
             let deltas = made_with(hooks, places.clone())?;
             let values = hooks.altered(hashed, &values.1);
             let wire = |i: usize| CommittedWire { value: values[i], delta: deltas[i] };
-            let mut authenticators = hasher.authenticators(places.len(), |i| ((first + i) as u64, wire(i).base(), wire(i).delta));
+            let mut authenticators =
+                hasher.authenticators(places.len(), |i| ((first + i) as u64, wire(i).base(), wire(i).delta));
             hooks.alter(hashes, &mut authenticators);
             message.push(bytemuck::cast_slice(&authenticators))?;
         }
@@ -187,9 +199,14 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
 }
 
 impl GarblerMade {
-    /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of buckets, all of
-    /// them; returns the gadgets of each, and which solderings in buckets flip.
-    fn open(self, party: &mut Garbler, seed: &Seed, uses: &[Range<usize>]) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
+    /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of
+    /// buckets, all of them; returns the gadgets of each, and which solderings in buckets flip.
+    fn open(
+        self,
+        party: &mut Garbler,
+        seed: &Seed,
+        uses: &[Range<usize>],
+    ) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
         let delta_ka = party.delta_ka();
         let Garbler { run, committer, hooks, window, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
@@ -201,15 +218,24 @@ impl GarblerMade {
 
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
-            let here = |gadget: usize| fates.place(gadget).ok().filter(|k| range.contains(k)).map(|k| k - range.start);
+            let here = |gadget: usize| {
+                fates.place(gadget).ok().filter(|k| range.contains(k)).map(|k| k - range.start)
+            };
             if plain { &wires } else { &offsets }.scatter(1, here, &mut values)?;
-            values.iter_mut().zip(&colours[range]).for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
+            values
+                .iter_mut()
+                .zip(&colours[range])
+                .for_each(|(value, &colour)| *value ^= delta_ka.times(colour));
             Ok(values)
         };
         let point = if plain { Point::OpenedPlain } else { Point::OpenedInput };
         send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), opened.len(), *window, open, |_| {})?;
         let chosen_values = |row: &Row, range: Range<usize>, values: &mut [Label]| {
-            row.scatter(1, |gadget| fates.place(gadget).err().filter(|k| range.contains(k)).map(|k| k - range.start), values)
+            row.scatter(
+                1,
+                |gadget| fates.place(gadget).err().filter(|k| range.contains(k)).map(|k| k - range.start),
+                values,
+            )
         };
         let link = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
@@ -232,16 +258,32 @@ impl GarblerMade {
             }
             let soldering = |k: usize| {
                 let (head, other) = pair(size, k);
-                let delta = deltas.get(other - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
-                Soldering::new(values[head - here.start], CommittedWire { value: values[other - here.start], delta })
+                let delta =
+                    deltas.get(other - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
+                Soldering::new(
+                    values[head - here.start],
+                    CommittedWire { value: values[other - here.start], delta },
+                )
             };
             let pairs = size.saturating_sub(1);
-            Ok((buckets.start * pairs..buckets.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+            Ok((buckets.start * pairs..buckets.end * pairs)
+                .into_par_iter()
+                .map(soldering)
+                .collect::<Vec<Soldering>>())
         };
-        let (point, step) = if plain { (Point::PlainSolderings, *window) } else { (Point::InputSolderings, *window / 2) };
-        send_list(run, hooks, (point, msg::BUCKET_SOLDERINGS), batch.buckets, step / size.max(1), solder, |solderings| {
-            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
-        })?;
+        let (point, step) =
+            if plain { (Point::PlainSolderings, *window) } else { (Point::InputSolderings, *window / 2) };
+        send_list(
+            run,
+            hooks,
+            (point, msg::BUCKET_SOLDERINGS),
+            batch.buckets,
+            step / size.max(1),
+            solder,
+            |solderings| {
+                flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+            },
+        )?;
         drop((values, deltas));
 
         let of_use = |buckets: &Range<usize>| {
@@ -252,7 +294,8 @@ impl GarblerMade {
         };
         let gadgets = uses.iter().map(of_use).collect();
         let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
-        let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        let unproven =
+            unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
         let in_memory = challenge.chosen.len() <= *window;
         let depot = if in_memory { Depot::memory() } else { Depot::file(committer.fault())? };
         Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, chosen: depot.put(challenge.chosen)? }))
@@ -266,8 +309,8 @@ pub(super) struct GarblerOpenedGadgets {
     pub chosen: Spool<u32>,
 }
 
-/// What the garbler has after the opening: components with their authenticators, the pool for its wires, and what is to be
-/// proven of all.
+/// What the garbler has after the opening: components with their authenticators, the pool for its wires, and
+/// what is to be proven of all.
 pub(super) struct GarblerOpened {
     pub components: Vec<GarblerComponent>,
     pub pools: Vec<GarblerGadgets>,
@@ -295,7 +338,8 @@ pub(super) fn garbler_opens(
 ) -> Result<GarblerOpened, Error> {
     let [plain, input] = made;
     let wires = input.origin.cut.slots as usize;
-    let (plain, opened_plain) = plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
+    let (plain, opened_plain) =
+        plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
     let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let delta_ka = party.delta_ka();
     let (mut components, mut copies) = (Vec::new(), Vec::new());
@@ -308,7 +352,9 @@ pub(super) fn garbler_opens(
         let fates = &opened.copies.fates;
         let solder = |copies: Range<usize>| {
             values.resize(copies.len() * shape.outputs, Label::ZERO);
-            let here = |copy: usize| fates.place(copy).err().filter(|k| copies.contains(k)).map(|k| k - copies.start);
+            let here = |copy: usize| {
+                fates.place(copy).err().filter(|k| copies.contains(k)).map(|k| k - copies.start)
+            };
             opened.outputs.scatter(shape.outputs, here, &mut values)?;
             let first = copies.start * shape.outputs;
             let soldering = |k: usize| {
@@ -319,9 +365,17 @@ pub(super) fn garbler_opens(
         };
         let Garbler { run, hooks, window, .. } = &mut *party;
         let step = *window / shape.outputs;
-        send_list(run, hooks, (Point::OutputSolderings(id), msg::OUTPUT_SOLDERINGS), batch.chosen(), step, solder, |solderings| {
-            output_flips.extend(solderings.iter().map(|soldering| soldering.flip()));
-        })?;
+        send_list(
+            run,
+            hooks,
+            (Point::OutputSolderings(id), msg::OUTPUT_SOLDERINGS),
+            batch.chosen(),
+            step,
+            solder,
+            |solderings| {
+                output_flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+            },
+        )?;
         drop((heads, values));
         let preprocess::GarblerOpened { batch, copies: unproven, flips, chosen, .. } = opened;
         copies.push(GarblerOpenedCopies { copies: unproven, flips, output_flips, chosen });
@@ -330,7 +384,8 @@ pub(super) fn garbler_opens(
     Ok(GarblerOpened { components, pools, copies, gadgets: [opened_plain, opened_input] })
 }
 
-/// All gadgets of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
+/// All gadgets of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
 pub(super) struct EvaluatorReceived<C> {
     kind: Kind,
     origin: Origin,
@@ -351,12 +406,24 @@ pub(super) fn evaluator_receives(
     let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
         let count = origin.cut.copies() as usize;
         let (offsets, wires) = match kind {
-            Kind::Plain => (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?),
-            Kind::Input => (holder.receive_random(&mut run.channel, count, Lsb::One)?, holder.receive(&mut run.channel, count)?),
+            Kind::Plain => {
+                (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?)
+            }
+            Kind::Input => (
+                holder.receive_random(&mut run.channel, count, Lsb::One)?,
+                holder.receive(&mut run.channel, count)?,
+            ),
         };
         // They lie in the order of buckets later.
         let authenticators = run.values(&depot.another()?, msg::AUTHENTICATORS, count)?;
-        Ok(EvaluatorReceived { kind, origin, hasher: Hasher::new(session, kind).after(*counter), authenticators, wires, offsets })
+        Ok(EvaluatorReceived {
+            kind,
+            origin,
+            hasher: Hasher::new(session, kind).after(*counter),
+            authenticators,
+            wires,
+            offsets,
+        })
     };
     let received = [receive(plain)?, receive(input)?];
     *counter = counted(*counter, parameters);
@@ -370,13 +437,20 @@ impl EvaluatorReceived<Pending> {
 
     pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
         let EvaluatorReceived { kind, origin, hasher, authenticators, wires, offsets } = self;
-        EvaluatorReceived { kind, origin, hasher, authenticators, wires: wires.accept(proof), offsets: offsets.accept(proof) }
+        EvaluatorReceived {
+            kind,
+            origin,
+            hasher,
+            authenticators,
+            wires: wires.accept(proof),
+            offsets: offsets.accept(proof),
+        }
     }
 }
 
 impl EvaluatorReceived<Shares> {
-    /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of them; returns the
-    /// gadgets of each.
+    /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of
+    /// them; returns the gadgets of each.
     fn open(
         self,
         run: &mut Run,
@@ -413,7 +487,8 @@ impl EvaluatorReceived<Shares> {
             }
             checked = here.end;
         }
-        let (told_wires, told_offsets) = if plain { (told, Spool::default()) } else { (depot.put(made)?, told) };
+        let (told_wires, told_offsets) =
+            if plain { (told, Spool::default()) } else { (depot.put(made)?, told) };
         let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
         let gathered = depot.gather(&authenticators, &challenge.chosen)?;
         drop(authenticators);
@@ -424,10 +499,15 @@ impl EvaluatorReceived<Shares> {
         };
         let (head_wires, head_offsets): (Vec<Shares>, Vec<Shares>) = uses.iter().map(of_heads).unzip();
         let (mut head_wires, mut head_offsets) = (head_wires.into_iter(), head_offsets.into_iter());
-        let unproven = unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        let unproven =
+            unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
         let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
         let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };
-        let values = unproven::OpenedGadgets { gadgets: depot.put(challenge.opened)?, wires: told_wires, offsets: told_offsets };
+        let values = unproven::OpenedGadgets {
+            gadgets: depot.put(challenge.opened)?,
+            wires: told_wires,
+            offsets: told_offsets,
+        };
         let mut indices = depot.put(challenge.chosen)?.split(&lengths(size)).into_iter();
         let mut authenticators = gathered.split(&lengths(size)).into_iter();
         let mut links = links.split(&of_input(size)).into_iter();
@@ -458,18 +538,34 @@ impl EvaluatorReceived<Shares> {
     }
 
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
-    fn check_halves(&self, opened: &[u32], hashes: &[Authenticator], colours: &[u8], told: &[Label]) -> Result<(), Cheat> {
+    fn check_halves(
+        &self,
+        opened: &[u32],
+        hashes: &[Authenticator],
+        colours: &[u8],
+        told: &[Label],
+    ) -> Result<(), Cheat> {
         let half = |k: usize| (hashes[k], opened[k].into(), told[k].with_colour(colours[k]));
-        if self.hasher.accepts(opened.len(), half).contains(&false) { Err(Cheat::KeyAuthenticator) } else { Ok(()) }
+        if self.hasher.accepts(opened.len(), half).contains(&false) {
+            Err(Cheat::KeyAuthenticator)
+        } else {
+            Ok(())
+        }
     }
 
     /// VerInKeyAuth: everything follows from the offset. Returns the committed wires.
-    fn check_offsets(&self, opened: &[u32], hashes: &[Authenticator], told: &[Label]) -> Result<Vec<Label>, Cheat> {
+    fn check_offsets(
+        &self,
+        opened: &[u32],
+        hashes: &[Authenticator],
+        told: &[Label],
+    ) -> Result<Vec<Label>, Cheat> {
         let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
         let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
         let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k].into(), deltas[k]));
         let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
-        let honest = self.hasher.authenticators(opened.len(), |k| (opened[k].into(), wire(k).base(), deltas[k]));
+        let honest =
+            self.hasher.authenticators(opened.len(), |k| (opened[k].into(), wire(k).base(), deltas[k]));
         if hashes != honest {
             return Err(Cheat::InputAuthenticator);
         }
@@ -483,8 +579,8 @@ pub(super) struct EvaluatorOpenedGadgets {
     pub values: unproven::OpenedGadgets,
 }
 
-/// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's wires, and what
-/// was opened.
+/// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's
+/// wires, and what was opened.
 pub(super) struct EvaluatorOpened {
     pub components: Vec<EvaluatorComponent>,
     pub pools: Vec<EvaluatorGadgets>,
@@ -503,8 +599,10 @@ pub(super) fn evaluator_opens(
 ) -> Result<EvaluatorOpened, Error> {
     let [plain, input] = received;
     let wires = input.origin.cut.slots as usize;
-    let (plain, opened_plain) = plain.open(&mut core.run, depot, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
-    let (pools, opened_input) = input.open(&mut core.run, depot, &seeds[1], std::slice::from_ref(&(0..wires)))?;
+    let (plain, opened_plain) =
+        plain.open(&mut core.run, depot, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
+    let (pools, opened_input) =
+        input.open(&mut core.run, depot, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let (mut components, mut output_flips) = (Vec::new(), Vec::new());
     for (batch, authenticators) in batches.into_iter().zip(plain) {
         let count = batch.shape.batch.chosen() * batch.shape.outputs;

@@ -1,4 +1,5 @@
-//! PreprocessComponent: many garbled copies of each component, checked by cut-and-choose and joined into buckets.
+//! PreprocessComponent: many garbled copies of each component, checked by cut-and-choose and joined into
+//! buckets.
 //!
 //! ```text
 //!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
@@ -8,12 +9,12 @@
 //!                           bucket to the other copies' inputs, tables
 //! ```
 //!
-//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that this step shares
-//! with others.
+//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
+//! this step shares with others.
 //!
-//! The evaluator garbles the opened copies itself. It compares the hash over every byte of their tables at once, and
-//! claims every one of their wires, the last output included, so that the batched check compares those. If the challenge
-//! came before the hashes, the garbler would make just the unopened copies bad.
+//! The evaluator garbles the opened copies itself. It compares the hash over every byte of their tables at
+//! once, and claims every one of their wires, the last output included, so that the batched check compares
+//! those. If the challenge came before the hashes, the garbler would make just the unopened copies bad.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -44,8 +45,8 @@ use crate::stock::{Bulk, Writers};
 /// Copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// So many times as many go one after the other where there are enough for all threads: memory for their wires, new and wiped in
-/// the end, costs a tenth of garbling them.
+/// So many times as many go one after the other where there are enough for all threads: memory for their
+/// wires, new and wiped in the end, costs a tenth of garbling them.
 const TURNS_A_TASK: usize = 4;
 
 /// The sizes of a batch of copies.
@@ -59,7 +60,12 @@ pub(super) struct Shape {
 
 impl Shape {
     pub fn new(circuit: &Circuit, batch: Batch) -> Self {
-        Shape { batch, inputs: circuit.inputs(), outputs: circuit.outputs().len(), table_bytes: 2 * LABEL_BYTES * circuit.and_gates() }
+        Shape {
+            batch,
+            inputs: circuit.inputs(),
+            outputs: circuit.outputs().len(),
+            table_bytes: 2 * LABEL_BYTES * circuit.and_gates(),
+        }
     }
 
     fn part(&self, buckets: usize) -> Self {
@@ -149,9 +155,9 @@ impl EvaluatorBatch {
     }
 }
 
-/// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input wires of some copies,
-/// by their positions in `indices`. Returns the committed values of the output wires, `[copy][wire]`, and what `made` each task's
-/// sink into.
+/// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input
+/// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,
+/// `[copy][wire]`, and what `made` each task's sink into.
 #[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
 fn garble_copies<S: TableSink, M: Send>(
     plan: &Plan,
@@ -176,7 +182,9 @@ fn garble_copies<S: TableSink, M: Send>(
             let mut labels = Labels::new(vec![Label::ZERO; here * shape.inputs]);
             input(first..first + here, &mut labels)?;
             for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
-                values.iter_mut().for_each(|label| *label = CommittedWire { value: *label, delta }.false_label());
+                values
+                    .iter_mut()
+                    .for_each(|label| *label = CommittedWire { value: *label, delta }.false_label());
             }
             let copies = &indices[first..first + here];
             let mut sink = sink(here, copies);
@@ -267,11 +275,18 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
         }
         return Ok(());
     }
-    copies.iter().zip(values.chunks_mut(each)).try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
+    copies
+        .iter()
+        .zip(values.chunks_mut(each))
+        .try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
 }
 
 /// Garbles and commits.
-pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters: &Parameters) -> Result<Vec<GarblerMade>, Error> {
+pub(super) fn garbler_commits(
+    party: &mut Garbler,
+    request: &Request,
+    parameters: &Parameters,
+) -> Result<Vec<GarblerMade>, Error> {
     let Garbler { run, committer, rng, hooks, serial, .. } = party;
     let mut made = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
@@ -286,7 +301,8 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let committed = offsets.values()?;
         let plan = Plan::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
-        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed)).expect("the scheme sets the lowest bit");
+        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed))
+            .expect("the scheme sets the lowest bit");
         drop(committed);
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
@@ -295,10 +311,14 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
         for start in (0..copies).step_by(step) {
             let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
-            let input = |range: Range<usize>, values: &mut [Label]| inputs.fill((start + range.start) * shape.inputs, values);
-            let sink = |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
+            let input = |range: Range<usize>, values: &mut [Label]| {
+                inputs.fill((start + range.start) * shape.inputs, values)
+            };
+            let sink =
+                |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
             let deltas = &deltas[start..start + indices.len()];
-            let (mut values, made) = garble_copies(&plan, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
+            let (mut values, made) =
+                garble_copies(&plan, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
             hashes.extend(made.into_iter().flatten().flatten());
             hooks.alter(Point::CommittedOutputs(id), &mut values);
             committer.push(&mut run.channel, &mut outputs, &values)?;
@@ -309,7 +329,19 @@ pub(super) fn garbler_commits(party: &mut Garbler, request: &Request, parameters
         *serial += 1;
         let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
         let component = component.digest();
-        made.push(GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas });
+        made.push(GarblerMade {
+            id,
+            origin,
+            component,
+            shape,
+            at,
+            inputs,
+            offsets,
+            outputs,
+            plan,
+            keys,
+            deltas,
+        });
     }
     Ok(made)
 }
@@ -319,17 +351,20 @@ impl GarblerMade {
     pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
         let delta_ka = party.delta_ka();
         let Garbler { run, hooks, window, .. } = party;
-        let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } = self;
+        let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } =
+            self;
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
         let fates = challenge.fates(shape.batch.size);
-        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
+        let deltas: Zeroizing<Vec<Delta>> =
+            Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
 
         let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
         offsets.scatter(1, |copy| fates.place(copy).ok(), &mut opened_offsets)?;
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
-            let (of_offsets, of_inputs) = values.split_at_mut(range.end.min(opened.len()).saturating_sub(range.start));
+            let (of_offsets, of_inputs) =
+                values.split_at_mut(range.end.min(opened.len()).saturating_sub(range.start));
             of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
             let first = range.start.max(opened.len()) - opened.len();
             of_inputs.par_chunks_mut(shape.inputs).enumerate().try_for_each(|(c, values)| {
@@ -349,7 +384,9 @@ impl GarblerMade {
         };
         let count = opened.len() * (1 + shape.inputs);
         send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
-        let link = |range: Range<usize>| Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>());
+        let link = |range: Range<usize>| {
+            Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>())
+        };
         send_list(run, hooks, (Point::Links(id), msg::LINKS), deltas.len(), IN_HAND, link, |_| {})?;
 
         let Batch { size, buckets, .. } = shape.batch;
@@ -358,7 +395,13 @@ impl GarblerMade {
         let solder = |range: Range<usize>| {
             let first = range.start * size;
             values.resize(range.len() * size * shape.inputs, Label::ZERO);
-            let here = |copy: usize| fates.place(copy).err().and_then(|place| place.checked_sub(first)).filter(|&k| k < range.len() * size);
+            let here = |copy: usize| {
+                fates
+                    .place(copy)
+                    .err()
+                    .and_then(|place| place.checked_sub(first))
+                    .filter(|&k| k < range.len() * size)
+            };
             inputs.scatter(shape.inputs, here, &mut values)?;
             let value = |copy: usize, w: usize| values[(copy - first) * shape.inputs + w];
             let soldering = |k: usize| {
@@ -366,12 +409,23 @@ impl GarblerMade {
                 Soldering::new(value(head, w), CommittedWire { value: value(copy, w), delta: deltas[copy] })
             };
             let pairs = (size - 1) * shape.inputs;
-            Ok((range.start * pairs..range.end * pairs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+            Ok((range.start * pairs..range.end * pairs)
+                .into_par_iter()
+                .map(soldering)
+                .collect::<Vec<Soldering>>())
         };
         let step = *window / (size * shape.inputs).max(1);
-        send_list(run, hooks, (Point::BucketSolderings(id), msg::BUCKET_SOLDERINGS), buckets, step, solder, |solderings| {
-            flips.extend(solderings.iter().map(|soldering| soldering.flip()));
-        })?;
+        send_list(
+            run,
+            hooks,
+            (Point::BucketSolderings(id), msg::BUCKET_SOLDERINGS),
+            buckets,
+            step,
+            solder,
+            |solderings| {
+                flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+            },
+        )?;
         drop(values);
 
         let order = tables::ranked(chosen);
@@ -379,15 +433,22 @@ impl GarblerMade {
         let tables = |range: Range<usize>| {
             let places = &order[range];
             let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
-            let input = |range: Range<usize>, values: &mut [Label]| values_of(&inputs, shape.inputs, &copies[range], values);
+            let input = |range: Range<usize>, values: &mut [Label]| {
+                values_of(&inputs, shape.inputs, &copies[range], values)
+            };
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
-                hooks.tables(id, copies, InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] })
+                hooks.tables(
+                    id,
+                    copies,
+                    InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] },
+                )
             };
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
-            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink, |sink| sink).map(|(_, tables)| tables)
+            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
+                .map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
         let mut ready = tables(0..step.min(chosen.len()))?;
@@ -408,7 +469,14 @@ impl GarblerMade {
         drop((ready, order));
         let at = at.heads(chosen, size);
         let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
-        let batch = GarblerBatch { origin, component, shape, inputs: heads(&inputs, shape.inputs), offsets: heads(&offsets, 1), at };
+        let batch = GarblerBatch {
+            origin,
+            component,
+            shape,
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
+            at,
+        };
         let unproven = unproven::Copies {
             shape,
             fates,
@@ -420,7 +488,8 @@ impl GarblerMade {
     }
 }
 
-/// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof, [`Shares`].
+/// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
 pub(super) struct EvaluatorReceived<C> {
     hashed: Hashed,
     inputs: C,
@@ -477,7 +546,8 @@ impl EvaluatorReceived<Pending> {
     }
 
     pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
-        let [inputs, offsets, outputs] = [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
+        let [inputs, offsets, outputs] =
+            [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
         EvaluatorReceived { hashed: self.hashed, inputs, offsets, outputs }
     }
 }
@@ -492,8 +562,14 @@ pub(super) struct EvaluatorOpened {
 }
 
 impl EvaluatorReceived<Shares> {
-    /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the others.
-    pub fn open(self, core: &mut EvaluatorCore, depot: &Depot, seed: &Seed) -> Result<EvaluatorOpened, Error> {
+    /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
+    /// others.
+    pub fn open(
+        self,
+        core: &mut EvaluatorCore,
+        depot: &Depot,
+        seed: &Seed,
+    ) -> Result<EvaluatorOpened, Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
@@ -515,13 +591,16 @@ impl EvaluatorReceived<Shares> {
             return Err(Cheat::LinkColour.into());
         }
         let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
-        let (tables, garbled) =
-            rayon::join(|| hashed.receive_chosen(run, chosen, room), || hashed.garble_opened(opened, &deltas, &told_inputs));
+        let (tables, garbled) = rayon::join(
+            || hashed.receive_chosen(run, chosen, room),
+            || hashed.garble_opened(opened, &deltas, &told_inputs),
+        );
         let (mut garbled, tables) = (garbled?, tables?);
         let outputs_told = depot.put(std::mem::take(&mut *garbled))?;
         let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: outputs_told };
         let fates = challenge.fates(shape.batch.size);
-        let items: Vec<u32> = challenge.heads(0..shape.batch.buckets, shape.batch.size).map(|copy| copy as u32).collect();
+        let items: Vec<u32> =
+            challenge.heads(0..shape.batch.buckets, shape.batch.size).map(|copy| copy as u32).collect();
         let heads = |row: &Shares, each: usize| row.pick(&Arc::new(Selection::new(items.clone(), each)));
         let Hashed { origin, component, plan, keys, .. } = hashed;
         let batch = EvaluatorBatch {
@@ -548,17 +627,24 @@ impl Hashed {
         &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
     }
 
-    /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the committed values that their
-    /// output wires should have.
-    fn garble_opened(&self, opened: &[u32], deltas: &[Delta], inputs: &Spool<Label>) -> Result<Labels, Error> {
+    /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the
+    /// committed values that their output wires should have.
+    fn garble_opened(
+        &self,
+        opened: &[u32],
+        deltas: &[Delta],
+        inputs: &Spool<Label>,
+    ) -> Result<Labels, Error> {
         let shape = self.shape;
         let input = |copies: Range<usize>, labels: &mut [Label]| {
             labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
             Ok(())
         };
         // A hash in the making takes two kilobytes, as much as a small copy's tables.
-        let (sink, made) = (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
-        let (outputs, hashes) = garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, sink, made)?;
+        let (sink, made) =
+            (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
+        let (outputs, hashes) =
+            garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, sink, made)?;
         let hashes = hashes.into_iter().flatten();
         let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
@@ -566,8 +652,11 @@ impl Hashed {
 
     /// Where the tables of the chosen copies go.
     fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
-        let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else { return Ok(Room::Here(in_memory)) };
-        let units = u32::try_from(self.shape.batch.chosen()).map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
+        let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else {
+            return Ok(Room::Here(in_memory));
+        };
+        let units = u32::try_from(self.shape.batch.chosen())
+            .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
         let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
         Ok(Room::Segment(Box::new(segments.begin(self.origin.batch_serial(), Some(bulk))?)))
     }
@@ -617,8 +706,8 @@ mod tests {
         assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
     }
 
-    /// A part of a batch has all that belongs to its buckets. Nobody would notice wrong solderings within them: the head of each would
-    /// still be good, and nothing would save those whose head is bad.
+    /// A part of a batch has all that belongs to its buckets. Nobody would notice wrong solderings within
+    /// them: the head of each would still be good, and nothing would save those whose head is bad.
     #[test]
     fn row_05_a_part_of_a_batch_has_whole_buckets() {
         let circuit = &pair().circuit;
@@ -647,13 +736,20 @@ mod tests {
         assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
         assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
         // Of two other copies, with two inputs each.
-        assert_eq!(*part.solderings.read(0..part.solderings.len()).unwrap(), (4..12).map(soldering).collect::<Vec<_>>());
+        assert_eq!(
+            *part.solderings.read(0..part.solderings.len()).unwrap(),
+            (4..12).map(soldering).collect::<Vec<_>>()
+        );
     }
 
     /// Both parties make this, with hardly any memory and a challenge that the test knows.
     fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
         let terms = Terms { security: 40, threads: 1, table_memory: 1, identities: [[1; 32], [2; 32]] };
-        let request = Request { components: vec![(component, parameters.components[0].slots as usize)], garbler_wires, ots: None };
+        let request = Request {
+            components: vec![(component, parameters.components[0].slots as usize)],
+            garbler_wires,
+            ots: None,
+        };
         let challenge = |point, bytes: &mut [u8]| {
             if point == Point::Challenge {
                 bytes.fill(SEED);
@@ -669,21 +765,27 @@ mod tests {
             let mut observer = Unobserved;
             let run = Run::new(right, Party::Evaluator, &mut observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
-            let evaluator = Evaluator::set_up(run, &terms, hooks).and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
+            let evaluator = Evaluator::set_up(run, &terms, hooks)
+                .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
             (garbler.join().unwrap(), evaluator)
         });
         assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");
     }
 
-    /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it, wherever a part of one ends:
-    /// labels of opened copies, solderings in buckets, wires of copies, links and solderings of authenticators.
+    /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it,
+    /// wherever a part of one ends: labels of opened copies, solderings in buckets, wires of copies, links
+    /// and solderings of authenticators.
     #[test]
     fn long_lists_are_made_and_proven_part_by_part() {
         const INPUTS: u32 = 2500;
         const OUTPUTS: u32 = 36;
-        let wide = component("wide", INPUTS, |b, w| (0..OUTPUTS as usize).map(|k| b.and(w[k], w[INPUTS as usize - 1 - k])).collect());
-        let (copies, gadgets) = (Cut { slots: 10, bucket: 3, opened: 40 }, Cut { slots: 10 * OUTPUTS, bucket: 7, opened: 6 });
-        // A message is sent in parts of 65 536 labels and read in frames of as many; claims are combined 2048 at a time.
+        let wide = component("wide", INPUTS, |b, w| {
+            (0..OUTPUTS as usize).map(|k| b.and(w[k], w[INPUTS as usize - 1 - k])).collect()
+        });
+        let (copies, gadgets) =
+            (Cut { slots: 10, bucket: 3, opened: 40 }, Cut { slots: 10 * OUTPUTS, bucket: 7, opened: 6 });
+        // A message is sent in parts of 65 536 labels and read in frames of as many; claims are combined 2048
+        // at a time.
         assert!(copies.opened * (1 + INPUTS) > 1 << 16 && !(1u32 << 16).is_multiple_of(INPUTS));
         assert!(gadgets.slots * (gadgets.bucket - 1) > 2048 && !2048u32.is_multiple_of(gadgets.bucket - 1));
         let parameters = Parameters {

@@ -1,13 +1,15 @@
-//! What the garbler proposes and the evaluator accepts: into which components the program is cut, and of each batch B and c.
+//! What the garbler proposes and the evaluator accepts: into which components the program is cut, and of each
+//! batch B and c.
 //!
 //! ```text
 //!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut, and the cut's name;  of each batch B and c
 //! ```
 //!
-//! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The evaluator makes the proposed
-//! one itself, out of its own file, and compares digests: whatever the garbler says, the function is the evaluator's own, and its
-//! components are those that it will check. The bound and the memory that all of it takes it computes itself, too. The greeting
-//! names the proposal, so the session's identifier binds it, and with that every message of the session.
+//! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The
+//! evaluator makes the proposed one itself, out of its own file, and compares digests: whatever the garbler
+//! says, the function is the evaluator's own, and its components are those that it will check. The bound and
+//! the memory that all of it takes it computes itself, too. The greeting names the proposal, so the session's
+//! identifier binds it, and with that every message of the session.
 
 use std::sync::Arc;
 
@@ -32,7 +34,8 @@ pub struct Proposal {
     pub parameters: Parameters,
 }
 
-/// Makes, of the evaluator's own program, the cut of a name; of the empty name the one that both parties have.
+/// Makes, of the evaluator's own program, the cut of a name; of the empty name the one that both parties
+/// have.
 pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
 
 /// What an evaluator is ready to do, whatever the garbler proposes.
@@ -46,7 +49,10 @@ pub struct Limits<'a> {
 
 impl std::fmt::Debug for Limits<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Limits").field("memory_bytes", &self.memory_bytes).field("decomposes", &self.decompose.is_some()).finish()
+        f.debug_struct("Limits")
+            .field("memory_bytes", &self.memory_bytes)
+            .field("decomposes", &self.decompose.is_some())
+            .finish()
     }
 }
 
@@ -59,11 +65,15 @@ impl Proposal {
     /// The same with the exact bound, if the evaluator of this job could accept it.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is too long.
+    /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is
+    /// too long.
     pub(super) fn checked(&self, job: &Job) -> Result<Self, Error> {
         let name = &self.parameters.decomposition;
         if name.len() > MAX_DECOMPOSITION_BYTES {
-            return Err(Error::Usage(format!("a cut with a name of {} bytes cannot be proposed", name.len())));
+            return Err(Error::Usage(format!(
+                "a cut with a name of {} bytes cannot be proposed",
+                name.len()
+            )));
         }
         same_interface(&job.program, &self.program)?;
         let parameters = Parameters::proposed(&self.program, job.security, &self.parameters.proposal())?;
@@ -81,12 +91,18 @@ impl Proposal {
         channel.send(PROPOSAL, &self.parameters.proposal())
     }
 
-    /// Receives the garbler's proposal and finds out what it is worth: a garbler that wants weaker parameters or another function
-    /// does not get far.
+    /// Receives the garbler's proposal and finds out what it is worth: a garbler that wants weaker parameters
+    /// or another function does not get far.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for what this evaluator does not accept.
-    pub(super) fn accept(run: &mut Run, hooks: &Hooks, answer: &Answer, job: &Job, limits: &Limits) -> Result<Self, Error> {
+    pub(super) fn accept(
+        run: &mut Run,
+        hooks: &Hooks,
+        answer: &Answer,
+        job: &Job,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
         let cut = Cut::receive(&mut run.channel)?;
         // Work that depends on the program is no part of setup.
         run.phase("preprocess");
@@ -159,7 +175,9 @@ impl Cut {
             }
         };
         if *self != Cut::NONE && program.digest() != *digest {
-            return Err(Error::Mismatch(format!("the program cut by {name:?} is another one here than at the garbler")));
+            return Err(Error::Mismatch(format!(
+                "the program cut by {name:?} is another one here than at the garbler"
+            )));
         }
         same_interface(given, &program)?;
         Ok(program)
@@ -178,10 +196,14 @@ fn digest(program: &Program, parameters: &Parameters) -> [u8; 32] {
 /// However a program is cut, it takes the same inputs and gives the same outputs to the same parties.
 fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
     let inputs = |party| given.input_ports(party) == cut.input_ports(party);
-    let outputs = |program: &Program| program.outputs().iter().map(|output| (output.port.clone(), output.to)).collect::<Vec<_>>();
+    let outputs = |program: &Program| {
+        program.outputs().iter().map(|output| (output.port.clone(), output.to)).collect::<Vec<_>>()
+    };
     match inputs(Party::Garbler) && inputs(Party::Evaluator) && outputs(given) == outputs(cut) {
         true => Ok(()),
-        false => Err(Error::Mismatch("what is proposed as a cut of the program has other inputs or outputs".into())),
+        false => Err(Error::Mismatch(
+            "what is proposed as a cut of the program has other inputs or outputs".into(),
+        )),
     }
 }
 
@@ -200,7 +222,11 @@ mod tests {
         };
         let given = program(2, 3, Recipient::Both);
         assert!(same_interface(&given, &program(2, 3, Recipient::Both)).is_ok());
-        for other in [program(1, 3, Recipient::Both), program(2, 4, Recipient::Both), program(2, 3, Recipient::Garbler)] {
+        for other in [
+            program(1, 3, Recipient::Both),
+            program(2, 4, Recipient::Both),
+            program(2, 3, Recipient::Garbler),
+        ] {
             assert!(matches!(same_interface(&given, &other), Err(Error::Mismatch(_))));
         }
     }

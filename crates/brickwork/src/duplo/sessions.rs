@@ -1,6 +1,7 @@
-//! The phases as values. A session after its setup fills its stock; [`Garbler::build`] takes what a program needs out of it,
-//! and what was built is evaluated and decoded once. Every step consumes the value before it, so an error destroys the
-//! session and all that was derived from its secrets, and nothing that was used can be used again.
+//! The phases as values. A session after its setup fills its stock; [`Garbler::build`] takes what a program
+//! needs out of it, and what was built is evaluated and decoded once. Every step consumes the value before
+//! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
+//! can be used again.
 
 use std::sync::Arc;
 
@@ -57,7 +58,8 @@ impl<'o> Garbler<'o> {
     /// Setup: base OTs, and the offsets that last for the session.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
         Self::set_up(Run::new(channel, Party::Garbler, observer), terms, Hooks::none())
     }
@@ -81,16 +83,22 @@ impl<'o> Garbler<'o> {
     /// Preprocesses and prepares what is asked for, and puts it into the stock.
     ///
     /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components that a session may use
-    /// exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components that a session
+    /// may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
-            return Err(Error::Usage("a session makes nothing new after its first input; begin another one".into()));
+            return Err(Error::Usage(
+                "a session makes nothing new after its first input; begin another one".into(),
+            ));
         }
         let parameters = Parameters::for_stock(request, self.security)?;
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
-        agree(&mut self.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        agree(
+            &mut self.run.channel,
+            both.finalize().as_bytes(),
+            "the peer is asked to preprocess something else",
+        )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)
     }
@@ -98,7 +106,10 @@ impl<'o> Garbler<'o> {
     /// What both parties have agreed to preprocess.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         in_pool(self, |party| {
-            let ots = request.ots.map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding)).transpose()?;
+            let ots = request
+                .ots
+                .map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding))
+                .transpose()?;
             let committed = GarblerCommitted::to_all(party, request, parameters, ots)?;
             committed.prove(party, false)?;
             let (supply, told) = committed.open(party)?;
@@ -115,10 +126,12 @@ impl<'o> Garbler<'o> {
     /// Takes what a program needs out of the stock and joins it.
     ///
     /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells beforehand.
+    /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
+    /// beforehand.
     pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
         agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
-        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
+        let report =
+            self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
         let (security, parts) = report?;
         in_pool(self, |mut party| {
             let (parts, told) = party.with_ots(parts)?;
@@ -133,7 +146,12 @@ impl<'o> Garbler<'o> {
         if parts.ots.is_some() {
             return Ok((parts, GarblerTold::default()));
         }
-        let drawn = ots::garbler_draws(&mut self.run, &mut self.cot, parts.layout.evaluator_inputs.len(), self.binding)?;
+        let drawn = ots::garbler_draws(
+            &mut self.run,
+            &mut self.cot,
+            parts.layout.evaluator_inputs.len(),
+            self.binding,
+        )?;
         let committed = GarblerCommitted::to_ots(self, drawn)?;
         committed.prove(self, false)?;
         let (supply, told) = committed.open(self)?;
@@ -239,13 +257,15 @@ impl<'o> Evaluator<'o> {
     /// Setup: base OTs, and the offsets that last for the session.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
         Self::set_up(Run::new(channel, Party::Evaluator, observer), terms, Hooks::none())
     }
 
     pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let begun = setup::evaluator(run, &Wanted::stock(terms), hooks, |_, _, answer| setup::no_proposal(answer))?;
+        let begun =
+            setup::evaluator(run, &Wanted::stock(terms), hooks, |_, _, answer| setup::no_proposal(answer))?;
         Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
 
@@ -257,16 +277,22 @@ impl<'o> Evaluator<'o> {
     /// Preprocesses and prepares what is asked for, and puts it into the stock.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components that a session may use
-    /// exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components that a
+    /// session may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
-            return Err(Error::Usage("a session makes nothing new after its first input; begin another one".into()));
+            return Err(Error::Usage(
+                "a session makes nothing new after its first input; begin another one".into(),
+            ));
         }
         let parameters = Parameters::for_stock(request, self.core.security)?;
         let mut both = blake3::Hasher::new();
         both.update(&request.digest()).update(&parameters.digest());
-        agree(&mut self.core.run.channel, both.finalize().as_bytes(), "the peer is asked to preprocess something else")?;
+        agree(
+            &mut self.core.run.channel,
+            both.finalize().as_bytes(),
+            "the peer is asked to preprocess something else",
+        )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)
     }
@@ -275,8 +301,10 @@ impl<'o> Evaluator<'o> {
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         in_pool(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
-            let ots = request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
-            let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?.verify(&mut party.core)?;
+            let ots =
+                request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
+            let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?
+                .verify(&mut party.core)?;
             let (supply, opened) = committed.open(&mut party.core)?;
             let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
@@ -291,10 +319,14 @@ impl<'o> Evaluator<'o> {
     /// Takes what a program needs out of the stock and joins it.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells beforehand.
+    /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
+    /// beforehand.
     pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
         agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
-        let report = self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.core.security)?, parts)));
+        let report = self
+            .stock
+            .take(program)
+            .and_then(|parts| Ok((parts.report(program, self.core.security)?, parts)));
         let (security, parts) = report?;
         in_pool(self, |mut party| {
             let (parts, opened) = party.with_ots(parts)?;
@@ -305,7 +337,10 @@ impl<'o> Evaluator<'o> {
     }
 
     /// Makes the OTs that parts lack, and what was opened of them.
-    pub(super) fn with_ots(&mut self, parts: EvaluatorParts) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
+    pub(super) fn with_ots(
+        &mut self,
+        parts: EvaluatorParts,
+    ) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
         if parts.ots.is_some() {
             return Ok((Claimed::new(parts), EvaluatorOpened::default()));
         }
@@ -349,7 +384,8 @@ impl<'o> EvaluatorBuilt<'o> {
             built.party.used = true;
             let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
             let EvaluatorBuilt { mut party, program, ready, security } = built;
-            let (ready, evaluated) = evaluate::evaluator(&mut party, &program, Joined::Proven(ready), input, masked)?;
+            let (ready, evaluated) =
+                evaluate::evaluator(&mut party, &program, Joined::Proven(ready), input, masked)?;
             let built = EvaluatorBuilt { party, program, ready, security };
             Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
         })
@@ -364,16 +400,24 @@ pub struct EvaluatorEvaluated<'o> {
 }
 
 impl<'o> EvaluatorEvaluated<'o> {
-    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler (which must not
-    /// become visible to it), and the session for the next program.
+    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler (which
+    /// must not become visible to it), and the session for the next program.
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o>), Error> {
-        in_pool(self, |EvaluatorEvaluated { built: EvaluatorBuilt { mut party, program, ready, .. }, evaluated, input }| {
-            let (outputs, recovered) = decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
-            Ok((outputs, recovered, party))
-        })
+        in_pool(
+            self,
+            |EvaluatorEvaluated {
+                 built: EvaluatorBuilt { mut party, program, ready, .. },
+                 evaluated,
+                 input,
+             }| {
+                let (outputs, recovered) =
+                    decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
+                Ok((outputs, recovered, party))
+            },
+        )
     }
 }
 
@@ -431,7 +475,10 @@ pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
 }
 
 /// Runs a phase on the session's threads.
-pub(super) fn in_pool<P: Pooled, T: Send>(value: P, phase: impl FnOnce(P) -> Result<T, Error> + Send) -> Result<T, Error> {
+pub(super) fn in_pool<P: Pooled, T: Send>(
+    value: P,
+    phase: impl FnOnce(P) -> Result<T, Error> + Send,
+) -> Result<T, Error> {
     let pool = value.pool().clone();
     pool.install(|| phase(value))
 }

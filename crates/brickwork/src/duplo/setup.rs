@@ -6,14 +6,15 @@
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!
-//! The proof that both are commitments, and of S_ot, is the session's first one: a whole run has its other commitments proven
-//! with it, a session that fills a stock makes it at once.
+//! The proof that both are commitments, and of S_ot, is the session's first one: a whole run has its other
+//! commitments proven with it, a session that fills a stock makes it at once.
 //!
-//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the extension that
-//! is needed anyway they cost next to nothing, and setup a third (measured: docs/benchmarks.md).
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the
+//! extension that is needed anyway they cost next to nothing, and setup a third (measured:
+//! docs/benchmarks.md).
 //!
-//! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on authenticators, and
-//! `lsb(Δ_ot)` would not be bound.
+//! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
+//! authenticators, and `lsb(Δ_ot)` would not be bound.
 
 use zeroize::Zeroizing;
 
@@ -46,7 +47,8 @@ pub(super) struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// One run of a program, whose OTs are made at once, as the garbler wants it.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
-        let (ots, binding) = (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
+        let (ots, binding) =
+            (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         Wanted { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
@@ -68,10 +70,16 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is only built into
-/// the one coordinate of the lowest bit, and one guessed watch bit gets around that.) `delta_ka` is what each party may
-/// say of it: the garbler the value, the evaluator the bit.
-fn claims<'a>(claims: &mut Claims<'a>, ka: &'a Shares, ot: &'a Shares, link: Label, delta_ka: impl Fn() -> Label + Sync + 'a) {
+/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is
+/// only built into the one coordinate of the lowest bit, and one guessed watch bit gets around that.)
+/// `delta_ka` is what each party may say of it: the garbler the value, the evaluator the bit.
+fn claims<'a>(
+    claims: &mut Claims<'a>,
+    ka: &'a Shares,
+    ot: &'a Shares,
+    link: Label,
+    delta_ka: impl Fn() -> Label + Sync + 'a,
+) {
     claims.known(1, move |_, sum| {
         ka.add(0, sum);
         ot.add(0, sum);
@@ -91,12 +99,26 @@ enum BaseOts {
 
 impl BaseOts {
     /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
-    fn begin(run: &mut Run, wanted: &Wanted, hooks: &Hooks, greeting: &Greeting, send: usize, choices: &[u8]) -> Result<Self, Error> {
+    fn begin(
+        run: &mut Run,
+        wanted: &Wanted,
+        hooks: &Hooks,
+        greeting: &Greeting,
+        send: usize,
+        choices: &[u8],
+    ) -> Result<Self, Error> {
         if let Some(dealt) = hooks.dealt(run.role, send, choices) {
             return Ok(BaseOts::Dealt(dealt));
         }
-        let sends = if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
-        Ok(BaseOts::Begun(base::Begun::send(&mut run.channel, sends, &greeting.digest(), choices, wanted.terms.threads)?))
+        let sends =
+            if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
+        Ok(BaseOts::Begun(base::Begun::send(
+            &mut run.channel,
+            sends,
+            &greeting.digest(),
+            choices,
+            wanted.terms.threads,
+        )?))
     }
 
     fn finish(self, run: &mut Run, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
@@ -109,18 +131,27 @@ impl BaseOts {
 
 /// From a peer that has nothing to propose.
 pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
-    if answer.parameters == [0; 32] { Ok(()) } else { Err(Error::Mismatch("the peer's greeting is malformed".into())) }
+    if answer.parameters == [0; 32] {
+        Ok(())
+    } else {
+        Err(Error::Mismatch("the peer's greeting is malformed".into()))
+    }
 }
 
 /// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
-pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -> Result<(Garbler<'o>, Option<GarblerDrawn>), Error> {
+pub(super) fn garbler<'o>(
+    mut run: Run<'o>,
+    wanted: &Wanted,
+    mut hooks: Hooks,
+) -> Result<(Garbler<'o>, Option<GarblerDrawn>), Error> {
     let pool = threads(wanted.terms)?;
     let code = code(wanted.terms.security)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
-    let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
+    let choices: Zeroizing<Vec<u8>> =
+        Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
     let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
     if let Some(proposal) = wanted.proposal {
         proposal.send(&mut run.channel)?;
@@ -140,7 +171,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
     let mut committer = Sender::new(code, &cot.keys(&watched), garbler_memory(wanted.terms.table_memory));
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
-    let ot = committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
+    let ot =
+        committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     run.channel.send(msg::LINK_OT, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
     let (stock, security) = (Stock::new(), wanted.terms.security);
     let garbler = Garbler {
@@ -164,7 +196,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, wanted: &Wanted, mut hooks: Hooks) -
     Ok((garbler, drawn))
 }
 
-/// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has no use for.
+/// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has
+/// no use for.
 pub(super) fn window(terms: &Terms) -> usize {
     usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
 }
@@ -230,7 +263,10 @@ pub(super) fn evaluator<'o, P>(
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
     let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
     let binding = wanted.binding;
-    let ots = wanted.ots.map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding)).transpose()?;
+    let ots = wanted
+        .ots
+        .map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding))
+        .transpose()?;
 
     run.phase("setup");
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);

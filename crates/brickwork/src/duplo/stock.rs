@@ -1,8 +1,9 @@
 //! What is preprocessed and not used yet, and how a program takes what it needs.
 //!
-//! Components have batches, each with the authenticators of its outputs; gadgets for the parties' inputs and for private
-//! outputs, and OTs, are pools that any program draws from. Everything is taken in whole buckets and by value: what a
-//! program has taken is no longer here. Both parties run the same code on the same counts, so both take the same items.
+//! Components have batches, each with the authenticators of its outputs; gadgets for the parties' inputs and
+//! for private outputs, and OTs, are pools that any program draws from. Everything is taken in whole buckets
+//! and by value: what a program has taken is no longer here. Both parties run the same code on the same
+//! counts, so both take the same items.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -33,12 +34,18 @@ impl Request {
     /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
     pub fn of(program: &Program) -> Self {
         let counts = program.slots_by_component();
-        Request { components: program.components().iter().cloned().zip(counts).collect(), garbler_wires: garbler_wires(program), ots: None }
+        Request {
+            components: program.components().iter().cloned().zip(counts).collect(),
+            garbler_wires: garbler_wires(program),
+            ots: None,
+        }
     }
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.components.iter().all(|(_, slots)| *slots == 0) && self.garbler_wires == 0 && self.ots.unwrap_or(0) == 0
+        self.components.iter().all(|(_, slots)| *slots == 0)
+            && self.garbler_wires == 0
+            && self.ots.unwrap_or(0) == 0
     }
 
     /// Wires that need a plain authenticator.
@@ -64,15 +71,19 @@ impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
         let gadgets = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
-        let parts: Vec<String> =
-            components.chain(gadgets).filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+        let parts: Vec<String> = components
+            .chain(gadgets)
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
         f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
     }
 }
 
 /// Wires of the garbler's inputs and of the outputs that only it learns.
 pub(super) fn garbler_wires(program: &Program) -> usize {
-    let private: usize = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
+    let private: usize =
+        program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
     program.input_width(Party::Garbler) + private
 }
 
@@ -83,11 +94,13 @@ pub(super) struct Origin {
     pub serial: u64,
     pub kind: Kind,
     pub cut: Cut,
-    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound counts as often.
+    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound
+    /// counts as often.
     pub attempts: u32,
 }
 
-/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds it makes them again.
+/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
+/// it makes them again.
 #[derive(Clone, Default)]
 pub(super) struct Places {
     /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
@@ -146,7 +159,8 @@ pub(super) trait Pieces: Sized {
     /// A copy of some of them. The stock sees to it that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
-    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among all items.
+    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
+    /// all items.
     ///
     /// # Errors
     /// [`Error::Resource`] if something lies in a file that cannot be read.
@@ -193,7 +207,9 @@ impl<T: Pieces> Pool<T> {
 
     /// All that is left.
     fn into_pieces(self) -> Vec<T> {
-        let left = |open: Open<T>| if open.next == 0 { open.pieces } else { open.pieces.slice(open.next..open.pieces.len()) };
+        let left = |open: Open<T>| {
+            if open.next == 0 { open.pieces } else { open.pieces.slice(open.next..open.pieces.len()) }
+        };
         self.0.into_iter().map(left).collect()
     }
 
@@ -224,8 +240,11 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
     pub fn of(program: &Program, supply: Supply<B, G, O>) -> Self {
         let Supply { components, pools, ots } = supply;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
-        let owner =
-            |((id, slots), batch): ((usize, usize), &B)| Owner { component: ComponentId(id as u32), slots, outputs: batch.outputs() };
+        let owner = |((id, slots), batch): ((usize, usize), &B)| Owner {
+            component: ComponentId(id as u32),
+            slots,
+            outputs: batch.outputs(),
+        };
         let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
         let layout = Layout::new(program, &owners, &sizes);
@@ -243,13 +262,15 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
     /// What a run with these parts promises.
     pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
-        let name = |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
+        let name =
+            |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
         let named = |origin: Origin, component: &str| match origin.kind {
             Kind::Component => (component.to_owned(), origin),
             Kind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
             Kind::InputAuthenticator => (INPUT_AUTHENTICATORS.to_owned(), origin),
         };
-        let batches = self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
+        let batches =
+            self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
         let pools = self.pools.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
         report_of_parts(&batches.chain(pools).collect::<Vec<_>>(), security)
     }
@@ -283,8 +304,15 @@ impl Counts {
             wanted - here
         };
         let counts = program.slots_by_component();
-        let of_component = |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
-        let components = program.components().iter().zip(program.component_digests()).zip(&counts).map(of_component).collect();
+        let of_component =
+            |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
+        let components = program
+            .components()
+            .iter()
+            .zip(program.component_digests())
+            .zip(&counts)
+            .map(of_component)
+            .collect();
         Request {
             components,
             garbler_wires: garbler_wires(program).saturating_sub(self.input),
@@ -371,10 +399,16 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }
         let (mut batches, mut owners) = (Vec::new(), Vec::new());
-        for (id, slots) in program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0) {
+        for (id, slots) in
+            program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0)
+        {
             let pool = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
             for batch in pool.expect("enough of it is there").1.take(slots) {
-                owners.push(Owner { component: ComponentId(id as u32), slots: batch.len(), outputs: batch.outputs() });
+                owners.push(Owner {
+                    component: ComponentId(id as u32),
+                    slots: batch.len(),
+                    outputs: batch.outputs(),
+                });
                 batches.push(batch);
             }
         }
@@ -419,7 +453,16 @@ mod tests {
     /// However items are put in and taken out, each comes once, in its order; and so does what is left.
     #[test]
     fn row_16_each_item_of_a_pool_is_taken_once() {
-        for takes in [vec![], vec![4], vec![3], vec![3, 1], vec![2, 4, 1], vec![1, 1, 1, 1, 1, 1, 1, 1, 1], vec![9], vec![5, 0, 4]] {
+        for takes in [
+            vec![],
+            vec![4],
+            vec![3],
+            vec![3, 1],
+            vec![2, 4, 1],
+            vec![1, 1, 1, 1, 1, 1, 1, 1, 1],
+            vec![9],
+            vec![5, 0, 4],
+        ] {
             let mut pool = Pool::new();
             for items in [0..4, 4..4, 4..7, 7..9] {
                 pool.put(Items(items.collect()));
@@ -486,13 +529,17 @@ mod tests {
         for (there, lacking) in [(0, [2, 2]), (1, [1, 2]), (3, [0, 1]), (4, [0, 0]), (9, [0, 0])] {
             let counts = Counts { components: HashMap::from([(digest, there)]), input: 2, ots: Some(0) };
             let request = counts.missing(&program);
-            assert_eq!(request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(), lacking, "{there}");
+            assert_eq!(
+                request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(),
+                lacking,
+                "{there}"
+            );
             assert_eq!((request.garbler_wires, request.ots), (1, Some(0)));
         }
     }
 
-    /// Of a component without a slot nothing is made and nothing taken, and those behind it get what is theirs: in a run and from
-    /// stock.
+    /// Of a component without a slot nothing is made and nothing taken, and those behind it get what is
+    /// theirs: in a run and from stock.
     #[test]
     fn a_component_without_a_slot_takes_nothing() {
         let ports = |name: &str| vec![Port::new(name, Type::Uint(1))];

@@ -1,4 +1,5 @@
-//! From commitments to checked pieces: components, gadgets and OTs that are made together go through the same flights.
+//! From commitments to checked pieces: components, gadgets and OTs that are made together go through the same
+//! flights.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to everything, hashes of tables and gadgets
@@ -7,10 +8,11 @@
 //!   garbler -> evaluator    after a look at all of these: openings, links, solderings, tables
 //! ```
 //!
-//! What the last message claims is settled by a proof that its receiver may put other claims into: of a program's solderings,
-//! where it is used at once. The pieces are [`Claimed`] until then.
+//! What the last message claims is settled by a proof that its receiver may put other claims into: of a
+//! program's solderings, where it is used at once. The pieces are [`Claimed`] until then.
 //!
-//! The first proof comes before the challenges: items whose words are no commitments could be read in two ways after them.
+//! The first proof comes before the challenges: items whose words are no commitments could be read in two
+//! ways after them.
 
 use std::ops::Range;
 
@@ -65,7 +67,12 @@ pub(super) struct GarblerCommitted {
 
 impl GarblerCommitted {
     /// Makes and commits to everything that is asked for.
-    pub fn to_all(party: &mut Garbler, request: &Request, parameters: &Parameters, ots: Option<GarblerDrawn>) -> Result<Self, Error> {
+    pub fn to_all(
+        party: &mut Garbler,
+        request: &Request,
+        parameters: &Parameters,
+        ots: Option<GarblerDrawn>,
+    ) -> Result<Self, Error> {
         party.run.phase("preprocess");
         let components = preprocess::garbler_commits(party, request, parameters)?;
         party.run.phase("prepare");
@@ -107,8 +114,10 @@ impl GarblerCommitted {
         let (ots, shown) = ots.map(|ots| ots.shown(party)).transpose()?.unzip();
 
         let (of_components, of_gadgets) = seeds.split_at(components.len());
-        let (mut supply, mut told) =
-            (Supply { components: Vec::new(), pools: Vec::new(), ots }, GarblerTold { shown, ..Default::default() });
+        let (mut supply, mut told) = (
+            Supply { components: Vec::new(), pools: Vec::new(), ots },
+            GarblerTold { shown, ..Default::default() },
+        );
         let Some(gadgets) = gadgets else { return Ok((supply, told)) };
         party.run.phase("preprocess");
         let opened = components.into_iter().zip(of_components).map(|(made, seed)| made.open(party, seed));
@@ -130,7 +139,8 @@ pub(super) struct GarblerTold {
 }
 
 impl GarblerTold {
-    /// All claims: about what was opened, and about the pieces that were made with it, which stand first here.
+    /// All claims: about what was opened, and about the pieces that were made with it, which stand first
+    /// here.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -148,7 +158,11 @@ impl GarblerTold {
                 chosen: &made.chosen,
                 head_inputs: component.batch.inputs.shares(),
             };
-            OutputsOf { shape: made.copies.shape, chosen: &made.chosen, claims: made.copies.claim(ka, told, claims) }
+            OutputsOf {
+                shape: made.copies.shape,
+                chosen: &made.chosen,
+                claims: made.copies.claim(ka, told, claims),
+            }
         };
         let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
         let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
@@ -246,13 +260,21 @@ impl EvaluatorCommitted<Pending> {
 
 impl EvaluatorCommitted<Shares> {
     /// Challenges the garbler and checks what it opens.
-    pub fn open(self, core: &mut EvaluatorCore) -> Result<(Claimed<EvaluatorSupply>, EvaluatorOpened), Error> {
+    pub fn open(
+        self,
+        core: &mut EvaluatorCore,
+    ) -> Result<(Claimed<EvaluatorSupply>, EvaluatorOpened), Error> {
         let EvaluatorCommitted { components, gadgets, ots, depot } = self;
         let mut seeds = Vec::new();
         if gadgets.is_some() {
             for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
                 core.run.phase(phase);
-                seeds.extend(challenge::draw(&mut core.run.channel, &mut core.rng, &mut core.hooks, batches)?);
+                seeds.extend(challenge::draw(
+                    &mut core.run.channel,
+                    &mut core.rng,
+                    &mut core.hooks,
+                    batches,
+                )?);
             }
         }
         let (ots, shown) = ots.map(|ots| ots.show(core)).transpose()?.unzip();
@@ -264,13 +286,17 @@ impl EvaluatorCommitted<Shares> {
         core.run.phase("preprocess");
         let mut batches = Vec::new();
         for (received, seed) in components.into_iter().zip(of_components) {
-            let preprocess::EvaluatorOpened { batch, copies, opened, flips } = received.open(core, &depot, seed)?;
+            let preprocess::EvaluatorOpened { batch, copies, opened, flips } =
+                received.open(core, &depot, seed)?;
             batches.push(batch);
             all.copies.push(CopiesOpened { copies, opened, flips, output_flips: Bits::default() });
         }
         core.run.phase("prepare");
         let opened = prepare::evaluator_opens(core, gadgets, batches, &depot, of_gadgets)?;
-        all.copies.iter_mut().zip(opened.output_flips).for_each(|(copies, flips)| copies.output_flips = flips);
+        all.copies
+            .iter_mut()
+            .zip(opened.output_flips)
+            .for_each(|(copies, flips)| copies.output_flips = flips);
         (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
         Ok((Claimed::new(supply), all))
@@ -296,7 +322,8 @@ pub(super) struct EvaluatorOpened {
 }
 
 impl EvaluatorOpened {
-    /// All claims; about what was opened, and about the pieces that were made with it, which stand first here.
+    /// All claims; about what was opened, and about the pieces that were made with it, which stand first
+    /// here.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -306,8 +333,10 @@ impl EvaluatorOpened {
     ) {
         self.shown.iter().for_each(|shown| shown.claims(ot, claims));
         let of_copies = |(all, component): (&'a CopiesOpened, &'a EvaluatorComponent)| {
-            let (CopiesOpened { copies, opened, flips, output_flips }, EvaluatorComponent { batch, output_solderings, .. }) =
-                (all, component);
+            let (
+                CopiesOpened { copies, opened, flips, output_flips },
+                EvaluatorComponent { batch, output_solderings, .. },
+            ) = (all, component);
             let told = CopiesTold {
                 opened: Some(opened),
                 links: Some(&batch.links),

@@ -1,8 +1,9 @@
-//! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where there are more than
-//! fit its share, in temporary files without a name, from which they are read piece by piece. Those of a stock go into its
-//! segment as they come.
+//! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where
+//! there are more than fit its share, in temporary files without a name, from which they are read piece by
+//! piece. Those of a stock go into its segment as they come.
 //!
-//! A file holds nothing that the garbler does not know, and a reader of it without a label of every input wire learns nothing.
+//! A file holds nothing that the garbler does not know, and a reader of it without a label of every input
+//! wire learns nothing.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,8 @@ use crate::stock::Writer;
 /// Messages in hand while tables go to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so that they are
-/// garbled and evaluated side by side.
+/// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so
+/// that they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
@@ -77,8 +78,8 @@ impl Tables {
     /// Receives the tables of as many copies as `order` has.
     ///
     /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is none for a segment,
-    /// [`Cheat::ChosenTables`] if a check fails.
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is
+    /// none for a segment, [`Cheat::ChosenTables`] if a check fails.
     pub fn receive(
         order: &[usize],
         table_bytes: usize,
@@ -91,7 +92,8 @@ impl Tables {
         let message = copies_a_message * table_bytes;
         let bad = AtomicBool::new(false);
         let good = |first: usize, tables: &[u8]| {
-            let good = tables.chunks(table_bytes).enumerate().all(|(k, table)| check(order[first + k], table));
+            let good =
+                tables.chunks(table_bytes).enumerate().all(|(k, table)| check(order[first + k], table));
             if !good {
                 bad.store(true, Ordering::Relaxed);
             }
@@ -250,7 +252,8 @@ pub(super) struct Source<'a> {
     piece: usize,
 }
 
-/// Space between what two copies have in the buffer, so that they do not compete for the same lines of the cache.
+/// Space between what two copies have in the buffer, so that they do not compete for the same lines of the
+/// cache.
 const SPACE: usize = 64;
 
 impl Source<'_> {
@@ -272,7 +275,10 @@ impl TableSource for Source<'_> {
         self.buffer.resize(copies.len() * (bytes.len() + SPACE), 0);
         for (k, &copy) in copies.iter().enumerate() {
             let (file, start) = files.place(self.rank(copy));
-            file.read(&mut self.buffer[k * (bytes.len() + SPACE)..][..bytes.len()], start + bytes.start as u64)?;
+            file.read(
+                &mut self.buffer[k * (bytes.len() + SPACE)..][..bytes.len()],
+                start + bytes.start as u64,
+            )?;
         }
         Ok(())
     }
@@ -341,7 +347,8 @@ mod tests {
         for (copies, rest) in [(4, 3), (4, 3), (2, 1), (1, 0), (1, 0)] {
             let room = left;
             let order: Vec<usize> = (0..copies).collect();
-            let tables = Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
+            let tables =
+                Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
             assert_eq!(left, rest * BYTES as u64);
             assert_eq!(matches!(*tables.kept, Kept::Memory(_)), room >= (copies * BYTES) as u64);
         }

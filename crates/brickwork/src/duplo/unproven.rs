@@ -1,9 +1,11 @@
-//! What is claimed about batches after their challenges: of opened items every wire, of the chosen ones how they are joined.
+//! What is claimed about batches after their challenges: of opened items every wire, of the chosen ones how
+//! they are joined.
 //!
-//! A batch has many commitments, and nearly all of them are in one claim of their own: an opened wire is what it was opened to,
-//! a chosen one differs by a soldering from that of the head of its bucket. So the claims follow the commitments in the order in
-//! which they were made, and only the heads, with which several claims are about, are kept as columns and weighted. The values of
-//! claims about authenticators come in the order of buckets, in which they lie.
+//! A batch has many commitments, and nearly all of them are in one claim of their own: an opened wire is what
+//! it was opened to, a chosen one differs by a soldering from that of the head of its bucket. So the claims
+//! follow the commitments in the order in which they were made, and only the heads, with which several claims
+//! are about, are kept as columns and weighted. The values of claims about authenticators come in the order
+//! of buckets, in which they lie.
 
 use std::ops::Range;
 
@@ -64,9 +66,14 @@ fn of_item(item: usize, each: usize, wires: &Range<usize>) -> Range<usize> {
     item * each + wires.start..item * each + wires.end
 }
 
-/// Each item, with the numbers of the first of its wires and the sums that belong to them: the sums of a run of wires, of
-/// which every item has so many.
-fn each_item(mut sums: &mut [u128], mut first: usize, wires: usize, mut each: impl FnMut(usize, usize, &mut [u128])) {
+/// Each item, with the numbers of the first of its wires and the sums that belong to them: the sums of a run
+/// of wires, of which every item has so many.
+fn each_item(
+    mut sums: &mut [u128],
+    mut first: usize,
+    wires: usize,
+    mut each: impl FnMut(usize, usize, &mut [u128]),
+) {
     while !sums.is_empty() {
         let (item, wire) = (first / wires, first % wires);
         let (here, behind) = sums.split_at_mut((wires - wire).min(sums.len()));
@@ -81,7 +88,8 @@ fn add(sums: &mut [u128], weights: impl Iterator<Item = u128>) {
 }
 
 impl Copies {
-    /// States the claims. Returns those about outputs: each copy's is soldered to the head of its authenticators.
+    /// States the claims. Returns those about outputs: each copy's is soldered to the head of its
+    /// authenticators.
     pub fn claim<'a>(&'a self, ka: &'a Shares, told: CopiesTold<'a>, claims: &mut Claims<'a>) -> ClaimGroup {
         let Shape { batch, inputs, outputs, .. } = self.shape;
         assert_eq!(told.solderings.len(), self.shape.bucket_solderings(), "solderings in buckets");
@@ -109,15 +117,20 @@ impl Copies {
         claims.weighted(told.head_inputs, move |weights, first, sums| {
             each_item(sums, first, inputs, |bucket, wire, sums| {
                 let others = &told.chosen[bucket * batch.size + 1..(bucket + 1) * batch.size];
-                others.iter().for_each(|&copy| add(sums, weights.from(solderings, copy as usize * inputs + wire)));
+                others
+                    .iter()
+                    .for_each(|&copy| add(sums, weights.from(solderings, copy as usize * inputs + wire)));
             });
         });
         // The solderings of a copy that flip.
         claims.weighted(&self.offsets, move |weights, first, sums| {
             for (sum, copy) in sums.iter_mut().zip(first..) {
                 let Fate::Other(pair) = fates.of(copy) else { continue };
-                let flips = (pair * inputs..(pair + 1) * inputs).map(|k| u128::from(told.solderings.flip(k)).wrapping_neg());
-                *sum ^= flips.zip(weights.from(solderings, copy * inputs)).fold(0, |sum, (flip, weight)| sum ^ flip & weight);
+                let flips = (pair * inputs..(pair + 1) * inputs)
+                    .map(|k| u128::from(told.solderings.flip(k)).wrapping_neg());
+                *sum ^= flips
+                    .zip(weights.from(solderings, copy * inputs))
+                    .fold(0, |sum, (flip, weight)| sum ^ flip & weight);
             }
         });
 
@@ -125,7 +138,8 @@ impl Copies {
             Ok(k) => copy(opened.map(|opened| &opened.outputs), of_item(k, outputs, &wires), values),
             Err(k) => told.outputs.openings(of_item(k, outputs, &wires), values),
         };
-        let flipped = move |copy, wire| fates.place(copy).map_or_else(|k| told.outputs.flip(k * outputs + wire), |_| 0);
+        let flipped =
+            move |copy, wire| fates.place(copy).map_or_else(|k| told.outputs.flip(k * outputs + wire), |_| 0);
         claims.each(Each::new(items, outputs).are(joint).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
     }
 }
@@ -136,8 +150,9 @@ pub(super) struct Gadgets {
     pub size: usize,
     /// Ranges of buckets, all of them: each for something else.
     pub uses: Vec<Range<usize>>,
-    /// Of each gadget whether it was opened, whether it is the head of a bucket, and whether its offset is part of the claim about
-    /// its wire: of an opened plain one by the challenge, of one in a bucket by its soldering.
+    /// Of each gadget whether it was opened, whether it is the head of a bucket, and whether its offset is
+    /// part of the claim about its wire: of an opened plain one by the challenge, of one in a bucket by its
+    /// soldering.
     opened: Bits,
     heads: Bits,
     flips: Bits,
@@ -150,7 +165,8 @@ pub(super) struct Gadgets {
 pub(super) struct OpenedGadgets {
     /// Which gadget each one is.
     pub gadgets: Spool<u32>,
-    /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can compute.
+    /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can
+    /// compute.
     pub wires: Spool<Label>,
     /// None for plain ones.
     pub offsets: Spool<Label>,
@@ -158,7 +174,12 @@ pub(super) struct OpenedGadgets {
 
 impl OpenedGadgets {
     /// Some of the gadgets, with what one of these lists says of them.
-    fn with<T>(&self, list: &Spool<Label>, places: Range<usize>, tell: impl FnOnce(&mut dyn Iterator<Item = (u32, Label)>) -> T) -> T {
+    fn with<T>(
+        &self,
+        list: &Spool<Label>,
+        places: Range<usize>,
+        tell: impl FnOnce(&mut dyn Iterator<Item = (u32, Label)>) -> T,
+    ) -> T {
         let (gadgets, values) = (self.gadgets.read_or_note(places.clone()), list.read_or_note(places));
         tell(&mut gadgets.iter().copied().zip(values.iter().copied()))
     }
@@ -220,8 +241,8 @@ fn tell<'a>(
 }
 
 impl Gadgets {
-    /// The gadgets after their challenge. `colours` are asked of the opened ones, 0 for input gadgets; `flips` are of the
-    /// solderings in buckets.
+    /// The gadgets after their challenge. `colours` are asked of the opened ones, 0 for input gadgets;
+    /// `flips` are of the solderings in buckets.
     pub fn new(
         size: usize,
         uses: Vec<Range<usize>>,
@@ -247,25 +268,36 @@ impl Gadgets {
     }
 
     /// States the claims; `told` is about each use.
-    pub fn claim<'a>(&'a self, ka: &'a Shares, opened: Option<&'a OpenedGadgets>, told: Vec<UseTold<'a>>, claims: &mut Claims<'a>) {
+    pub fn claim<'a>(
+        &'a self,
+        ka: &'a Shares,
+        opened: Option<&'a OpenedGadgets>,
+        told: Vec<UseTold<'a>>,
+        claims: &mut Claims<'a>,
+    ) {
         assert_eq!(told.len(), self.uses.len(), "claims about every use");
         let (size, plain, items) = (self.size, self.plain(), self.wires.len());
 
         let not_a_head = |gadget, _| 1 - self.heads.get(gadget);
         let flipped = |gadget, _| self.flips.get(gadget);
         let each = Each::new(items, 1).with(&self.wires, not_a_head);
-        let solderings = claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
+        let solderings =
+            claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
         if let Some(opened) = opened {
             claims.values(opened.gadgets.len(), move |weights, first, values, of| {
                 let places = first..first + values.len();
-                opened.with(&opened.wires, places, |told| tell(weights, solderings, told, values.iter_mut().zip(of)));
+                opened.with(&opened.wires, places, |told| {
+                    tell(weights, solderings, told, values.iter_mut().zip(of))
+                });
             });
         }
         for (told, buckets) in told.iter().copied().zip(&self.uses) {
             claims.weighted(told.heads, move |weights, first, sums| {
                 let gadgets = told.gadgets(first..first + sums.len(), size);
                 for ((sum, gadgets), bucket) in sums.iter_mut().zip(gadgets.chunks_exact(size)).zip(first..) {
-                    *sum ^= gadgets[1..].iter().fold(0, |sum, &gadget| sum ^ weights.of(solderings, gadget as usize));
+                    *sum ^= gadgets[1..]
+                        .iter()
+                        .fold(0, |sum, &gadget| sum ^ weights.of(solderings, gadget as usize));
                     *sum ^= told.outputs.map_or(0, |outputs| outputs.weight(bucket, weights));
                 }
             });
@@ -274,7 +306,8 @@ impl Gadgets {
             claims.values(values.len(), move |weights, first, labels, of| {
                 let pairs = first..first + labels.len();
                 let buckets = pairs.start / (size - 1)..pairs.end.div_ceil(size - 1);
-                let (gadgets, values) = (told.gadgets(buckets.clone(), size), values.read_or_note(pairs.clone()));
+                let (gadgets, values) =
+                    (told.gadgets(buckets.clone(), size), values.read_or_note(pairs.clone()));
                 let others = pairs.map(|k| gadgets[pair(size, k).1 - buckets.start * size]);
                 let soldered = others.zip(values.iter().map(|soldering| soldering.opening()));
                 tell(weights, solderings, soldered, labels.iter_mut().zip(of));
@@ -288,7 +321,9 @@ impl Gadgets {
         if let Some(opened) = opened {
             claims.values(opened.gadgets.len(), move |weights, first, values, of| {
                 let places = first..first + values.len();
-                opened.with(&opened.offsets, places, |told| tell(weights, links, told, values.iter_mut().zip(of)));
+                opened.with(&opened.offsets, places, |told| {
+                    tell(weights, links, told, values.iter_mut().zip(of))
+                });
             });
         }
         for (told, buckets) in told.into_iter().zip(&self.uses) {
@@ -298,7 +333,12 @@ impl Gadgets {
                 let places = first..first + labels.len();
                 let gadgets = told.chosen.read_or_note(told.first + places.start..told.first + places.end);
                 let values = values.read_or_note(places);
-                tell(weights, links, gadgets.iter().copied().zip(values.iter().copied()), labels.iter_mut().zip(of));
+                tell(
+                    weights,
+                    links,
+                    gadgets.iter().copied().zip(values.iter().copied()),
+                    labels.iter_mut().zip(of),
+                );
             });
         }
     }
@@ -313,7 +353,14 @@ mod tests {
     fn places_are_counted_from_the_first() {
         assert_eq!(of_item(3, 5, &(2..4)), 17..19);
         let (chosen, heads) = (Spool::of((0..40).collect()), Shares::default());
-        let told = UseTold { links: None, solderings: None, chosen: &chosen, first: 10, heads: &heads, outputs: None };
+        let told = UseTold {
+            links: None,
+            solderings: None,
+            chosen: &chosen,
+            first: 10,
+            heads: &heads,
+            outputs: None,
+        };
         assert_eq!(*told.gadgets(2..5, 3), (16..25).collect::<Vec<u32>>());
     }
 
@@ -326,7 +373,9 @@ mod tests {
                 let mut seen = Vec::new();
                 each_item(&mut sums, first, wires, |item, wire, sums| {
                     assert!(wire + sums.len() <= wires, "more than the item's");
-                    sums.iter().enumerate().for_each(|(i, &k)| assert_eq!(k, (item * wires + wire + i) as u128));
+                    sums.iter()
+                        .enumerate()
+                        .for_each(|(i, &k)| assert_eq!(k, (item * wires + wire + i) as u128));
                     seen.extend_from_slice(sums);
                 });
                 assert_eq!(seen, sums);

@@ -12,8 +12,8 @@ use crate::label::Label;
 
 /// Where tables come from.
 pub trait TableSource {
-    /// Called before the tables of a few copies are asked for piece by piece: `bytes` of each of them is next. A source
-    /// that streams gets them here.
+    /// Called before the tables of a few copies are asked for piece by piece: `bytes` of each of them is
+    /// next. A source that streams gets them here.
     ///
     /// # Errors
     /// Whatever keeps the source from having them; the walk ends there.
@@ -36,14 +36,15 @@ impl<T: AsRef<[u8]>> TableSource for &[T] {
 
 /// Evaluates copies of a component.
 ///
-/// `copies` are their numbers in the batch, each with the active labels of its input wires, copy by copy. `outputs`
-/// receives the active labels of the output wires, copy by copy.
+/// `copies` are their numbers in the batch, each with the active labels of its input wires, copy by copy.
+/// `outputs` receives the active labels of the output wires, copy by copy.
 ///
 /// # Errors
 /// Those of the source.
 ///
 /// # Panics
-/// If the slices do not fit the number of copies, or the source has tables shorter than [`Plan::table_bytes`].
+/// If the slices do not fit the number of copies, or the source has tables shorter than
+/// [`Plan::table_bytes`].
 pub fn evaluate(
     plan: &Plan,
     keys: &GarblingKeys,
@@ -75,11 +76,21 @@ pub fn evaluate(
             let bytes = gates.start * TABLE_BYTES..gates.end * TABLE_BYTES;
             source.prepare(members, bytes.clone())?;
             // Idle lanes read the tables of the first copy.
-            let tables: [&[u8]; 16] = std::array::from_fn(|lane| source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone()));
-            wires.evaluate(plan.kernel, script, piece, hash_keys.of_piece(piece, gates.len()), &tables[..lanes]);
+            let tables: [&[u8]; 16] = std::array::from_fn(|lane| {
+                source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone())
+            });
+            wires.evaluate(
+                plan.kernel,
+                script,
+                piece,
+                hash_keys.of_piece(piece, gates.len()),
+                &tables[..lanes],
+            );
         }
         for (lane, &p) in members.iter().enumerate() {
-            for (label, &slot) in outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
+            for (label, &slot) in
+                outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs)
+            {
                 *label = Label::from_bits(wires.get(slot, lane));
             }
         }

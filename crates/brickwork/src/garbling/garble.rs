@@ -10,14 +10,15 @@ use crate::label::{Delta, Label};
 
 /// Where tables go.
 pub trait TableSink {
-    /// Takes the next bytes of the tables of a copy, 16 KiB or what is left; `copy` is its position in the list that [`garble`]
-    /// was given. The bytes of a copy come in order, those of different copies mixed.
+    /// Takes the next bytes of the tables of a copy, 16 KiB or what is left; `copy` is its position in the
+    /// list that [`garble`] was given. The bytes of a copy come in order, those of different copies mixed.
     ///
     /// # Errors
     /// Whatever keeps the sink from taking them; the walk ends there.
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Takes the next bytes of the tables of several copies, all of one length; by default one after the other.
+    /// Takes the next bytes of the tables of several copies, all of one length; by default one after the
+    /// other.
     ///
     /// # Errors
     /// As [`TableSink::tables`].
@@ -28,8 +29,8 @@ pub trait TableSink {
 
 /// Garbles copies of a component.
 ///
-/// `copies` are their numbers in the batch, each with its delta and the false labels of its input wires, copy by copy.
-/// `outputs` receives the false labels of the output wires, copy by copy, and `sink` the tables.
+/// `copies` are their numbers in the batch, each with its delta and the false labels of its input wires, copy
+/// by copy. `outputs` receives the false labels of the output wires, copy by copy, and `sink` the tables.
 ///
 /// # Errors
 /// Those of the sink.
@@ -79,7 +80,9 @@ pub fn garble(
             }
         }
         for (lane, &p) in members.iter().enumerate() {
-            for (label, &slot) in outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs) {
+            for (label, &slot) in
+                outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs)
+            {
                 *label = Label::from_bits(wires.get(slot, lane));
             }
         }

@@ -20,14 +20,16 @@ pub fn table_hash(tables: &[u8]) -> Value {
     let mut tree = Tree::default();
     for some in tables.chunks(16 * SUBTREE_BYTES) {
         let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
-        let subtrees: Vec<Subtree> = pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
+        let subtrees: Vec<Subtree> =
+            pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
         values(&subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
         push_piece(&mut [&mut tree], &[last]);
     }
     tree.finish()
 }
 
-/// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the registers empty.
+/// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the
+/// registers empty.
 fn values(subtrees: &[Subtree]) -> Vec<Value> {
     if let [Subtree { bytes, first_chunk }] = *subtrees {
         let start = first_chunk * CHUNK_BYTES as u64;
@@ -38,14 +40,18 @@ fn values(subtrees: &[Subtree]) -> Vec<Value> {
     values
 }
 
-/// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the largest first, then what
-/// is less than a chunk.
+/// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the
+/// largest first, then what is less than a chunk.
 fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
     let bytes = pieces.first().map_or(0, |piece| piece.len());
     let mut done = 0;
     while bytes - done >= CHUNK_BYTES {
         let size = 1 << (bytes - done).min(SUBTREE_BYTES).ilog2();
-        let subtrees: Vec<Subtree> = trees.iter().zip(pieces).map(|(tree, piece)| tree.subtree(0, &piece[done..done + size])).collect();
+        let subtrees: Vec<Subtree> = trees
+            .iter()
+            .zip(pieces)
+            .map(|(tree, piece)| tree.subtree(0, &piece[done..done + size]))
+            .collect();
         let values = values(&subtrees);
         join_due(trees);
         trees.iter_mut().zip(values).for_each(|(tree, value)| tree.push(value, size));
@@ -59,7 +65,8 @@ fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
 /// Does the joins that the next subtrees would do, of all trees at a time.
 fn join_due(trees: &mut [&mut Tree]) {
     loop {
-        let mut due: Vec<&mut Tree> = trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
+        let mut due: Vec<&mut Tree> =
+            trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
         // A few are faster one by one.
         if due.len() < 4 {
             return;
@@ -74,8 +81,8 @@ fn join_due(trees: &mut [&mut Tree]) {
     }
 }
 
-/// Whether tables of so many bytes are a tree of several pieces, and the machine hashes pieces in registers wide enough to be
-/// faster than the blake3 crate.
+/// Whether tables of so many bytes are a tree of several pieces, and the machine hashes pieces in registers
+/// wide enough to be faster than the blake3 crate.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES && Kernel::best().is_wide()
 }
@@ -118,7 +125,8 @@ impl TableSink for HashTables {
             }),
             Hashers::Long(trees) => {
                 let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
-                let mut of_copies: Vec<&mut Tree> = copies.iter().filter_map(|&copy| places[copy].take()).collect();
+                let mut of_copies: Vec<&mut Tree> =
+                    copies.iter().filter_map(|&copy| places[copy].take()).collect();
                 assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
                 push_piece(&mut of_copies, tables);
             }
@@ -142,8 +150,8 @@ impl Tree {
         Subtree { bytes, first_chunk: self.chunks + (k * bytes.len() / CHUNK_BYTES) as u64 }
     }
 
-    /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are joined only when more
-    /// follows, because the last join makes the root.
+    /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are
+    /// joined only when more follows, because the last join makes the root.
     fn push(&mut self, value: Value, bytes: usize) {
         while self.join_is_due() {
             self.join();
@@ -189,9 +197,12 @@ mod tests {
     /// Fixed for good: another hash is another protocol.
     #[test]
     fn hashes_are_those_of_blake3_for_every_length() {
-        let bytes: Vec<u8> = (0..41 * SUBTREE_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..41 * SUBTREE_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let around = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40].map(|pieces| pieces * SUBTREE_BYTES);
-        for length in around.iter().flat_map(|&n| [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]) {
+        for length in around.iter().flat_map(|&n| {
+            [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]
+        }) {
             let expected = *blake3::hash(&bytes[..length]).as_bytes();
             assert_eq!(table_hash(&bytes[..length]), expected, "{length}");
             let mut sink = HashTables::new(6, length);
@@ -210,7 +221,8 @@ mod tests {
         let all: Vec<Vec<u8>> = (0..20).map(tables).collect();
         for piece in 0..3 {
             for copies in [(0..7).collect::<Vec<usize>>(), (7..20).rev().collect()] {
-                let parts: Vec<&[u8]> = copies.iter().map(|&c| &all[c][piece * SUBTREE_BYTES..][..SUBTREE_BYTES]).collect();
+                let parts: Vec<&[u8]> =
+                    copies.iter().map(|&c| &all[c][piece * SUBTREE_BYTES..][..SUBTREE_BYTES]).collect();
                 sink.piece(&copies, &parts).unwrap();
             }
         }

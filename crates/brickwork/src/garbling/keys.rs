@@ -24,8 +24,8 @@ pub struct GarblingKeys {
 impl GarblingKeys {
     /// The keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
     ///
-    /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk has at least
-    /// 8 gates and new keys stay cheap; circuits below 8 gates fill their keys with more copies.
+    /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk
+    /// has at least 8 gates and new keys stay cheap; circuits below 8 gates fill their keys with more copies.
     pub fn new(start: u128, copies: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let most = (CELLS / gates).max(1024);
@@ -56,12 +56,20 @@ impl GarblingKeys {
         let mut key = [0; 16];
         hasher.finalize_xof().fill(&mut key);
         let group_key = Aes128::with_kernel(kernel, u128::from_le_bytes(key));
-        GroupKeys { kernel, group, group_key, chunk: self.chunk, piece: None, derived: Vec::new(), expanded: Vec::new() }
+        GroupKeys {
+            kernel,
+            group,
+            group_key,
+            chunk: self.chunk,
+            piece: None,
+            derived: Vec::new(),
+            expanded: Vec::new(),
+        }
     }
 }
 
-/// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the keys of a
-/// group are random and differ from each other. They are made for a piece of the circuit at a time.
+/// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
+/// keys of a group are random and differ from each other. They are made for a piece of the circuit at a time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,
@@ -111,7 +119,10 @@ mod tests {
 
     #[test]
     fn the_largest_batches_of_tiny_circuits_share_more() {
-        assert_eq!((GarblingKeys::new(0, 1 << 20, 1).group, GarblingKeys::new(0, 1 << 20, 1).chunk), (8192, 1));
+        assert_eq!(
+            (GarblingKeys::new(0, 1 << 20, 1).group, GarblingKeys::new(0, 1 << 20, 1).chunk),
+            (8192, 1)
+        );
         assert_eq!(GarblingKeys::new(0, 1 << 20, 6400).chunk, 8);
         assert_eq!(GarblingKeys::new(0, 79, 6400).group, 128);
     }

@@ -1,18 +1,18 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of many copies of a component in lockstep.
 //!
-//! A [`Plan`] is made once for a component; [`garble`] and [`evaluate`] walk it with many copies side by side. XOR and
-//! INV are free, an AND gate takes a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the
-//! order of the circuit; they are passed on piece by piece, so that memory depends on the labels alive at a time and
-//! not on the number of gates.
+//! A [`Plan`] is made once for a component; [`garble`] and [`evaluate`] walk it with many copies side by
+//! side. XOR and INV are free, an AND gate takes a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those
+//! of its AND gates in the order of the circuit; they are passed on piece by piece, so that memory depends on
+//! the labels alive at a time and not on the number of gates.
 //!
 //! # The hash
 //!
-//! `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` and `σ(x_hi ‖ x_lo) = (x_hi ⊕ x_lo) ‖ x_hi`; `i` is the index of the half
-//! gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker who sees many instances under one key gains by
-//! their number (Guo, Katz, Wang, Weng, Yu 2020), so a key serves at most 2^15 calls: [`GarblingKeys`] derives them
-//! from a random start of the batch, the copy's *group* and the gate's *chunk*. Copies of a group share keys, which is
-//! what lets them go in lockstep; a group is as large as the bound allows, because the copies that are evaluated
-//! together come from anywhere in the batch.
+//! `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` and `σ(x_hi ‖ x_lo) = (x_hi ⊕ x_lo) ‖ x_hi`; `i` is the index
+//! of the half gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker who sees many instances
+//! under one key gains by their number (Guo, Katz, Wang, Weng, Yu 2020), so a key serves at most 2^15 calls:
+//! [`GarblingKeys`] derives them from a random start of the batch, the copy's *group* and the gate's *chunk*.
+//! Copies of a group share keys, which is what lets them go in lockstep; a group is as large as the bound
+//! allows, because the copies that are evaluated together come from anywhere in the batch.
 
 mod evaluate;
 mod garble;

@@ -8,9 +8,10 @@ use crate::circuit::{Circuit, Gate, Wire};
 
 /// A circuit made ready for garbling, once for a component.
 ///
-/// Its wires live in slots that are used again once a wire has been read for the last time, so that the labels alive at
-/// a time stay in the cache. Its gates are put into an order with runs of XORs and batches of independent AND gates; an
-/// AND gate keeps its number, and with it its index in the hash and its place in the tables.
+/// Its wires live in slots that are used again once a wire has been read for the last time, so that the
+/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and batches of
+/// independent AND gates; an AND gate keeps its number, and with it its index in the hash and its place in
+/// the tables.
 pub struct Plan {
     pub(super) kernel: Kernel,
     pub(super) script: Script,
@@ -20,14 +21,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Schedules the gates and assigns the slots. All AND gates are garbled, even one that no output needs, because
-    /// their tables are part of the copy.
+    /// Schedules the gates and assigns the slots. All AND gates are garbled, even one that no output needs,
+    /// because their tables are part of the copy.
     pub fn new(circuit: &Circuit) -> Self {
         Self::with_kernel(Kernel::best(), circuit)
     }
 
-    /// [`Plan::new`] for a kernel of the caller's choice. The kernel changes the time that garbling takes, not one bit of
-    /// its result.
+    /// [`Plan::new`] for a kernel of the caller's choice. The kernel changes the time that garbling takes,
+    /// not one bit of its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);
         let mut script = ScriptBuilder::new(slots.count as usize);

@@ -1,12 +1,13 @@
 //! The order in which the gates of a circuit are garbled.
 //!
-//! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one before. The
-//! schedule takes a *window* of gates at a time, ending where a piece of the tables ends, and in it repeats: take the
-//! first few AND gates whose inputs depend on no AND gate still to come, do the XORs they need, then those gates. So
-//! XORs come in long runs, which keeps the branches predictable, and the AND gates of a batch are independent, which
-//! fills the AES unit even for a single copy. XORs are done no later than at the end of their window, so that labels do
-//! not pile up. Those of a run go by their depth in it, so that few wait for the one just before: what was stored a
-//! moment ago takes longer to load than an XOR takes.
+//! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
+//! before. The schedule takes a *window* of gates at a time, ending where a piece of the tables ends, and in
+//! it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
+//! they need, then those gates. So XORs come in long runs, which keeps the branches predictable, and the AND
+//! gates of a batch are independent, which fills the AES unit even for a single copy. XORs are done no later
+//! than at the end of their window, so that labels do not pile up. Those of a run go by their depth in it, so
+//! that few wait for the one just before: what was stored a moment ago takes longer to load than an XOR
+//! takes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -131,7 +132,8 @@ impl<'a> Window<'a> {
     }
 
     fn run(mut self, emit: &mut impl FnMut(&Batch)) {
-        let waiting_for_nothing: Vec<u32> = (0..self.gates.len() as u32).filter(|&k| self.waits[k as usize] == 0).collect();
+        let waiting_for_nothing: Vec<u32> =
+            (0..self.gates.len() as u32).filter(|&k| self.waits[k as usize] == 0).collect();
         self.now_available(waiting_for_nothing);
         while !self.ready.is_empty() {
             let mut taken = Vec::with_capacity(BATCH);
@@ -145,7 +147,12 @@ impl<'a> Window<'a> {
                 for operand in self.operands(k) {
                     self.compute(operand);
                 }
-                self.batch.ands.push(AndGate { a, b, out: self.first + k as Wire, number_in_piece: self.numbers[k] });
+                self.batch.ands.push(AndGate {
+                    a,
+                    b,
+                    out: self.first + k as Wire,
+                    number_in_piece: self.numbers[k],
+                });
             }
             self.emit_batch(emit);
             let mut available = Vec::new();
@@ -205,7 +212,11 @@ impl<'a> Window<'a> {
                 if !std::mem::replace(&mut self.done[k], true) {
                     let depth = 1 + self.operands(k).map(|o| self.depths[o]).max().unwrap_or(0);
                     self.depths[k] = depth;
-                    self.batch.free.push(FreeGate { gate: self.gates[k], out: self.first + k as Wire, depth });
+                    self.batch.free.push(FreeGate {
+                        gate: self.gates[k],
+                        out: self.first + k as Wire,
+                        depth,
+                    });
                 }
             }
         }

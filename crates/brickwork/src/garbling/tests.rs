@@ -62,7 +62,8 @@ mod naive {
     }
 }
 
-/// A circuit out of random numbers: many gates that read the same wire twice, dead gates, outputs that are inputs.
+/// A circuit out of random numbers: many gates that read the same wire twice, dead gates, outputs that are
+/// inputs.
 fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit {
     let gates = choices.iter().enumerate().map(|(k, &(kind, a, b))| {
         let wires = inputs + k as u32;
@@ -81,7 +82,11 @@ fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit 
 }
 
 fn random_circuit(most_gates: usize) -> impl Strategy<Value = Circuit> {
-    (1u32..20, proptest::collection::vec(any::<(u8, u32, u32)>(), 0..most_gates), proptest::collection::vec(any::<u32>(), 0..20))
+    (
+        1u32..20,
+        proptest::collection::vec(any::<(u8, u32, u32)>(), 0..most_gates),
+        proptest::collection::vec(any::<u32>(), 0..20),
+    )
         .prop_map(|(inputs, choices, outputs)| circuit(inputs, &choices, &outputs))
 }
 
@@ -121,7 +126,8 @@ fn garble_copies(plan: &Plan, keys: &GarblingKeys, copies: &[u32], seed: u64) ->
     Garbled { deltas, inputs, outputs, tables: sink.finish() }
 }
 
-/// Garbles, compares with the naive implementation, evaluates on random bits and compares with the plain circuit.
+/// Garbles, compares with the naive implementation, evaluates on random bits and compares with the plain
+/// circuit.
 fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32], group: usize, seed: u64) {
     let plan = Plan::with_kernel(kernel, circuit);
     let garbled = garble_copies(&plan, keys, copies, seed);
@@ -129,16 +135,24 @@ fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32],
     let (mut active, mut expected) = (Vec::new(), Vec::new());
     for (p, &copy) in copies.iter().enumerate() {
         let (delta, ni, no) = (garbled.deltas[p], plan.inputs(), plan.outputs());
-        let hash = naive::Hash { start: keys.start(), group: u64::from(copy) / group as u64, gates_per_key: (8192 / group) as u64 };
+        let hash = naive::Hash {
+            start: keys.start(),
+            group: u64::from(copy) / group as u64,
+            gates_per_key: (8192 / group) as u64,
+        };
         let inputs: Vec<u128> = garbled.inputs[p * ni..][..ni].iter().map(|l| l.bits()).collect();
         let (outputs, tables) = naive::garble(circuit, &hash, delta.bits(), &inputs);
         assert_eq!(garbled.tables[p], tables, "{kernel:?}: tables of copy {copy}");
-        assert!(garbled.outputs[p * no..][..no].iter().map(|l| l.bits()).eq(outputs), "{kernel:?}: outputs of copy {copy}");
+        assert!(
+            garbled.outputs[p * no..][..no].iter().map(|l| l.bits()).eq(outputs),
+            "{kernel:?}: outputs of copy {copy}"
+        );
 
         let bits: Vec<bool> = (0..ni).map(|_| stream.next() & 1 == 1).collect();
         active.extend(bits.iter().zip(&garbled.inputs[p * ni..]).map(|(&x, &l)| l ^ delta.times(x.into())));
         let plain = circuit.evaluate(&bits);
-        expected.extend(plain.iter().zip(&garbled.outputs[p * no..]).map(|(&y, &l)| l ^ delta.times(y.into())));
+        expected
+            .extend(plain.iter().zip(&garbled.outputs[p * no..]).map(|(&y, &l)| l ^ delta.times(y.into())));
     }
     let mut outputs = vec![Label::ZERO; expected.len()];
     evaluate(&plan, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
@@ -170,14 +184,18 @@ proptest! {
     }
 }
 
-/// Several pieces, the last one not full, in each number of lanes; chunks below and above the size of a piece.
+/// Several pieces, the last one not full, in each number of lanes; chunks below and above the size of a
+/// piece.
 #[test]
 fn long_circuits_are_walked_in_pieces() {
     let mut stream = Stream::new(7);
-    let choices: Vec<(u8, u32, u32)> = (0..2500).map(|_| (stream.next() as u8, stream.next() as u32, stream.next() as u32)).collect();
+    let choices: Vec<(u8, u32, u32)> =
+        (0..2500).map(|_| (stream.next() as u8, stream.next() as u32, stream.next() as u32)).collect();
     let circuit = circuit(10, &choices, &(2400..2510).collect::<Vec<_>>());
     assert!(circuit.and_gates() > 1100);
-    for (kernel, count, batch) in Kernel::all_available().into_iter().flat_map(|k| [(k, 3, 3), (k, 7, 7), (k, 20, 1024)]) {
+    for (kernel, count, batch) in
+        Kernel::all_available().into_iter().flat_map(|k| [(k, 3, 3), (k, 7, 7), (k, 20, 1024)])
+    {
         let copies: Vec<u32> = (0..count).collect();
         let keys = GarblingKeys::new(99, batch, circuit.and_gates());
         check(kernel, &circuit, &keys, &copies, batch.next_power_of_two(), 3);
@@ -221,7 +239,8 @@ fn the_working_set_does_not_grow_with_the_circuit() {
 #[test]
 fn every_number_of_copies_gives_the_same_copy() {
     let mut stream = Stream::new(8);
-    let choices: Vec<(u8, u32, u32)> = (0..60).map(|_| (stream.next() as u8, stream.next() as u32, stream.next() as u32)).collect();
+    let choices: Vec<(u8, u32, u32)> =
+        (0..60).map(|_| (stream.next() as u8, stream.next() as u32, stream.next() as u32)).collect();
     let circuit = circuit(5, &choices, &(50..65).collect::<Vec<_>>());
     let plan = Plan::new(&circuit);
     let keys = GarblingKeys::new(1, 40, circuit.and_gates());
@@ -231,10 +250,14 @@ fn every_number_of_copies_gives_the_same_copy() {
         let copies: Vec<u32> = (0..count as u32).collect();
         let mut outputs = vec![Label::ZERO; count * plan.outputs()];
         let mut sink = Collect::new(&plan, count);
-        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut sink).unwrap();
+        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut sink)
+            .unwrap();
         let mut hashes = HashTables::new(count, plan.table_bytes());
-        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut hashes).unwrap();
-        for ((tables, outputs), hash) in sink.finish().into_iter().zip(outputs.chunks_exact(plan.outputs())).zip(hashes.finish()) {
+        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut hashes)
+            .unwrap();
+        for ((tables, outputs), hash) in
+            sink.finish().into_iter().zip(outputs.chunks_exact(plan.outputs())).zip(hashes.finish())
+        {
             assert_eq!(hash, *blake3::hash(&tables).as_bytes());
             let copy = (tables, outputs.to_vec());
             assert!(*first.get_or_insert_with(|| copy.clone()) == copy, "{count} copies");
@@ -245,7 +268,9 @@ fn every_number_of_copies_gives_the_same_copy() {
 /// Fixed for good: a change of these bytes is a change of the protocol.
 #[test]
 fn fixed_vector() {
-    let circuit = Circuit::new(2, [Gate::And(0, 1), Gate::Inv(2), Gate::And(3, 0), Gate::Xor(4, 3)], vec![5, 2]).unwrap();
+    let circuit =
+        Circuit::new(2, [Gate::And(0, 1), Gate::Inv(2), Gate::And(3, 0), Gate::Xor(4, 3)], vec![5, 2])
+            .unwrap();
     let keys = GarblingKeys::new(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100, 1, 2);
     for kernel in Kernel::all_available() {
         let plan = Plan::with_kernel(kernel, &circuit);
@@ -273,7 +298,15 @@ fn a_sink_that_fails_ends_the_walk() {
     let keys = GarblingKeys::new(0, 40, 1);
     let copies: Vec<u32> = (0..40).collect();
     let mut sink = Full(0);
-    let result = garble(&plan, &keys, &copies, &[Delta::new(0); 40], &[Label::ZERO; 80], &mut [Label::ZERO; 40], &mut sink);
+    let result = garble(
+        &plan,
+        &keys,
+        &copies,
+        &[Delta::new(0); 40],
+        &[Label::ZERO; 80],
+        &mut [Label::ZERO; 40],
+        &mut sink,
+    );
     assert!(matches!(result, Err(crate::Error::Resource(_))));
     assert_eq!(sink.0, 1);
 }

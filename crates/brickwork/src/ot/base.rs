@@ -7,26 +7,29 @@
 //! k_{i,j} = KDF(i, j, a·(r_{i,j} + H(i, j, r_{i,1-j})))     k_{i,c} = KDF(i, c, b_i·A)
 //! ```
 //!
-//! Neither message depends on the other, so both leave in the same flight, and OTs in both directions share it:
-//! 32 bytes one way, 64 bytes an OT the other way.
+//! Neither message depends on the other, so both leave in the same flight, and OTs in both directions share
+//! it: 32 bytes one way, 64 bytes an OT the other way.
 //!
-//! **Privacy of the choice** is perfect: `r_0` and `r_1` are uniform and independent for either choice. **The sender's
-//! other key** is the Diffie–Hellman value of `A` and of a point that contains the oracle's answer on the other `r`: whichever of
-//! the two `H` is asked last is out of the receiver's hands. As one `A` serves every OT of a direction, this rests on the gap
-//! Diffie–Hellman assumption, with `H` and `KDF` random oracles. "Endemic" means that a cheater may have a say in its own
-//! keys; an honest party's keys stay hidden, and nothing here needs more.
+//! **Privacy of the choice** is perfect: `r_0` and `r_1` are uniform and independent for either choice. **The
+//! sender's other key** is the Diffie–Hellman value of `A` and of a point that contains the oracle's answer
+//! on the other `r`: whichever of the two `H` is asked last is out of the receiver's hands. As one `A` serves
+//! every OT of a direction, this rests on the gap Diffie–Hellman assumption, with `H` and `KDF` random
+//! oracles. "Endemic" means that a cheater may have a say in its own keys; an honest party's keys stay
+//! hidden, and nothing here needs more.
 //!
-//! **Before the session has a name.** Both messages leave together with the greetings, so the receiver's `H` can only be bound to
-//! what the receiver knows then: its own greeting, with a nonce of its own. The session's identifier, a hash over both greetings,
-//! enters `KDF`. That is enough. Privacy of the choice needs nothing of `H`. The sender's keys are safe whatever receivers asked
-//! `H` before, in this or any other session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws anew, and of
-//! a point that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting and points, brings
-//! points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a fresh `A`.
+//! **Before the session has a name.** Both messages leave together with the greetings, so the receiver's `H`
+//! can only be bound to what the receiver knows then: its own greeting, with a nonce of its own. The
+//! session's identifier, a hash over both greetings, enters `KDF`. That is enough. Privacy of the choice
+//! needs nothing of `H`. The sender's keys are safe whatever receivers asked `H` before, in this or any other
+//! session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws anew, and of a point
+//! that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting and
+//! points, brings points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a
+//! fresh `A`.
 //!
-//! **Replay.** Greeting, session, direction, index and every point sent enter the hashes. Messages of another session, reflected
-//! ones or ones in another order are valid points, so nothing can be seen here: the peers end up with unrelated keys. What is
-//! built on the keys sees it: the consistency check of the OT extension for the evaluator's, that of the commitments for the
-//! garbler's.
+//! **Replay.** Greeting, session, direction, index and every point sent enter the hashes. Messages of another
+//! session, reflected ones or ones in another order are valid points, so nothing can be seen here: the peers
+//! end up with unrelated keys. What is built on the keys sees it: the consistency check of the OT extension
+//! for the evaluator's, that of the commitments for the garbler's.
 
 use std::convert::Infallible;
 
@@ -106,7 +109,11 @@ impl Transcript {
     fn key(&self, index: usize, slot: u8, mut shared: RistrettoPoint) -> Seed {
         let mut encoding = shared.compress();
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT key");
-        hasher.update(&self.0).update(&(index as u64).to_le_bytes()).update(&[slot]).update(encoding.as_bytes());
+        hasher
+            .update(&self.0)
+            .update(&(index as u64).to_le_bytes())
+            .update(&[slot])
+            .update(encoding.as_bytes());
         let mut seed = [0; SEED_BYTES];
         hasher.finalize_xof().fill(&mut seed);
         hasher.zeroize();
@@ -118,7 +125,8 @@ impl Transcript {
 
 /// The point of this encoding.
 fn decode(bytes: &[u8]) -> Result<RistrettoPoint, Cheat> {
-    let point = CompressedRistretto::from_slice(bytes).ok().and_then(|c| c.decompress()).ok_or(Cheat::BaseOtPoint)?;
+    let point =
+        CompressedRistretto::from_slice(bytes).ok().and_then(|c| c.decompress()).ok_or(Cheat::BaseOtPoint)?;
     // The identity would make a key that everybody knows.
     if point.is_identity() { Err(Cheat::BaseOtIdentity) } else { Ok(point) }
 }
@@ -146,7 +154,13 @@ impl Sender {
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if `pairs` is no whole number of pairs, [`Cheat::BaseOtPoint`] and
     /// [`Cheat::BaseOtIdentity`] if a point is none or the identity.
-    pub fn finish(self, instance: &Instance, session: &[u8; 32], pairs: &[u8], threads: usize) -> Result<Vec<[Seed; 2]>, Cheat> {
+    pub fn finish(
+        self,
+        instance: &Instance,
+        session: &[u8; 32],
+        pairs: &[u8],
+        threads: usize,
+    ) -> Result<Vec<[Seed; 2]>, Cheat> {
         if !pairs.len().is_multiple_of(msg::PAIR) {
             return Err(Cheat::UnexpectedMessage);
         }
@@ -196,16 +210,18 @@ impl Receiver {
             Draw { secret, uniform: uniform(rng), pair: [0; msg::PAIR] }
         };
         let mut draws: Vec<Draw> = choices.iter().map(draw).collect();
-        let Ok(()) = in_parallel::<_, Infallible>(&mut draws, threads, |index, Draw { secret, uniform, pair }| {
-            let random = RistrettoPoint::from_uniform_bytes(uniform).compress().to_bytes();
-            let chosen = RistrettoPoint::mul_base(&secret.b) - instance.point(index, secret.choice, &random);
-            let chosen = chosen.compress().to_bytes();
-            let choice = Choice::from(secret.choice);
-            let (r0, r1) = pair.split_at_mut(msg::POINT);
-            r0.copy_from_slice(&<[u8; msg::POINT]>::conditional_select(&chosen, &random, choice));
-            r1.copy_from_slice(&<[u8; msg::POINT]>::conditional_select(&random, &chosen, choice));
-            Ok(())
-        });
+        let Ok(()) =
+            in_parallel::<_, Infallible>(&mut draws, threads, |index, Draw { secret, uniform, pair }| {
+                let random = RistrettoPoint::from_uniform_bytes(uniform).compress().to_bytes();
+                let chosen =
+                    RistrettoPoint::mul_base(&secret.b) - instance.point(index, secret.choice, &random);
+                let chosen = chosen.compress().to_bytes();
+                let choice = Choice::from(secret.choice);
+                let (r0, r1) = pair.split_at_mut(msg::POINT);
+                r0.copy_from_slice(&<[u8; msg::POINT]>::conditional_select(&chosen, &random, choice));
+                r1.copy_from_slice(&<[u8; msg::POINT]>::conditional_select(&random, &chosen, choice));
+                Ok(())
+            });
         let message = draws.iter().flat_map(|draw| draw.pair).collect();
         // Copied: what is moved out of a list is not erased there.
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
@@ -220,7 +236,13 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's point is none or the identity.
-    pub fn finish(self, instance: &Instance, session: &[u8; 32], point: &[u8; msg::POINT], threads: usize) -> Result<Vec<Seed>, Cheat> {
+    pub fn finish(
+        self,
+        instance: &Instance,
+        session: &[u8; 32],
+        point: &[u8; msg::POINT],
+        threads: usize,
+    ) -> Result<Vec<Seed>, Cheat> {
         let transcript = instance.transcript(session, point, &self.message);
         let table = RistrettoBasepointTable::create(&decode(point)?);
         let mut keys = vec![Seed::from_bytes([0; SEED_BYTES]); self.secrets.len()];
@@ -244,16 +266,26 @@ fn scalar(rng: &mut Rng) -> Scalar {
     Scalar::from_bytes_mod_order_wide(&uniform(rng))
 }
 
-/// Calls `work` with each item and its index, on this many threads at most. The first error of any of them is returned.
-fn in_parallel<T: Send, E: Send>(items: &mut [T], threads: usize, work: impl Fn(usize, &mut T) -> Result<(), E> + Sync) -> Result<(), E> {
+/// Calls `work` with each item and its index, on this many threads at most. The first error of any of them is
+/// returned.
+fn in_parallel<T: Send, E: Send>(
+    items: &mut [T],
+    threads: usize,
+    work: impl Fn(usize, &mut T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     let chunk = items.len().div_ceil(threads.max(1)).max(1);
-    let run = |(part, items): (usize, &mut [T])| items.iter_mut().enumerate().try_for_each(|(i, item)| work(part * chunk + i, item));
+    let run = |(part, items): (usize, &mut [T])| {
+        items.iter_mut().enumerate().try_for_each(|(i, item)| work(part * chunk + i, item))
+    };
     std::thread::scope(|scope| {
         let mut parts = items.chunks_mut(chunk).enumerate();
         let first = parts.next();
         let workers: Vec<_> = parts.map(|part| scope.spawn(move || run(part))).collect();
         let first = first.map_or(Ok(()), run);
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).fold(first, Result::and)
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .fold(first, Result::and)
     })
 }
 
@@ -276,12 +308,18 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Sends this party's message of both series: of the one that it sends in, and of the other, one OT for each of `choices`.
-    /// `greeting` is the digest of this party's own greeting.
+    /// Sends this party's message of both series: of the one that it sends in, and of the other, one OT for
+    /// each of `choices`. `greeting` is the digest of this party's own greeting.
     ///
     /// # Errors
     /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
-    pub fn send(channel: &mut Channel, sends: Direction, greeting: &[u8; 32], choices: &[u8], threads: usize) -> Result<Self, Error> {
+    pub fn send(
+        channel: &mut Channel,
+        sends: Direction,
+        greeting: &[u8; 32],
+        choices: &[u8],
+        threads: usize,
+    ) -> Result<Self, Error> {
         let receives = Instance::new(greeting, sends.other());
         let sender = Sender::new(&mut Rng::new("base OT sender")?);
         let receiver = Receiver::new(&receives, choices, &mut Rng::new("base OT receiver")?, threads);
@@ -289,13 +327,19 @@ impl Begun {
         Ok(Begun { sends, sender, receives, receiver, threads })
     }
 
-    /// Receives the peer's message, in which it chooses in `send` OTs. `theirs` is the digest of its greeting, `session` the
-    /// identifier of the session.
+    /// Receives the peer's message, in which it chooses in `send` OTs. `theirs` is the digest of its
+    /// greeting, `session` the identifier of the session.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the message has another length or holds what is no point or the identity, [`Error::Io`] if the
-    /// connection fails.
-    pub fn receive(self, channel: &mut Channel, theirs: &[u8; 32], session: &[u8; 32], send: usize) -> Result<Keys, Error> {
+    /// [`Error::Peer`] if the message has another length or holds what is no point or the identity,
+    /// [`Error::Io`] if the connection fails.
+    pub fn receive(
+        self,
+        channel: &mut Channel,
+        theirs: &[u8; 32],
+        session: &[u8; 32],
+        send: usize,
+    ) -> Result<Keys, Error> {
         let message = channel.receive(BASE_OT, msg::POINT + send * msg::PAIR)?;
         let (point, pairs) = message.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
         let sent = self.sender.finish(&Instance::new(theirs, self.sends), session, pairs, self.threads)?;
@@ -330,7 +374,11 @@ mod tests {
             let asked = [(0, 0, &b"other"[..]), (1, 0, b"other"), (0, 1, b"other"), (0, 0, b"another")];
             asked.map(|(index, slot, other)| instance.point(index, slot, other))
         };
-        let series = [points(1, Direction::GarblerSends), points(2, Direction::GarblerSends), points(1, Direction::EvaluatorSends)];
+        let series = [
+            points(1, Direction::GarblerSends),
+            points(2, Direction::GarblerSends),
+            points(1, Direction::EvaluatorSends),
+        ];
         let all = series.concat();
         for (i, point) in all.iter().enumerate() {
             assert!(!point.is_identity() && !all[..i].contains(point), "point {i}");
@@ -344,7 +392,10 @@ mod tests {
     }
 
     /// One series by hand, with what the receiver's message becomes on its way.
-    fn run(choices: &[u8], alter: impl Fn(&mut [u8; 32], &mut Vec<u8>)) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
+    fn run(
+        choices: &[u8],
+        alter: impl Fn(&mut [u8; 32], &mut Vec<u8>),
+    ) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let mut rng = Rng::new("test").unwrap();
         let sender = Sender::new(&mut rng);
@@ -397,7 +448,8 @@ mod tests {
         assert!(CompressedRistretto::from_slice(&off_curve).unwrap().decompress().is_none());
         for bad in [&off_curve[..], &not_canonical] {
             for at in 0..10 {
-                let error = run(&choices, |_, pairs| pairs[32 * at..][..32].copy_from_slice(bad)).unwrap_err();
+                let error =
+                    run(&choices, |_, pairs| pairs[32 * at..][..32].copy_from_slice(bad)).unwrap_err();
                 assert_eq!(error, Cheat::BaseOtPoint);
             }
             assert_eq!(run(&choices, |point, _| point.copy_from_slice(bad)).unwrap_err(), Cheat::BaseOtPoint);
@@ -408,7 +460,10 @@ mod tests {
     fn row_01_the_identity_is_refused() {
         let choices = choices(5);
         for at in 0..10 {
-            assert_eq!(run(&choices, |_, pairs| pairs[32 * at..][..32].fill(0)).unwrap_err(), Cheat::BaseOtIdentity);
+            assert_eq!(
+                run(&choices, |_, pairs| pairs[32 * at..][..32].fill(0)).unwrap_err(),
+                Cheat::BaseOtIdentity
+            );
         }
         assert_eq!(run(&choices, |point, _| point.fill(0)).unwrap_err(), Cheat::BaseOtIdentity);
     }
@@ -433,21 +488,24 @@ mod tests {
         assert_eq!(sender.finish(&instance, &SESSION, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
     }
 
-    /// Valid points in the wrong place cannot be told from others, but nobody gets a key of the honest sender's out of them.
+    /// Valid points in the wrong place cannot be told from others, but nobody gets a key of the honest
+    /// sender's out of them.
     #[test]
     fn row_01_replayed_messages_and_other_sessions_give_unrelated_keys() {
         let choices = choices(64);
         let flipped: Vec<u8> = choices.iter().map(|c| 1 - c).collect();
-        let unrelated =
-            |sent: &[[Seed; 2]], received: &[Seed]| agreements(sent, received, &choices) + agreements(sent, received, &flipped) == 0;
+        let unrelated = |sent: &[[Seed; 2]], received: &[Seed]| {
+            agreements(sent, received, &choices) + agreements(sent, received, &flipped) == 0
+        };
         // OTs in another order, one OT's pair turned over, one byte's worth of another transcript.
         let (sent, received) = run(&choices, |_, pairs| pairs.rotate_left(64)).unwrap();
         assert!(unrelated(&sent, &received));
         let (sent, received) = run(&choices, |_, pairs| pairs[..64].rotate_left(32)).unwrap();
         assert!(unrelated(&sent, &received));
 
-        // A recorded message of the same receiver, sent to a sender that was greeted otherwise, in the other direction, or in
-        // another session with the same greeting of the receiver: that of a receiver which repeats itself.
+        // A recorded message of the same receiver, sent to a sender that was greeted otherwise, in the other
+        // direction, or in another session with the same greeting of the receiver: that of a receiver which
+        // repeats itself.
         let mut rng = Rng::new("test").unwrap();
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let others = [

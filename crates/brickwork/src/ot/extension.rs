@@ -1,44 +1,49 @@
-//! Correlated OT extension: from 128 base OTs to any number of OTs whose two labels differ by one offset, which the
-//! sender chooses. IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of SoftSpokenOT (Roy, CRYPTO
-//! 2022, eprint 2022/192) for k = 1.
+//! Correlated OT extension: from 128 base OTs to any number of OTs whose two labels differ by one offset,
+//! which the sender chooses. IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of
+//! SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192) for k = 1.
 //!
 //! ```text
 //!   receiver -> sender     for each of the 128 base OTs a row  u_i = PRG(k0_i) ⊕ PRG(k1_i) ⊕ x
 //!                          x~ and t~_0 … t~_127, for a check whose seed is a hash of the rows
 //! ```
 //!
-//! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base OT i, has
-//! `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`; column j of these rows is its label `R_j`, and
-//! column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to sender.
+//! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base
+//! OT i, has `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`; column j of these rows is
+//! its label `R_j`, and column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to
+//! sender.
 //!
 //! # The check
 //!
-//! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash every row with
-//! `h`, a sum over its blocks: each times a random element of GF(2^128) that a seed gives, and the last, random
-//! one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and in constant time. The seed is
-//! a hash of the session, of the number of the call's first block and of all rows, a random oracle's answer (Fiat–Shamir), so
-//! that everything is one message.
+//! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash
+//! every row with `h`, a sum over its blocks: each times a random element of GF(2^128) that a seed gives, and
+//! the last, random one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and
+//! in constant time. The seed is a hash of the session, of the number of the call's first block and of all
+//! rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
 //!
-//! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕ h(t_i)`. Row i
-//! passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with `d_i ≠ 0` the receiver has named
-//! the bit Δ_i. So it survives with probability 2^-g, and then knows these g bits: nothing that 2^-g guesses would not give
-//! (the lowest bit is 1 and known anyway). All other rows have `h(x_i) = x~`. Two different ones of them hash alike with
-//! probability 2^-128, as `h` is linear and was drawn later; no pair of the 128 rows does so but with probability
-//! 2^[`CHECK_LOG2`], for each set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
-//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a wrong answer ends the
-//! session.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate in the
-//! g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves sufficient: correlated OT
-//! whose receiver may guess bits of Δ and is caught if it is wrong.
+//! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕
+//! h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with
+//! `d_i ≠ 0` the receiver has named the bit Δ_i. So it survives with probability 2^-g, and then knows these g
+//! bits: nothing that 2^-g guesses would not give (the lowest bit is 1 and known anyway). All other rows have
+//! `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear and was
+//! drawn later; no pair of the 128 rows does so but with probability 2^[`CHECK_LOG2`], for each set of rows
+//! that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with probability 2^(q -
+//! 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a wrong answer ends the
+//! session.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate
+//! in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves
+//! sufficient: correlated OT whose receiver may guess bits of Δ and is caught if it is wrong.
 //!
-//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is wrong, as Roy
-//! shows. Here each row is compared.
+//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is
+//! wrong, as Roy shows. Here each row is compared.
 //!
-//! **What the answer tells.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what the sender can compute itself.
+//! **What the answer tells.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what the sender
+//! can compute itself.
 //!
-//! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender refuses to go on.
+//! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
+//! refuses to go on.
 //!
-//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent OTs (the hash
-//! is BLAKE3, a random oracle here, under a key of the session and over the OT's number). Unhashed they must never be keys.
+//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent
+//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and over the OT's number).
+//! Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
 use subtle::ConstantTimeEq;
@@ -68,9 +73,9 @@ const BLOCKS_OF_A_RANGE: u32 = 40;
 /// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
 const CHUNK: usize = 64;
 
-/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of the offset the receiver
-/// has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may try more sets than one before it sends any,
-/// at the price of hashing each.
+/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of
+/// the offset the receiver has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may
+/// try more sets than one before it sends any, at the price of hashing each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
 /// The party that chooses the offset.
@@ -120,7 +125,9 @@ impl KeyHash {
             let mut message = [0; 24];
             message[..8].copy_from_slice(&(self.next + i).to_le_bytes());
             message[8..].copy_from_slice(&label.to_bytes());
-            let seed = Seed::from_bytes(*blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"));
+            let seed = Seed::from_bytes(
+                *blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"),
+            );
             message.zeroize();
             seed
         };
@@ -167,7 +174,10 @@ struct RowHash {
 
 impl RowHash {
     fn new(seed: &Seed, rows: usize) -> Self {
-        RowHash { elements: Rng::expand(seed, "brickwork OT extension check"), sums: Zeroizing::new(vec![[0; 2]; rows]) }
+        RowHash {
+            elements: Rng::expand(seed, "brickwork OT extension check"),
+            sums: Zeroizing::new(vec![[0; 2]; rows]),
+        }
     }
 
     /// Takes in one block of each row.
@@ -217,8 +227,8 @@ fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of this
-    /// identifier.
+    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of
+    /// this identifier.
     ///
     /// # Panics
     /// If there are not 128 seeds.
@@ -239,18 +249,22 @@ impl Sender {
         self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
     }
 
-    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it would make two
-    /// loops of the one below, and the offset would be in its time (it did; `cargo xtask constant-time` shows it).
+    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
+    /// would make two loops of the one below, and the offset would be in its time (it did; `cargo xtask
+    /// constant-time` shows it).
     fn masks(&self) -> Zeroizing<Vec<u128>> {
-        std::hint::black_box(Zeroizing::new((0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect()))
+        std::hint::black_box(Zeroizing::new(
+            (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
+        ))
     }
 
-    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds: half of one. Nothing
-    /// that depends on the labels or the offset may be sent before this is done.
+    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds:
+    /// half of one. Nothing that depends on the labels or the offset may be sent before this is done.
     ///
     /// # Errors
-    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and [`Error::Io`] if they do
-    /// not arrive. After any error every call fails, because what the receiver may have learnt of the offset concerns all OTs.
+    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and
+    /// [`Error::Io`] if they do not arrive. After any error every call fails, because what the receiver may
+    /// have learnt of the offset concerns all OTs.
     pub fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
@@ -278,7 +292,8 @@ impl Sender {
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
         let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
-        let difference = hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
+        let difference =
+            hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
         if !bool::from(difference.ct_eq(&0)) {
             return Err(Cheat::OtExtension.into());
         }
@@ -286,8 +301,8 @@ impl Sender {
         Ok(first(labels, count))
     }
 
-    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes its keys of the
-    /// labels of the same OTs, in the same order.
+    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes
+    /// its keys of the labels of the same OTs, in the same order.
     pub fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
         let zero = self.hash.keys(labels.iter().copied());
         let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
@@ -331,9 +346,14 @@ impl Receiver {
         self.extend_altered(channel, choices, |_| {})
     }
 
-    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed: honest parties leave
-    /// them alone.
-    fn extend_altered(&mut self, channel: &mut Channel, choices: &[u8], mut alter: impl FnMut(&mut [u128])) -> Result<Vec<Label>, Error> {
+    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
+    /// honest parties leave them alone.
+    fn extend_altered(
+        &mut self,
+        channel: &mut Channel,
+        choices: &[u8],
+        mut alter: impl FnMut(&mut [u128]),
+    ) -> Result<Vec<Label>, Error> {
         let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
         for (j, &choice) in choices.iter().enumerate() {
             x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
@@ -384,17 +404,24 @@ mod tests {
         let mut rng = Rng::new("test dealer").unwrap();
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
-        let chosen: Vec<Seed> = pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
+        let chosen: Vec<Seed> =
+            pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
         (Sender::new(&[3; 32], delta, &chosen), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
     }
 
     type Labels = Result<Vec<Label>, Error>;
 
-    fn run(sender: &mut Sender, receiver: &mut Receiver, choices: &[u8], tamper: Option<Tamper>) -> (Labels, Labels) {
+    fn run(
+        sender: &mut Sender,
+        receiver: &mut Receiver,
+        choices: &[u8],
+        tamper: Option<Tamper>,
+    ) -> (Labels, Labels) {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
-    /// A receiver that alters its rows and knows the check's seed for what it sends, and then alters its messages, too.
+    /// A receiver that alters its rows and knows the check's seed for what it sends, and then alters its
+    /// messages, too.
     fn run_altered(
         sender: &mut Sender,
         receiver: &mut Receiver,
@@ -454,8 +481,9 @@ mod tests {
         honest(&mut sender, &mut receiver, delta, &random_choices(131_072));
     }
 
-    /// A receiver that uses another choice in g rows names g bits of the offset: it survives with probability 2^-g, which is
-    /// measured from both sides, so it really cheats. It may name either value of a bit; the lowest bit it knows.
+    /// A receiver that uses another choice in g rows names g bits of the offset: it survives with probability
+    /// 2^-g, which is measured from both sides, so it really cheats. It may name either value of a bit; the
+    /// lowest bit it knows.
     #[test]
     fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
         for named in 0..=1u8 {
@@ -466,7 +494,8 @@ mod tests {
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
                     let alter = |u: &mut [u128]| {
-                        // In the last block, whose hash is itself, so that the other bit can be named in the answer.
+                        // In the last block, whose hash is itself, so that the other bit can be named in the
+                        // answer.
                         let row = u.len() / ROWS;
                         rows.iter().for_each(|i| u[row * (i + 1) - 1] ^= lie);
                     };
@@ -477,12 +506,19 @@ mod tests {
                     });
                     let (sent, _) = run_altered(&mut sender, &mut receiver, &[1; 200], alter, Some(tamper));
                     let passed = !refused(sent);
-                    assert_eq!(passed, rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named), "nothing but the guesses counts");
+                    assert_eq!(
+                        passed,
+                        rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named),
+                        "nothing but the guesses counts"
+                    );
                     survived += usize::from(passed);
                 }
                 let p = 0.5f64.powi(g as i32);
                 let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
-                assert!((survived as f64 - expected).abs() <= 4.5 * sigma, "{g} rows: {survived} of {trials}");
+                assert!(
+                    (survived as f64 - expected).abs() <= 4.5 * sigma,
+                    "{g} rows: {survived} of {trials}"
+                );
             }
         }
     }
@@ -508,7 +544,8 @@ mod tests {
         }
     }
 
-    /// A deviation in the choices proper is hashed: the answer cannot be patched with a guess of one bit of the hash.
+    /// A deviation in the choices proper is hashed: the answer cannot be patched with a guess of one bit of
+    /// the hash.
     #[test]
     fn row_02_a_deviation_in_any_block_is_seen() {
         let count = 2 * BLOCK * CHUNK;
@@ -523,7 +560,10 @@ mod tests {
                 }
                 first_block += blocks;
             };
-            assert!(refused(run_altered(&mut sender, &mut receiver, &vec![0; count], alter, None).0), "block {position}");
+            assert!(
+                refused(run_altered(&mut sender, &mut receiver, &vec![0; count], alter, None).0),
+                "block {position}"
+            );
         }
     }
 
@@ -553,7 +593,10 @@ mod tests {
                     }
                 });
                 assert!(refused(run(&mut sender, &mut receiver, &[0; 64], Some(tamper)).0));
-                assert!(refused(run(&mut sender, &mut receiver, &[0; 64], None).0), "used again after a failed check");
+                assert!(
+                    refused(run(&mut sender, &mut receiver, &[0; 64], None).0),
+                    "used again after a failed check"
+                );
             }
         }
     }

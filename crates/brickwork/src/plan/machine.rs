@@ -46,7 +46,8 @@ pub struct Machine {
     pub receive_seconds_a_byte: f64,
 }
 
-/// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it down.
+/// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it
+/// down.
 const REPEATS: usize = 5;
 
 /// Cores that measure at the same time, at most.
@@ -94,7 +95,8 @@ impl Machine {
         let n = code_length as f64;
         let cores = f64::from(self.threads.max(1));
         let work = |work: Work, units: f64| 1e9 * self.seconds(work, units) / cores;
-        let byte = link.bits_per_second.map_or(0.0, |rate| 8e9 / rate) + 1e9 * (self.send_seconds_a_byte + self.receive_seconds_a_byte);
+        let byte = link.bits_per_second.map_or(0.0, |rate| 8e9 / rate)
+            + 1e9 * (self.send_seconds_a_byte + self.receive_seconds_a_byte);
         let garble = |and: Work| work(and, 1.0) + work(Work::HashTable, 1.0);
         let commit = |made: Work| {
             let rows = work(made, n) + work(Work::Receive, n) + work(Work::Combine, 2.0 * n + 128.0);
@@ -128,7 +130,8 @@ impl Machine {
         }
     }
 
-    /// Whether the constants are those of this version's kinds of work, and sensible: they may come from a file.
+    /// Whether the constants are those of this version's kinds of work, and sensible: they may come from a
+    /// file.
     pub fn is_sound(&self) -> bool {
         let sensible = |&seconds: &f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
         let rest = [self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
@@ -146,11 +149,14 @@ impl Machine {
     pub fn measure() -> Result<Self, Error> {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u32);
         let mut machine = Machine { threads, ..Machine::free() };
-        // All cores work while each measures: so they do in a run, and share what is between them and the memory.
+        // All cores work while each measures: so they do in a run, and share what is between them and the
+        // memory.
         let cores = threads.min(MEASURED_AT_ONCE);
         let all = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..cores).map(|_| scope.spawn(Machine::measure_core)).collect();
-            let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(Error::Resource("a thread failed".into()))));
+            let joined = workers.into_iter().map(|worker| {
+                worker.join().unwrap_or_else(|_| Err(Error::Resource("a thread failed".into())))
+            });
             joined.collect::<Result<Vec<Machine>, Error>>()
         })?;
         for (kind, seconds) in machine.seconds.iter_mut().enumerate() {
@@ -273,15 +279,22 @@ impl Machine {
             // As many as no cache holds: in a run they come from memory.
             let groups = (COLD_BYTES / (COPIES * plan.table_bytes()).max(1)).clamp(1, COPIES);
             let mut tables = vec![vec![vec![0u8; plan.table_bytes()]; COPIES]; groups];
-            let made = fastest(COPIES as f64, || garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere))?;
+            let made = fastest(COPIES as f64, || {
+                garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+            })?;
             let evaluated = fastest((COPIES * groups) as f64, || {
-                tables.iter_mut().try_for_each(|tables| evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs))
+                tables.iter_mut().try_for_each(|tables| {
+                    evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs)
+                })
             })?;
             measured.push([made, evaluated]);
         }
         let ands = aes.and_gates() as f64;
         let others = aes.gate_count() as f64 - ands;
-        for (k, [and, xor]) in [[Work::GarbleAnd, Work::GarbleXor], [Work::EvaluateAnd, Work::EvaluateXor]].into_iter().enumerate() {
+        for (k, [and, xor]) in [[Work::GarbleAnd, Work::GarbleXor], [Work::EvaluateAnd, Work::EvaluateXor]]
+            .into_iter()
+            .enumerate()
+        {
             let a_xor = measured[0][k] / xors.gate_count() as f64;
             self.set(xor, a_xor);
             self.set(and, ((measured[1][k] - others * a_xor) / ands).max(0.0));
@@ -350,7 +363,8 @@ impl Machine {
         Ok(())
     }
 
-    /// One thread at a time has new memory or writes tables. Where there is no room for a file, none is counted.
+    /// One thread at a time has new memory or writes tables. Where there is no room for a file, none is
+    /// counted.
     fn measure_memory(&mut self) -> Result<(), Error> {
         const FRESH: usize = 48 << 20;
         let touch = fastest(FRESH as f64, || {
@@ -362,7 +376,8 @@ impl Machine {
         let mut bytes = vec![1u8; FRESH];
         let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
             let start = Instant::now();
-            let good = bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
+            let good =
+                bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
             if good { start.elapsed().as_secs_f64() / FRESH as f64 } else { 0.0 }
         };
         // Once: then the file is there.
@@ -373,8 +388,8 @@ impl Machine {
         Ok(())
     }
 
-    /// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages, parties that wait
-    /// for a core.
+    /// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small
+    /// pages, parties that wait for a core.
     fn measure_run(&mut self) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, 40)?;
@@ -382,12 +397,14 @@ impl Machine {
         let mut least = vec![f64::INFINITY; PHASES.len()];
         for _ in 0..REPEATS {
             for phase in a_run(&program, &parameters, self.threads as usize)? {
-                let parts = expected.phases.iter().find(|of| of.name == phase.name).map_or(0.0, |of| of.seconds);
+                let parts =
+                    expected.phases.iter().find(|of| of.name == phase.name).map_or(0.0, |of| of.seconds);
                 let beyond = &mut least[phase_order(phase.name)];
                 *beyond = beyond.min((phase.seconds - parts).max(0.0));
             }
         }
-        self.beyond = least.into_iter().map(|seconds| if seconds.is_finite() { seconds } else { 0.0 }).collect();
+        self.beyond =
+            least.into_iter().map(|seconds| if seconds.is_finite() { seconds } else { 0.0 }).collect();
         Ok(())
     }
 
@@ -398,7 +415,8 @@ impl Machine {
         const PINGS: usize = 100;
         const BYTES: usize = 16 << 20;
         let [(ours, _), (theirs, _)] = [Identity::generate()?, Identity::generate()?];
-        let options = |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+        let options =
+            |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
         let listener = Listener::bind("127.0.0.1:0", &ours, theirs.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
         let answer = |mut channel: Channel| -> Result<(), Error> {
@@ -416,7 +434,9 @@ impl Machine {
             Ok(())
         };
         std::thread::scope(|scope| {
-            let peer = scope.spawn(|| answer(tls::connect(&address, &theirs, ours.public_key(), &options(Party::Evaluator))?));
+            let peer = scope.spawn(|| {
+                answer(tls::connect(&address, &theirs, ours.public_key(), &options(Party::Evaluator))?)
+            });
             let mut channel = listener.accept()?;
             let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
             let bytes = vec![0; BYTES];
@@ -457,7 +477,13 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
             duplo::evaluator(channel, &job, &zeros(Party::Evaluator), &mut Unobserved)
         });
         let proposal = Proposal::given(&job, parameters.clone());
-        duplo::garbler_proposing(listener.accept()?, &job, &proposal, &zeros(Party::Garbler), &mut Unobserved)?;
+        duplo::garbler_proposing(
+            listener.accept()?,
+            &job,
+            &proposal,
+            &zeros(Party::Garbler),
+            &mut Unobserved,
+        )?;
         Ok(evaluator.join().map_err(|_| Error::Resource("a thread failed".into()))??.phases)
     })
 }

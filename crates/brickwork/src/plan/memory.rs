@@ -1,5 +1,5 @@
-//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the gadgets are, when the program
-//! is joined, and when it is evaluated.
+//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the gadgets
+//! are, when the program is joined, and when it is evaluated.
 
 use crate::circuit::{Component, Party, Program};
 use crate::commit::FEW_COLUMNS;
@@ -36,11 +36,12 @@ fn told(program: &Program, parameters: &Parameters) -> u64 {
     parameters.told_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
-/// Bytes of the evaluator's temporary files. Authenticators lie there in the order in which they came, too, and those of one kind
-/// on their way into the order of buckets.
+/// Bytes of the evaluator's temporary files. Authenticators lie there in the order in which they came, too,
+/// and those of one kind on their way into the order of buckets.
 pub(super) fn files(program: &Program, parameters: &Parameters) -> u64 {
     let Parameters { plain, input, .. } = parameters;
-    let moving = AUTHENTICATOR * (plain.copies() + input.copies()) + (AUTHENTICATOR + 4) * plain.kept().max(input.kept());
+    let moving = AUTHENTICATOR * (plain.copies() + input.copies())
+        + (AUTHENTICATOR + 4) * plain.kept().max(input.kept());
     let (tables, told) = (tables(program, parameters), told(program, parameters));
     let corrections = Sizes::of(program, parameters).corrections;
     let beyond = |bytes: u64, room: u64| if bytes > room { bytes } else { 0 };
@@ -80,9 +81,12 @@ impl Sizes {
         let code = Code::for_security(parameters.security);
         let (random, chosen) = code.map_or((0, 0), |code| (code.parity_bits() as u64, code.length() as u64));
         let mut sizes = Sizes::default();
-        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
+        for (component, cut) in
+            program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0)
+        {
             let circuit = &component.circuit;
-            let (inputs, outputs, slots) = (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
+            let (inputs, outputs, slots) =
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
             sizes.heads.push((slots, inputs));
             sizes.copies += cut.copies() * (inputs + outputs + 1);
             sizes.outputs += cut.copies() * outputs;
@@ -92,7 +96,8 @@ impl Sizes {
             sizes.joints += slots * inputs;
             sizes.links += cut.kept();
             sizes.opened += u64::from(cut.opened) * (inputs + outputs + 1);
-            sizes.in_hand = sizes.in_hand.max(cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
+            sizes.in_hand =
+                sizes.in_hand.max(cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
             sizes.hashes += 32 * cut.copies();
             sizes.corrections += cut.copies() * ((inputs + 1) * random + outputs * chosen) / 8;
         }
@@ -104,8 +109,8 @@ impl Sizes {
     }
 }
 
-/// What the garbler holds besides the program: when the copies and the authenticators are opened, when outputs are soldered, the
-/// program is joined, and its joints are proven.
+/// What the garbler holds besides the program: when the copies and the authenticators are opened, when
+/// outputs are soldered, the program is joined, and its joints are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
@@ -114,8 +119,9 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
     // Values are held as long as there is room.
     let mut held = 0;
-    let copies = used()
-        .flat_map(|(component, cut)| [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| cut.copies() * n as u64));
+    let copies = used().flat_map(|(component, cut)| {
+        [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| cut.copies() * n as u64)
+    });
     for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
         held += if held + bytes <= garbler_memory(TABLE_MEMORY) { bytes } else { 0 };
     }
@@ -137,12 +143,15 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     // Which gadgets are heads, and three bits of each.
     let heads = |cut: Cut| 12 * u64::from(cut.slots) + 3 * cut.copies() / 8 + orders(cut);
     let opens_gadgets = |cut: Cut| PLACE * cut.copies() + window(cut.kept());
-    let gadgets = opens_gadgets(plain).max(heads(plain) + opens_gadgets(input)).max(heads(plain) + heads(input) + solders);
+    let gadgets = opens_gadgets(plain)
+        .max(heads(plain) + opens_gadgets(input))
+        .max(heads(plain) + heads(input) + solders);
     let values = LABEL * (u64::from(plain.slots) + 2 * u64::from(input.slots) + ots);
     let weights = LABEL * u64::from(plain.slots.max(input.slots));
     let proves = 4 * (program.wires() as u64 + joints) + weights;
     let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
-    let evaluates = (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
+    let evaluates =
+        (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
     let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
     // What is freed is not all given back; a quarter, as measured.
     let most = held + (made + hashed.max(opens).max(gadgets)).max(joins);
@@ -156,16 +165,19 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
     let used = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    let program_bytes = program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
-        + 12 * program.wires() as u64
-        + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
-        + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
+    let program_bytes =
+        program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
+            + 12 * program.wires() as u64
+            + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
+            + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
 
     let garbler = garbler(program, parameters, share);
 
     // Corrections and heads stay as long as anything may be claimed.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
-    let head = |items: u64, each: u64| if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each };
+    let head = |items: u64, each: u64| {
+        if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each }
+    };
     let heads = sizes.heads.iter().map(|&(slots, inputs)| head(slots, inputs)).sum::<u64>()
         + head(plain.slots.into(), 1)
         + 2 * head(input.slots.into(), 1);
@@ -177,9 +189,12 @@ pub(super) fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
         in_file if in_file > TABLE_MEMORY => (0, sizes.in_hand),
         in_memory => (in_memory, 0),
     };
-    // The hashes of all authenticators, and what is told of those in buckets, while they are brought into the order of buckets.
-    let (all, in_buckets) = (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
-    let gathering = (all + AUTHENTICATOR * plain.kept()).max(in_buckets + AUTHENTICATOR * input.copies()) - in_buckets;
+    // The hashes of all authenticators, and what is told of those in buckets, while they are brought into the
+    // order of buckets.
+    let (all, in_buckets) =
+        (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
+    let gathering =
+        (all + AUTHENTICATOR * plain.kept()).max(in_buckets + AUTHENTICATOR * input.copies()) - in_buckets;
     let in_memory = |told: u64| if told > told_memory(TABLE_MEMORY) { 0 } else { told };
     let (told, joints) = (in_memory(told(program, parameters)), in_memory(LABEL * sizes.joints));
     let [all, gathering] = [all, gathering].map(|hashes| if told == 0 { 0 } else { hashes });

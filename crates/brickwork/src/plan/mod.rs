@@ -1,9 +1,11 @@
-//! What a computation costs, known before it runs: bytes exactly, rounds exactly, seconds and memory as estimates.
+//! What a computation costs, known before it runs: bytes exactly, rounds exactly, seconds and memory as
+//! estimates.
 //!
 //! `plan/script.rs` writes the protocol down as a list of steps, messages and work, for a program and its
-//! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic, the length
-//! of the chain of messages that wait for each other is the number of rounds, and with the constants of a [`Machine`] and
-//! of a [`Link`] its longest path is the time. The model is derived in `docs/cost-model.md`.
+//! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic,
+//! the length of the chain of messages that wait for each other is the number of rounds, and with the
+//! constants of a [`Machine`] and of a [`Link`] its longest path is the time. The model is derived in
+//! `docs/cost-model.md`.
 
 mod machine;
 mod memory;
@@ -52,7 +54,8 @@ pub struct PhaseCost {
     pub garbler_sent_bytes: u64,
     /// Bytes that the evaluator sends. Exact.
     pub evaluator_sent_bytes: u64,
-    /// Times that a message crosses the link and the evaluator cannot go on before. Two of them are a round trip. Exact.
+    /// Times that a message crosses the link and the evaluator cannot go on before. Two of them are a round
+    /// trip. Exact.
     pub crossings: u64,
 }
 
@@ -103,7 +106,13 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     for step in &steps {
         if let Step::Phase(name) = step {
             running = phases.iter().position(|phase| phase.name == *name).unwrap_or_else(|| {
-                phases.push(PhaseCost { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0, crossings: 0 });
+                phases.push(PhaseCost {
+                    name,
+                    seconds: 0.0,
+                    garbler_sent_bytes: 0,
+                    evaluator_sent_bytes: 0,
+                    crossings: 0,
+                });
                 phases.len() - 1
             });
         }
@@ -125,15 +134,21 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     phases.sort_by_key(|phase| phase_order(phase.name));
     phases.iter_mut().for_each(|phase| phase.seconds += machine.beyond(phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
-    Cost { phases, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes: memory::files(program, parameters) }
+    Cost {
+        phases,
+        garbler_memory_bytes,
+        evaluator_memory_bytes,
+        disk_bytes: memory::files(program, parameters),
+    }
 }
 
-/// What a choice may take longer than the fastest one if it sends less. Seconds are estimates, bytes are exact and others share the line.
+/// What a choice may take longer than the fastest one if it sends less. Seconds are estimates, bytes are
+/// exact and others share the line.
 const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
-/// The parameters with which a run of `program` at `security` bits is expected to take least on these machines over this link:
-/// the cheapest buckets at the prices here, and of the component that dominates whichever is then predicted to be fastest, or as good as
-/// fastest with fewer bytes.
+/// The parameters with which a run of `program` at `security` bits is expected to take least on these
+/// machines over this link: the cheapest buckets at the prices here, and of the component that dominates
+/// whichever is then predicted to be fastest, or as good as fastest with fewer bytes.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -146,7 +161,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// The place of the choice that is taken among these: of the fastest one and those that are hardly slower, the one that sends least.
+/// The place of the choice that is taken among these: of the fastest one and those that are hardly slower,
+/// the one that sends least.
 pub fn best<'a>(costs: impl IntoIterator<Item = &'a Cost, IntoIter: Clone>) -> Option<usize> {
     let costs = costs.into_iter();
     let fastest = costs.clone().map(Cost::seconds).fold(f64::INFINITY, f64::min);
@@ -159,15 +175,20 @@ pub(crate) fn memory(program: &Program, parameters: &Parameters) -> [u64; 2] {
     memory::peaks(program, parameters)
 }
 
-/// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the fewest opened copies.
-/// The first is the one with the fewest copies.
+/// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the
+/// fewest opened copies. The first is the one with the fewest copies.
 ///
 /// # Errors
 /// [`Error::Resource`] if the program is too large for a session.
 pub fn alternatives(program: &Program, parameters: &Parameters) -> Result<Vec<Parameters>, Error> {
-    let weight = |(id, cut): (usize, &Cut)| cut.kept() * (1 + program.components()[id].circuit.and_gates() as u64);
-    let Some((largest, cut)) =
-        parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0).max_by_key(|&(id, cut)| weight((id, cut)))
+    let weight =
+        |(id, cut): (usize, &Cut)| cut.kept() * (1 + program.components()[id].circuit.and_gates() as u64);
+    let Some((largest, cut)) = parameters
+        .components
+        .iter()
+        .enumerate()
+        .filter(|(_, cut)| cut.slots > 0)
+        .max_by_key(|&(id, cut)| weight((id, cut)))
     else {
         return Ok(vec![parameters.clone()]);
     };
@@ -188,7 +209,9 @@ const MOST_COPIES: u64 = 1 << 31;
 
 /// Bytes of a message on the wire, with its frames.
 fn message_bytes(payload: u64, lanes: u8) -> u64 {
-    let framed = |payload: u64| payload + wire::FRAME_HEADER_BYTES as u64 * payload.div_ceil(wire::MAX_FRAME_BYTES as u64).max(1);
+    let framed = |payload: u64| {
+        payload + wire::FRAME_HEADER_BYTES as u64 * payload.div_ceil(wire::MAX_FRAME_BYTES as u64).max(1)
+    };
     let (share, lanes) = wire::shares(payload as usize, lanes.into());
     let (share, lanes) = (share as u64, lanes as u64);
     let part = |lane: u64| framed(payload.saturating_sub(lane * share).min(share));
@@ -211,7 +234,8 @@ struct Turn<T> {
 }
 
 impl<T: Copy> Turn<T> {
-    /// Where both are when a message leaves: now, or for a crossing one before what the other party sent last.
+    /// Where both are when a message leaves: now, or for a crossing one before what the other party sent
+    /// last.
     fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
             return self.before;
@@ -240,7 +264,8 @@ struct Clock<'m> {
     link: &'m Link,
     parties: [f64; 2],
     turn: Turn<f64>,
-    /// When each party was at work, and with which part of the cores; without what the other can no longer meet.
+    /// When each party was at work, and with which part of the cores; without what the other can no longer
+    /// meet.
     busy: [VecDeque<Busy>; 2],
     /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
     line: [f64; 2],
@@ -269,7 +294,9 @@ impl<'m> Clock<'m> {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Phase(_) => {}
-            Step::Work { by, work, units, tasks } => self.work(index(by), self.machine.seconds(work, units), tasks),
+            Step::Work { by, work, units, tasks } => {
+                self.work(index(by), self.machine.seconds(work, units), tasks)
+            }
             Step::Message { from, payload, times, crossing, .. } => {
                 let departs = self.turn.departure(from, crossing, self.parties)[index(from)];
                 let (from, to) = (index(from), 1 - index(from));
@@ -278,7 +305,8 @@ impl<'m> Clock<'m> {
                 self.line[from] = self.line[from].max(departs) + seconds;
                 let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
                 self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
-                // What the line lets through, the receiver has decrypted when the last byte arrives, but for the last piece.
+                // What the line lets through, the receiver has decrypted when the last byte arrives, but for
+                // the last piece.
                 let receiving = bytes * self.machine.receive_seconds_a_byte;
                 self.parties[to] = self.parties[to].max(arrives - receiving.min(seconds));
                 self.work(to, receiving, 1);
@@ -286,7 +314,8 @@ impl<'m> Clock<'m> {
         }
     }
 
-    /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the cores must do.
+    /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the
+    /// cores must do.
     fn work(&mut self, party: usize, seconds: f64, tasks: u64) {
         if seconds <= 0.0 {
             return;
@@ -339,8 +368,8 @@ mod tests {
         assert_eq!(message_bytes(200 << 10, 4), (200 << 10) + 15, "no lane gets less than 64 KiB");
     }
 
-    /// The table "What a run costs" of `docs/formats.md`, with all that does not grow with the program: counted in eighths of
-    /// bytes, it must give every byte that the garbler sends.
+    /// The table "What a run costs" of `docs/formats.md`, with all that does not grow with the program:
+    /// counted in eighths of bytes, it must give every byte that the garbler sends.
     #[test]
     fn the_table_of_what_a_run_costs_is_exact() {
         for (name, program) in [
@@ -365,15 +394,22 @@ mod tests {
 
     fn table(program: &Program, parameters: &Parameters) -> u64 {
         let n = Code::for_security(parameters.security).unwrap().length() as u64;
-        // Commitments are made in blocks of 128; in bits, as 8 bits are a byte and all is in eighths of bytes.
+        // Commitments are made in blocks of 128; in bits, as 8 bits are a byte and all is in eighths of
+        // bytes.
         let random = |count: u64| count.next_multiple_of(128) * (n - 128);
         let chosen = |count: u64| count.next_multiple_of(128) * n;
         let label = 8 * 16;
         let mut bits = 0;
-        for (component, cut) in program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0) {
-            let (a, i, o) =
-                (component.circuit.and_gates() as u64, component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
-            let (slots, b, c, l) = (u64::from(cut.slots), u64::from(cut.bucket), u64::from(cut.opened), cut.copies());
+        for (component, cut) in
+            program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0)
+        {
+            let (a, i, o) = (
+                component.circuit.and_gates() as u64,
+                component.circuit.inputs() as u64,
+                component.circuit.outputs().len() as u64,
+            );
+            let (slots, b, c, l) =
+                (u64::from(cut.slots), u64::from(cut.bucket), u64::from(cut.opened), cut.copies());
             bits += slots * a * 2 * label * b;
             bits += random(l) + 2 * label * l + label * c + slots * label * b;
             bits += random(l * i) + i * label * (c + slots * (b - 1) + slots);
@@ -383,14 +419,25 @@ mod tests {
         let (p, q) = (parameters.plain, parameters.input);
         let pairs = |cut: &Cut| u64::from(cut.slots) * u64::from(cut.bucket - 1);
         bits += random(p.copies()) + label * (2 * p.copies() + u64::from(p.opened) + pairs(&p));
-        bits += random(q.copies()) + chosen(q.copies()) + label * (2 * q.copies() + u64::from(q.opened) + q.kept() + pairs(&q));
-        let (x, y) = (program.input_width(Party::Garbler) as u64, program.input_width(Party::Evaluator) as u64);
-        let wires =
-            |to: &dyn Fn(Recipient) -> bool| program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum::<u64>();
-        bits += chosen(y + parameters.ot_binding as u64) + random(y) + label * (x + y) + label * wires(&|to| to == Recipient::Garbler);
+        bits += random(q.copies())
+            + chosen(q.copies())
+            + label * (2 * q.copies() + u64::from(q.opened) + q.kept() + pairs(&q));
+        let (x, y) =
+            (program.input_width(Party::Garbler) as u64, program.input_width(Party::Evaluator) as u64);
+        let wires = |to: &dyn Fn(Recipient) -> bool| {
+            program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum::<u64>()
+        };
+        bits += chosen(y + parameters.ot_binding as u64)
+            + random(y)
+            + label * (x + y)
+            + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and answers.
-        bits += 8 * (144 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128) + random(1) + chosen(1) + label;
+        // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and
+        // answers.
+        bits += 8 * (144 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
+            + random(1)
+            + chosen(1)
+            + label;
         let (values, hidden) = (label * n, label * (n + 128));
         bits + (2 * random(128) + 2 * hidden + values) + values + (random(128) + hidden + values)
     }

@@ -1,9 +1,10 @@
 //! How cost grows: programs of any number of slots of one component, from the formulas instead of a program.
 //!
-//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, where copies can no longer be counted one by one, bad copies are taken to fall
-//! into the places independently: `t` of `L` bad ones survive `c` openings with probability `(1 - u·c/L)^t`, `u` that with which
-//! an opened one is seen, and ruin one of `N` buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, `m` the number that
-//! ruins a bucket. The maximum over `t` is at `m / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
+//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, where copies can no longer be counted one by one, bad copies
+//! are taken to fall into the places independently: `t` of `L` bad ones survive `c` openings with probability
+//! `(1 - u·c/L)^t`, `u` that with which an opened one is seen, and ruin one of `N` buckets of `B` with
+//! probability at most `N·C(B,m)·(t/L)^m`, `m` the number that ruins a bucket. The maximum over `t` is at `m
+//! / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
 
 use super::{Link, Machine};
 use crate::circuit::Circuit;
@@ -91,11 +92,13 @@ pub struct Scale {
     pub seconds: f64,
 }
 
-/// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any cut can do.
+/// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any
+/// cut can do.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let code = Code::for_security(security)?;
     let prices = machine.prices(code.length(), link);
-    let (ands, inputs, outputs) = (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
+    let (ands, inputs, outputs) =
+        (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
     // A third of the budget for the copies and for each kind of authenticator.
     let limit = -f64::from(security) - 3f64.log2();
     let (of_copies, of_gadgets) = (prices.of_component(circuit, code), prices.of_plain(code));
@@ -105,8 +108,16 @@ pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, li
         + slots * outputs * authenticators.cost(&of_gadgets)
         + slots * inputs * (16.0 * prices.byte + prices.claim);
     let bytes = Prices { byte: 1.0, ..Prices::FREE };
-    let sent = copies.cost(&bytes.of_component(circuit, code)) + outputs * authenticators.cost(&bytes.of_plain(code)) + 16.0 * inputs;
-    Some(Scale { and_gates: ands * slots, copies, authenticators, bytes_an_and: sent / ands, seconds: nanoseconds / 1e9 })
+    let sent = copies.cost(&bytes.of_component(circuit, code))
+        + outputs * authenticators.cost(&bytes.of_plain(code))
+        + 16.0 * inputs;
+    Some(Scale {
+        and_gates: ands * slots,
+        copies,
+        authenticators,
+        bytes_an_and: sent / ands,
+        seconds: nanoseconds / 1e9,
+    })
 }
 
 #[cfg(test)]
@@ -121,7 +132,9 @@ mod tests {
     /// Where both can be computed, the formula and the exact search agree.
     #[test]
     fn the_formula_continues_the_exact_cuts() {
-        for (rule, slack) in [(Rule::COMPONENT, 0.02), (Rule::KEY_AUTHENTICATOR, 0.02), (Rule::INPUT_AUTHENTICATOR, 0.02)] {
+        for (rule, slack) in
+            [(Rule::COMPONENT, 0.02), (Rule::KEY_AUTHENTICATOR, 0.02), (Rule::INPUT_AUTHENTICATOR, 0.02)]
+        {
             for slots in [100_000u32, 1_000_000] {
                 let cut = cheapest(rule, slots, Upper::limit(-41.5), |cut| cut.copies() as f64).unwrap();
                 let exact = Rate { bucket: cut.bucket, made: cut.copies() as f64 / f64::from(slots) };
@@ -152,9 +165,11 @@ mod tests {
         for (n, t) in [(14, 8), (16, 10)] {
             let program = papers::random(n, t).unwrap();
             let parameters = Parameters::choose(&program, 40).unwrap();
-            let exact = predict(&program, &parameters, &machine, &Link::LOOPBACK).bytes() as f64 / program.and_gates() as f64;
+            let exact = predict(&program, &parameters, &machine, &Link::LOOPBACK).bytes() as f64
+                / program.and_gates() as f64;
             let link = Link { bits_per_second: Some(2.7e9), ..Link::LOOPBACK };
-            let model = scale(&program.components()[0].circuit, f64::from(1 << (n - t)), 40, &machine, &link).unwrap();
+            let model = scale(&program.components()[0].circuit, f64::from(1 << (n - t)), 40, &machine, &link)
+                .unwrap();
             assert!((model.bytes_an_and / exact - 1.0).abs() < 0.25, "{} and {exact}", model.bytes_an_and);
         }
     }

@@ -1,7 +1,7 @@
 //! The protocol as a list of steps, in an order in which both parties go through it.
 //!
-//! Every message stands here with its length; `docs/formats.md` has the same lengths as formulas. Work is counted in units
-//! whose price the machine knows; what takes no time worth mentioning is left out.
+//! Every message stands here with its length; `docs/formats.md` has the same lengths as formulas. Work is
+//! counted in units whose price the machine knows; what takes no time worth mentioning is left out.
 
 use crate::circuit::{Circuit, Party, Program, Recipient};
 use crate::commit::code::Code;
@@ -114,7 +114,8 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
 
-    let proposal = [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
+    let proposal =
+        [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
     script.setup(proposal, ots); // 1, 2, 3
     let copies = script.commit_copies(program, parameters); // 3
     let gadgets = script.commit_gadgets(parameters);
@@ -174,20 +175,28 @@ impl Script {
     /// Both send at once: the lengths of the garbler's and the evaluator's messages.
     fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         garbler.into_iter().for_each(|payload| self.message(Garbler, payload));
-        let crossing = |payload| Step::Message { from: Evaluator, payload, times: 1, bulk: false, crossing: true };
+        let crossing =
+            |payload| Step::Message { from: Evaluator, payload, times: 1, bulk: false, crossing: true };
         self.steps.extend(evaluator.map(crossing));
     }
 
     /// Commitments to `count` random or chosen values.
     fn commit(&mut self, count: u64, chosen: bool) {
-        let (corrected, work) = if chosen { (self.n, Work::CommitChosen) } else { (self.n - DIMENSION, Work::CommitRandom) };
+        let (corrected, work) =
+            if chosen { (self.n, Work::CommitChosen) } else { (self.n - DIMENSION, Work::CommitRandom) };
         let piece = |this: &mut Self, commitments: u64, times: u64| {
             let blocks = commitments.div_ceil(BLOCK);
             let share = 8 * this.n.div_ceil(64);
             this.work(Garbler, Work::Touch, times * commitments * (share + LABEL), 1);
             this.work(Evaluator, Work::Touch, times * commitments * share, 1);
             this.work(Garbler, work, blocks * times * this.n, blocks.div_ceil(16) * times);
-            this.steps.push(Step::Message { from: Garbler, payload: 16 * corrected * blocks, times, bulk: false, crossing: false });
+            this.steps.push(Step::Message {
+                from: Garbler,
+                payload: 16 * corrected * blocks,
+                times,
+                bulk: false,
+                crossing: false,
+            });
             this.work(Evaluator, Work::Receive, blocks * times * this.n, blocks.div_ceil(16) * times);
         };
         let full = count / COMMITMENTS_A_MESSAGE;
@@ -199,8 +208,8 @@ impl Script {
         }
     }
 
-    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed is combined
-    /// even if it has no members in this program.
+    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed
+    /// is combined even if it has no members in this program.
     fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
         (0..hidden).for_each(|_| self.commit(BLOCK, false));
@@ -228,7 +237,13 @@ impl Script {
         for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
             if blocks * times > 0 {
                 let payload = DIMENSION * 16 * blocks;
-                self.steps.push(Step::Message { from: Evaluator, payload, times, bulk: false, crossing: false });
+                self.steps.push(Step::Message {
+                    from: Evaluator,
+                    payload,
+                    times,
+                    bulk: false,
+                    crossing: false,
+                });
             }
         }
         self.message(Evaluator, LABEL * (1 + DIMENSION));
@@ -261,7 +276,8 @@ impl Script {
         self.phase("preprocess");
         let mut new = 0;
         for (circuit, cut) in used(program, parameters) {
-            let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
+            let (inputs, outputs, ands) =
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
             let copies = cut.copies();
             for by in [Garbler, Evaluator] {
                 self.work(by, Work::Schedule, circuit.gate_count() as u64, 1);
@@ -311,7 +327,8 @@ impl Script {
         self.phase("preprocess");
         let mut known = 0;
         for (circuit, cut) in used(program, parameters) {
-            let (inputs, outputs, ands) = (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
+            let (inputs, outputs, ands) =
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
             let (kept, opened) = (cut.kept(), u64::from(cut.opened));
             let solderings = (kept - u64::from(cut.slots)) * inputs;
             known += opened * (1 + inputs + outputs) + kept + solderings;
@@ -339,7 +356,13 @@ impl Script {
                     if times > 0 {
                         let payload = 32 * ands * copies;
                         self.work(Garbler, Work::Touch, payload * times, times);
-                        self.steps.push(Step::Message { from: Garbler, payload, times, bulk: true, crossing: false });
+                        self.steps.push(Step::Message {
+                            from: Garbler,
+                            payload,
+                            times,
+                            bulk: true,
+                            crossing: false,
+                        });
                         self.work(Evaluator, Work::HashTable, ands * copies * times, times);
                         match spills {
                             true => self.work(Evaluator, Work::Spill, payload * times, times),
@@ -413,14 +436,24 @@ impl Script {
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.work(Evaluator, Work::Solder, kept * (circuit.inputs() as u64 + outputs), tasks);
-            self.work(Evaluator, Work::ReadBack, if self.spilled[place] { 32 * ands * kept } else { 0 }, tasks);
+            self.work(
+                Evaluator,
+                Work::ReadBack,
+                if self.spilled[place] { 32 * ands * kept } else { 0 },
+                tasks,
+            );
             let solderings = (kept - u64::from(cut.slots)) * circuit.inputs() as u64 + kept * outputs;
             self.filed(Work::ReadBack, LABEL * solderings, tasks);
             let authenticators = u64::from(cut.slots) * outputs * votes(parameters.plain);
             self.filed(Work::ReadBack, (32 + 4 + LABEL) * authenticators, MANY);
             self.work(Evaluator, Work::EvaluateAnd, ands * kept, tasks);
             self.work(Evaluator, Work::EvaluateXor, (circuit.gate_count() as u64 - ands) * kept, tasks);
-            self.work(Evaluator, Work::HashLabel, u64::from(cut.slots) * outputs * votes(parameters.plain), MANY);
+            self.work(
+                Evaluator,
+                Work::HashLabel,
+                u64::from(cut.slots) * outputs * votes(parameters.plain),
+                MANY,
+            );
         }
     }
 
@@ -428,7 +461,8 @@ impl Script {
         self.phase("decode");
         let outputs = wires(program, |to| to.includes(Garbler));
         // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.
-        let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
+        let gates =
+            program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
         let recovered = u64::from(parameters.input.bucket) * u64::from(parameters.input.slots);
         self.work(Evaluator, Work::HashLabel, recovered, MANY);
         self.work(Evaluator, Work::Simulate, gates, 1);

@@ -1,8 +1,8 @@
 //! The log of an epoch: what is burned follows from it and from nothing else.
 //!
-//! Both parties append the same *shared* entries, before they do what the entry says; a hash chain runs over them. An
-//! item is fresh until an entry that takes it is in the log, and burned from then on. The other entries are a party's
-//! own notes.
+//! Both parties append the same *shared* entries, before they do what the entry says; a hash chain runs over
+//! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
+//! entries are a party's own notes.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ pub type Head = [u8; 32];
 /// Number of a batch: unique in its epoch and the same at both parties.
 pub type Serial = u64;
 
-/// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an interruption costs one.
+/// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
+/// interruption costs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Step {
     /// Digest of all that the job asks for.
@@ -33,8 +34,8 @@ pub struct Step {
 /// What happened in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before and is not made is
-    /// given up: its material is never used.
+    /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before
+    /// and is not made is given up: its material is never used.
     Fill(Step),
     /// What the step that was begun last is about is durable at this party.
     Stored,
@@ -89,7 +90,8 @@ pub struct State {
     attempts: BTreeMap<Step, u32>,
 }
 
-/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its number.
+/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
+/// number.
 const RANGES: u64 = 1 << 19;
 
 impl State {
@@ -139,11 +141,16 @@ impl State {
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
             Entry::Made if self.stored && self.open.is_some() => {
-                let made = self.open.take().map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
+                let made = self
+                    .open
+                    .take()
+                    .map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
                 self.made.extend(made);
                 self.extend(entry);
             }
-            Entry::Stored | Entry::Made => return Err(Error::Stock("nothing was begun that could be finished".into())),
+            Entry::Stored | Entry::Made => {
+                return Err(Error::Stock("nothing was begun that could be finished".into()));
+            }
             Entry::Use { taken, .. } => {
                 let mut next = self.next.clone();
                 for (serial, count) in taken {
@@ -155,7 +162,9 @@ impl State {
                         return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
                     let cursor = next.entry(*serial).or_default();
-                    *cursor = cursor.checked_add(u64::from(*count)).ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
+                    *cursor = cursor
+                        .checked_add(u64::from(*count))
+                        .ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
                 }
                 (self.next, self.used, self.open) = (next, true, None);
                 self.extend(entry);
@@ -174,7 +183,8 @@ impl State {
         self.confirmed = false;
     }
 
-    /// Steps of a job that are made, if it is the last one that was worked on and is unfinished; otherwise 0: it begins anew.
+    /// Steps of a job that are made, if it is the last one that was worked on and is unfinished; otherwise 0:
+    /// it begins anew.
     pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
         match self.made.values().next_back() {
             Some((last, _)) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
@@ -197,8 +207,8 @@ impl State {
         self.made.contains_key(&(serial >> SERIAL_BITS))
     }
 
-    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can break the
-    /// connection off and have another one, so a bound counts as often.
+    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can
+    /// break the connection off and have another one, so a bound counts as often.
     pub fn attempts(&self, serial: Serial) -> u32 {
         self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
     }
@@ -218,7 +228,8 @@ impl State {
         &self.head
     }
 
-    /// Number of shared entries. Each names a range of counters of its own, so that no stream of the epoch is used twice.
+    /// Number of shared entries. Each names a range of counters of its own, so that no stream of the epoch is
+    /// used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
@@ -249,7 +260,8 @@ impl State {
         if peer.head == self.head {
             return Verdict::Same;
         }
-        // The peer wrote an entry that a crash kept this party from writing. To burn what it names is always safe.
+        // The peer wrote an entry that a crash kept this party from writing. To burn what it names is always
+        // safe.
         if let Some((before, entry)) = &peer.last
             && *before == self.head
             && entry.is_shared()
@@ -300,12 +312,16 @@ mod tests {
         let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
-        let verdict = |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
+        let verdict =
+            |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
         assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
         // It could be done, but leads elsewhere; and it could not be done.
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
-        assert!(matches!(verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })), Verdict::Apart));
+        assert!(matches!(
+            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })),
+            Verdict::Apart
+        ));
     }
 
     /// Row 25: an entry that a peer names is no longer than what it burns.
@@ -329,7 +345,11 @@ mod tests {
         let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
-        assert_eq!(state.open(), Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1 })), "the last range");
+        assert_eq!(
+            state.open(),
+            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1 })),
+            "the last range"
+        );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
         // What this party alone writes does not count.
         state.apply(&Entry::Confirmed).unwrap();

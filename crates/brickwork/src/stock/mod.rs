@@ -1,10 +1,10 @@
-//! Stock on disk: what is preprocessed, kept until it is used, and used once. `docs/stock.md` has the formats and the
-//! argument.
+//! Stock on disk: what is preprocessed, kept until it is used, and used once. `docs/stock.md` has the formats
+//! and the argument.
 //!
-//! A [`Store`] is a directory with one lock. Payload lies in segment files, each written once; the index and the log of
-//! each *epoch* lie in a transactional database. Everything that lives under one setup of a protocol is one epoch: its
-//! secrets, its batches, and its [`log`](Entry), from which alone follows what is burned. The store knows nothing of the
-//! protocol: secrets and records are bytes to it.
+//! A [`Store`] is a directory with one lock. Payload lies in segment files, each written once; the index and
+//! the log of each *epoch* lie in a transactional database. Everything that lives under one setup of a
+//! protocol is one epoch: its secrets, its batches, and its [`log`](Entry), from which alone follows what is
+//! burned. The store knows nothing of the protocol: secrets and records are bytes to it.
 //!
 //! Items leave the store only through [`Store::append`], which makes the burn durable before it hands out the
 //! [`Taken`] that [`Store::read`] wants to see.
@@ -113,8 +113,8 @@ pub struct Left {
     pub bytes: u64,
 }
 
-/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range of counters
-/// that belongs to its number.
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range
+/// of counters that belongs to its number.
 #[must_use]
 pub struct Taken {
     epoch: EpochId,
@@ -172,7 +172,8 @@ impl Store {
     /// Opens the store in a directory, or makes one.
     ///
     /// # Errors
-    /// [`Error::Stock`] if another process has it open, the key is wrong, the disk fails or something was altered.
+    /// [`Error::Stock`] if another process has it open, the key is wrong, the disk fails or something was
+    /// altered.
     pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
@@ -188,11 +189,13 @@ impl Store {
         std::fs::create_dir_all(&segments).map_err(io(segments.display().to_string()))?;
         let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"));
         let lock = lock.map_err(io(directory.join("lock").display().to_string()))?;
-        lock.try_lock().map_err(|_| Error::Stock(format!("{} is in use by another process", directory.display())))?;
+        lock.try_lock()
+            .map_err(|_| Error::Stock(format!("{} is in use by another process", directory.display())))?;
 
         let path = directory.join("index.redb");
         let rows = key.rows();
-        // An error is no absence: a new index would make everything that is there unknown, and it would be removed.
+        // An error is no absence: a new index would make everything that is there unknown, and it would be
+        // removed.
         if !path.try_exists().map_err(io(path.display().to_string()))? {
             // Made under another name, so that a crash leaves no half an index.
             let unfinished = directory.join("index.unfinished");
@@ -201,9 +204,12 @@ impl Store {
             }
             let file = disk.create(&unfinished).map_err(io(unfinished.display().to_string()))?;
             make_index(file, &disk, &rows)?;
-            disk.rename(&unfinished, &path).and_then(|()| disk.sync_directory(directory)).map_err(io(path.display().to_string()))?;
+            disk.rename(&unfinished, &path)
+                .and_then(|()| disk.sync_directory(directory))
+                .map_err(io(path.display().to_string()))?;
         }
-        let file = File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
+        let file =
+            File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
         let index = database(file, &disk)?;
         let mut store = Store {
             directory: directory.into(),
@@ -216,19 +222,26 @@ impl Store {
             _lock: lock,
         };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
-            Error::Stock(format!("the store key does not open {}; it is another store's, or the index was altered", directory.display()))
+            Error::Stock(format!(
+                "the store key does not open {}; it is another store's, or the index was altered",
+                directory.display()
+            ))
         })?;
         match version {
             Some(FORMAT_VERSION) => {}
-            Some(other) => return Err(Error::Stock(format!("the store has format {other}, this is format {FORMAT_VERSION}"))),
+            Some(other) => {
+                return Err(Error::Stock(format!(
+                    "the store has format {other}, this is format {FORMAT_VERSION}"
+                )));
+            }
             None => return Err(Error::Stock(format!("{} holds no index of a store", path.display()))),
         }
         store.sweep()?;
         Ok(store)
     }
 
-    /// Removes what is of no use any more: batches that are used up or were given up, and segments that the index does not
-    /// know.
+    /// Removes what is of no use any more: batches that are used up or were given up, and segments that the
+    /// index does not know.
     fn sweep(&mut self) -> Result<(), Error> {
         let (mut known, mut gone) = (HashSet::new(), Vec::new());
         for (id, _) in self.epochs()? {
@@ -288,7 +301,9 @@ impl Store {
         let name = redb::TableHandle::name(&table).to_owned();
         let row = self.rows.open(&about(table, key), sealed);
         let row = row.and_then(|row| postcard::from_bytes(&row).ok());
-        row.ok_or_else(|| Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use")))
+        row.ok_or_else(|| {
+            Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use"))
+        })
     }
 
     fn row<T: DeserializeOwned>(&self, table: Rows, key: &[u8]) -> Result<Option<T>, Error> {
@@ -296,8 +311,8 @@ impl Store {
         rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
     }
 
-    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on the disk is
-    /// known again only when it is opened anew.
+    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on
+    /// the disk is known again only when it is opened anew.
     fn write(&mut self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let write = || -> Result<(), redb::Error> {
@@ -332,7 +347,9 @@ impl Store {
 
     fn sound(&self) -> Result<(), Error> {
         match self.poisoned.get() {
-            Some(why) => Err(Error::Stock(format!("a write failed before ({why}); nothing is taken from it until it is opened anew"))),
+            Some(why) => Err(Error::Stock(format!(
+                "a write failed before ({why}); nothing is taken from it until it is opened anew"
+            ))),
             None => Ok(()),
         }
     }
@@ -344,7 +361,10 @@ impl Store {
     pub fn epochs(&self) -> Result<Vec<(EpochId, Epoch)>, Error> {
         let mut epochs = Vec::new();
         for (key, row) in self.all(EPOCHS)? {
-            let id = key.as_slice().try_into().map_err(|_| Error::Stock("the index names an epoch wrongly".into()))?;
+            let id = key
+                .as_slice()
+                .try_into()
+                .map_err(|_| Error::Stock("the index names an epoch wrongly".into()))?;
             epochs.push((id, self.open_row::<Epoch>(EPOCHS, &key, &row)?));
         }
         epochs.sort_by_key(|(id, epoch)| (epoch.created, *id));
@@ -370,7 +390,9 @@ impl Store {
     pub fn secrets(&self, id: &EpochId) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.sound()?;
         let secrets = self.row::<Vec<u8>>(SECRETS, id)?;
-        secrets.map(Zeroizing::new).ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+        secrets
+            .map(Zeroizing::new)
+            .ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
     }
 
     /// Replays the log of an epoch.
@@ -399,7 +421,8 @@ impl Store {
         if self.row::<Epoch>(EPOCHS, id)?.is_none() {
             return Err(Error::Stock("there is no such epoch".into()));
         }
-        let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number) {
+        let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number)
+        {
             true => self.open_row::<Entry>(LOG, &key, &row),
             false => Err(Error::Stock("an entry of its log is missing".into())),
         };
@@ -409,8 +432,9 @@ impl Store {
     /// Makes an entry durable, and only then hands out the items that it takes.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the last case the
-    /// items may be burned or not; the store is poisoned and hands out nothing until it is opened anew.
+    /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
+    /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
+    /// opened anew.
     pub fn append(&mut self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
         self.sound()?;
         let (before, number) = self.replay(id)?;
@@ -425,7 +449,10 @@ impl Store {
                 // A batch may be named twice in one entry.
                 let first = next.entry(serial).or_insert_with(|| before.gone(serial));
                 if after.gone(serial) > all {
-                    return Err(Error::Stock(format!("batch {serial} has {} items left", all.saturating_sub(*first))));
+                    return Err(Error::Stock(format!(
+                        "batch {serial} has {} items left",
+                        all.saturating_sub(*first)
+                    )));
                 }
                 items.push((serial, *first, count));
                 *first += u64::from(count);
@@ -458,19 +485,28 @@ impl Store {
 
     /// Makes writers of an epoch's batches while somebody else has the store.
     pub fn writers(&self, id: &EpochId) -> Writers {
-        Writers { epoch: *id, disk: self.disk.clone(), directory: self.segments(), key: self.key.clone(), poisoned: self.poisoned.clone() }
+        Writers {
+            epoch: *id,
+            disk: self.disk.clone(),
+            directory: self.segments(),
+            key: self.key.clone(),
+            poisoned: self.poisoned.clone(),
+        }
     }
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
         let (state, key) = (self.state(id)?, with_number(id, serial));
-        let in_step = state.open().is_some_and(|(number, _)| (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial));
+        let in_step = state.open().is_some_and(|(number, _)| {
+            (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial)
+        });
         if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
             return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
         }
         Ok(key)
     }
 
-    /// Adds a batch. Its items can be taken once [`Entry::Made`] is in the log; after a failure they do not exist.
+    /// Adds a batch. Its items can be taken once [`Entry::Made`] is in the log; after a failure they do not
+    /// exist.
     ///
     /// # Errors
     /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
@@ -513,15 +549,20 @@ impl Store {
         Ok(())
     }
 
-    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record may also hold items
-    /// that were not taken; they are the caller's to leave alone.
+    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
+    /// may also hold items that were not taken; they are the caller's to leave alone.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
-    pub fn read(&self, taken: &Taken, mut each: impl FnMut(Serial, Record) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn read(
+        &self,
+        taken: &Taken,
+        mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for &(serial, first, count) in &taken.items {
             let (about, segment) = self.segment_of(taken, serial)?;
-            let (end, reader) = (first + u64::from(count), segment.open(&self.segments(), &self.key, &about)?);
+            let (end, reader) =
+                (first + u64::from(count), segment.open(&self.segments(), &self.key, &about)?);
             for (index, place) in segment.places.iter().enumerate() {
                 if place.first < end && place.first + u64::from(place.items) > first {
                     each(serial, reader.read(index)?)?;
@@ -531,8 +572,8 @@ impl Store {
         Ok(())
     }
 
-    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets: what is read beside is
-    /// left behind.
+    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
+    /// what is read beside is left behind.
     ///
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
@@ -636,7 +677,9 @@ fn database(file: File, disk: &Disk) -> Result<Database, Error> {
     };
     // The database takes some damage for a bug of its own and panics.
     let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
-    opened.unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into()))).map_err(failed("opening the index"))
+    opened
+        .unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
+        .map_err(failed("opening the index"))
 }
 
 /// An index with its format and empty tables.

@@ -1,16 +1,17 @@
-//! The log's state machine, model-checked: an exhaustive search over everything that two parties, crashes, and somebody
-//! who keeps and brings back old copies of one party's folder can do, in any order.
+//! The log's state machine, model-checked: an exhaustive search over everything that two parties, crashes,
+//! and somebody who keeps and brings back old copies of one party's folder can do, in any order.
 //!
-//! Each party runs the steps of `duplo::stored`, on the real [`State`]: compare where they stand, catch up, make sure that
-//! both stand alike; append an entry, make sure again, and only then use what the entry allows. Between any two steps of
-//! either party the connection may break, and both begin anew with what is durable. States that were seen are not
-//! explored again, so the search ends by itself; only the number of shared entries and of restorations is bounded.
+//! Each party runs the steps of `duplo::stored`, on the real [`State`]: compare where they stand, catch up,
+//! make sure that both stand alike; append an entry, make sure again, and only then use what the entry
+//! allows. Between any two steps of either party the connection may break, and both begin anew with what is
+//! durable. States that were seen are not explored again, so the search ends by itself; only the number of
+//! shared entries and of restorations is bounded.
 //!
-//! The order of the steps is a parameter: the search finds what goes wrong where a party sends before it has burned, or before
-//! the peer has.
+//! The order of the steps is a parameter: the search finds what goes wrong where a party sends before it has
+//! burned, or before the peer has.
 //!
-//! (The store itself has one lock and one thread that writes; what interleaves are the two parties. `tests/burn.rs` has both as
-//! threads under loom, in a smaller world.)
+//! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
+//! `tests/burn.rs` has both as threads under loom, in a smaller world.)
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -103,7 +104,14 @@ fn entry(intent: Intent, state: &State) -> Option<Entry> {
 impl World {
     fn new() -> Self {
         let log = State::new(&[3; 32]);
-        World { logs: [log.clone(), log], kept: None, restored: 0, connection: None, ranges: Default::default(), items: Default::default() }
+        World {
+            logs: [log.clone(), log],
+            kept: None,
+            restored: 0,
+            connection: None,
+            ranges: Default::default(),
+            items: Default::default(),
+        }
     }
 
     /// A party uses the range of counters of its next or last entry, and the item that a use takes.
@@ -114,7 +122,9 @@ impl World {
         }
         let batch = last_made(state).map(|number| serial(number, 0)).filter(|_| intent == Intent::Use);
         match batch.map(|batch| (batch, state.gone(batch) - 1)) {
-            Some(item) if !self.items[me].insert(item) => Err(format!("party {me} sends item {item:?} twice")),
+            Some(item) if !self.items[me].insert(item) => {
+                Err(format!("party {me} sends item {item:?} twice"))
+            }
             _ => Ok(()),
         }
     }
@@ -266,7 +276,8 @@ fn explore(careless: usize, order: Order) -> Result<usize, Violation> {
     Ok(seen.len())
 }
 
-/// Rows 16, 20, 21, 24 and 25. (Old copies of both parties are not covered; nothing that either knows could tell.)
+/// Rows 16, 20, 21, 24 and 25. (Old copies of both parties are not covered; nothing that either knows could
+/// tell.)
 #[test]
 fn nothing_is_used_twice_whatever_happens() {
     (0..2).into_par_iter().for_each(|careless| {
@@ -279,7 +290,9 @@ fn nothing_is_used_twice_whatever_happens() {
 /// The search sees what the order is for: in any other one it finds how something is used twice.
 #[test]
 fn any_other_order_is_caught() {
-    for (careless, order) in (0..2).flat_map(|careless| [(careless, Order::BurnedHere), (careless, Order::NotBurned)]) {
+    for (careless, order) in
+        (0..2).flat_map(|careless| [(careless, Order::BurnedHere), (careless, Order::NotBurned)])
+    {
         let violation = explore(careless, order).expect_err("it goes wrong");
         println!("counted: {order:?} instead: {violation}");
     }

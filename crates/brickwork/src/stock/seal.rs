@@ -1,8 +1,9 @@
 //! Encryption at rest: AES-256-GCM under keys derived from the store's key.
 //!
-//! Each segment has a key of its own, derived from its random identifier; its records are numbered and the number is the
-//! nonce, so no nonce comes twice: a segment is written once. Rows of the index are sealed with random nonces under one
-//! key, at most 2^32 of them. What a sealed value is about is its associated data, so that none passes for another.
+//! Each segment has a key of its own, derived from its random identifier; its records are numbered and the
+//! number is the nonce, so no nonce comes twice: a segment is written once. Rows of the index are sealed with
+//! random nonces under one key, at most 2^32 of them. What a sealed value is about is its associated data, so
+//! that none passes for another.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -23,7 +24,9 @@ impl StoreKey {
     /// [`Error::Input`] for anything else. The message does not repeat the text.
     pub fn from_hex(text: &str) -> Result<Self, Error> {
         let text = text.trim().as_bytes();
-        let bad = || Error::Input("a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into());
+        let bad = || {
+            Error::Input("a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into())
+        };
         if text.len() != 64 {
             return Err(bad());
         }
@@ -72,11 +75,15 @@ impl Rows {
     /// `nonce ‖ ciphertext ‖ tag`.
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(|error| Error::Resource(format!("the operating system gives no randomness ({error})")))?;
+        getrandom::fill(&mut nonce).map_err(|error| {
+            Error::Resource(format!("the operating system gives no randomness ({error})"))
+        })?;
         // Room for the tag, so that the text does not move and leave a copy behind.
         let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
         text.extend_from_slice(row);
-        self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(about), &mut text).expect("a row is short");
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(about), &mut text)
+            .expect("a row is short");
         Ok([&nonce[..], &text].concat())
     }
 
@@ -84,7 +91,11 @@ impl Rows {
     pub fn open(&self, about: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut text = Zeroizing::new(text.to_vec());
-        let length = self.0.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(about), &mut text).ok()?.len();
+        let length = self
+            .0
+            .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(about), &mut text)
+            .ok()?
+            .len();
         text.truncate(length);
         Some(text)
     }

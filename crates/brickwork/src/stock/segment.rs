@@ -5,7 +5,8 @@
 //! (bulk-)record = ciphertext tag:[u8; 16]
 //! ```
 //!
-//! A segment is written under another name, made durable and then renamed; the index names it only after that.
+//! A segment is written under another name, made durable and then renamed; the index names it only after
+//! that.
 
 use std::fs::File;
 use std::io;
@@ -33,8 +34,9 @@ const MOST_SHARING: u32 = 16;
 /// Larger units are cut into pieces of so many bytes.
 const PIECE_BYTES: u64 = 32 << 20;
 
-/// What a batch has beside the records of its items: units of the same size, such as the tables of copies. They are written
-/// while they arrive, in any order and by any thread; which items they belong to is the protocol's to remember.
+/// What a batch has beside the records of its items: units of the same size, such as the tables of copies.
+/// They are written while they arrive, in any order and by any thread; which items they belong to is the
+/// protocol's to remember.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulk {
     /// How many there are.
@@ -47,7 +49,9 @@ impl Bulk {
     /// Units that share a record: a power of two.
     fn sharing(&self) -> u32 {
         let mut sharing = 1;
-        while 2 * sharing <= MOST_SHARING && u64::from(2 * sharing).saturating_mul(self.unit_bytes) <= SHARED_BYTES {
+        while 2 * sharing <= MOST_SHARING
+            && u64::from(2 * sharing).saturating_mul(self.unit_bytes) <= SHARED_BYTES
+        {
             sharing *= 2;
         }
         sharing
@@ -91,7 +95,9 @@ impl Bulk {
     }
 
     fn end(bulk: &Option<Bulk>) -> u64 {
-        bulk.map_or(HEADER_BYTES, |b| HEADER_BYTES + u64::from(b.units) * b.unit_bytes + b.records() * TAG_BYTES as u64)
+        bulk.map_or(HEADER_BYTES, |b| {
+            HEADER_BYTES + u64::from(b.units) * b.unit_bytes + b.records() * TAG_BYTES as u64
+        })
     }
 }
 
@@ -126,8 +132,8 @@ pub struct Record {
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A segment that is being written, under another name. Nothing of it counts until the index names it; dropped before that, it
-/// is removed.
+/// A segment that is being written, under another name. Nothing of it counts until the index names it;
+/// dropped before that, it is removed.
 pub struct Writer {
     segment: Segment,
     length: u64,
@@ -153,7 +159,9 @@ impl Writer {
         poisoned: Arc<OnceLock<String>>,
     ) -> Result<Self, Error> {
         let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| Error::Resource(format!("the operating system gives no randomness ({error})")))?;
+        getrandom::fill(&mut id).map_err(|error| {
+            Error::Resource(format!("the operating system gives no randomness ({error})"))
+        })?;
         let path = Segment::path(directory, &id);
         let unfinished = path.with_extension("unfinished");
         let make = || {
@@ -176,15 +184,17 @@ impl Writer {
         })
     }
 
-    /// Seals and writes a part of the bulk, whole records of it: units from `first` on, or, of units larger than
-    /// 32 MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a failure the store is
-    /// poisoned.
+    /// Seals and writes a part of the bulk, whole records of it: units from `first` on, or, of units larger
+    /// than 32 MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a
+    /// failure the store is poisoned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written before.
+    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
+    /// before.
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let wrong = || Error::Usage("no whole records of a bulk".into());
-        let bulk = self.segment.bulk.filter(|bulk| first < bulk.units && at < bulk.unit_bytes).ok_or_else(wrong)?;
+        let bulk =
+            self.segment.bulk.filter(|bulk| first < bulk.units && at < bulk.unit_bytes).ok_or_else(wrong)?;
         let (record, start) = (bulk.record_of(first, at), u64::from(first) * bulk.unit_bytes + at);
         let records = record..bulk.records_to(start + bytes.len() as u64).ok_or_else(wrong)?;
         if bulk.span(record).0 != start {
@@ -224,7 +234,10 @@ impl Writer {
 
     fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         let file = self.file.as_ref().expect("it is being written");
-        self.disk.write_at(file, bytes, offset).map_err(failed(&self.path)).inspect_err(|error| poison(&self.poisoned, error))
+        self.disk
+            .write_at(file, bytes, offset)
+            .map_err(failed(&self.path))
+            .inspect_err(|error| poison(&self.poisoned, error))
     }
 
     /// Makes it durable under its name.
@@ -273,7 +286,9 @@ impl Segment {
 
     /// Bytes of the file.
     pub fn length(&self) -> u64 {
-        self.places.last().map_or(Bulk::end(&self.bulk), |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
+        self.places
+            .last()
+            .map_or(Bulk::end(&self.bulk), |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
     }
 
     /// Records of its bulk; the others are numbered after them.
@@ -281,19 +296,30 @@ impl Segment {
         self.bulk.map_or(0, |bulk| bulk.records())
     }
 
-    /// Opens the segment for reading. Its length and its header must be right; the records are checked as they are read.
-    pub fn open<'s>(&'s self, directory: &Path, key: &StoreKey, about: &'s [u8]) -> Result<Reader<'s>, Error> {
+    /// Opens the segment for reading. Its length and its header must be right; the records are checked as
+    /// they are read.
+    pub fn open<'s>(
+        &'s self,
+        directory: &Path,
+        key: &StoreKey,
+        about: &'s [u8],
+    ) -> Result<Reader<'s>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
         let file = File::open(&path).map_err(|error| refused(error.to_string()))?;
         let length = file.metadata().map_err(|error| refused(error.to_string()))?.len();
         if length != self.length() {
-            return Err(refused(format!("it has {length} bytes instead of {}; it was cut or exchanged", self.length())));
+            return Err(refused(format!(
+                "it has {length} bytes instead of {}; it was cut or exchanged",
+                self.length()
+            )));
         }
         let mut header = [0; HEADER_BYTES as usize];
         read_at(&file, &mut header, 0).map_err(|error| refused(error.to_string()))?;
         if header[..8] != MAGIC[..] || header[8..] != self.id {
-            return Err(refused("its header is not that of this segment; it was damaged or exchanged".into()));
+            return Err(refused(
+                "its header is not that of this segment; it was damaged or exchanged".into(),
+            ));
         }
         Ok(Reader { segment: self, sealer: key.segment(&self.id), file, path, about })
     }
@@ -346,7 +372,8 @@ impl Reader<'_> {
     /// These units of the bulk, one after the other.
     pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
-        let bulk = self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
+        let bulk =
+            self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
         let unit_bytes = bulk.unit_bytes as usize;
         let mut units = vec![0; wanted.len() * unit_bytes];
         // Each record is read once, whoever is in it.
@@ -385,18 +412,29 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Every byte of every unit lies in one record, records lie one after the other, and pieces end where their unit does.
+    /// Every byte of every unit lies in one record, records lie one after the other, and pieces end where
+    /// their unit does.
     #[test]
     fn records_of_a_bulk_cover_it() {
-        for (units, unit_bytes) in
-            [(1, 1), (5, 32), (16, 4096), (17, 4096), (40, 5000), (3, 70_000), (3, PIECE_BYTES), (2, 2 * PIECE_BYTES + 7)]
-        {
+        for (units, unit_bytes) in [
+            (1, 1),
+            (5, 32),
+            (16, 4096),
+            (17, 4096),
+            (40, 5000),
+            (3, 70_000),
+            (3, PIECE_BYTES),
+            (2, 2 * PIECE_BYTES + 7),
+        ] {
             let bulk = Bulk { units, unit_bytes };
             let (mut at, mut offset) = (0, HEADER_BYTES);
             for record in 0..bulk.records() {
                 let (start, length) = bulk.span(record);
                 assert_eq!((start, bulk.offset(record)), (at, offset), "{bulk:?} {record}");
-                assert!(length > 0 && (length <= SHARED_BYTES || length % unit_bytes == 0 || length <= PIECE_BYTES));
+                assert!(
+                    length > 0
+                        && (length <= SHARED_BYTES || length % unit_bytes == 0 || length <= PIECE_BYTES)
+                );
                 for byte in [start, start + length - 1] {
                     assert_eq!(bulk.record_of((byte / unit_bytes) as u32, byte % unit_bytes), record);
                 }
@@ -410,13 +448,25 @@ mod tests {
     /// A part of a bulk is whole records: it ends where one does, and no further than the last.
     #[test]
     fn parts_of_a_bulk_end_where_records_do() {
-        for (units, unit_bytes) in [(5, 32), (17, 4096), (32, 4096), (40, 5000), (3, 70_000), (3, PIECE_BYTES), (2, 2 * PIECE_BYTES + 7)] {
+        for (units, unit_bytes) in [
+            (5, 32),
+            (17, 4096),
+            (32, 4096),
+            (40, 5000),
+            (3, 70_000),
+            (3, PIECE_BYTES),
+            (2, 2 * PIECE_BYTES + 7),
+        ] {
             let bulk = Bulk { units, unit_bytes };
             for record in 0..bulk.records() {
                 let (start, length) = bulk.span(record);
                 assert_eq!(bulk.records_to(start), Some(record), "{bulk:?}");
                 assert_eq!(bulk.records_to(start + length), Some(record + 1), "{bulk:?}");
-                assert_eq!([start + 1, start + length - 1].map(|end| bulk.records_to(end)), [None; 2], "{bulk:?} {record}");
+                assert_eq!(
+                    [start + 1, start + length - 1].map(|end| bulk.records_to(end)),
+                    [None; 2],
+                    "{bulk:?} {record}"
+                );
             }
             // Units of a last record that has room for more, and of one behind it.
             let all = units.next_multiple_of(bulk.sharing());

@@ -13,7 +13,13 @@ const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const ID: EpochId = [3; 32];
 
 fn epoch() -> Epoch {
-    Epoch { protocol: "test".into(), role: Party::Garbler, security: 40, identities: [[1; 32], [2; 32]], created: 5 }
+    Epoch {
+        protocol: "test".into(),
+        role: Party::Garbler,
+        security: 40,
+        identities: [[1; 32], [2; 32]],
+        created: 5,
+    }
 }
 
 fn batch(name: &str) -> Batch {
@@ -36,8 +42,8 @@ fn unit(serial: Serial, i: u32) -> Vec<u8> {
 const UNIT_BYTES: u64 = 50;
 const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES };
 
-/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i). The bulk comes first, the
-/// last of it before the others.
+/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i). The bulk
+/// comes first, the last of it before the others.
 fn put(store: &mut Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
@@ -109,7 +115,8 @@ fn a_bulk_is_written_once() {
     }
 }
 
-/// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is taken.
+/// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
+/// taken.
 fn with_bulk(store: &mut Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
@@ -144,7 +151,11 @@ fn a_large_unit_is_pieced_together() {
     let mut store = Store::open(directory.path(), &KEY).unwrap();
     let unit: Vec<u8> = (0..(32 << 20) + 50).map(|i: u32| (i >> 5 ^ i >> 20) as u8).collect();
     let (first, last) = unit.split_at(32 << 20);
-    let taken = with_bulk(&mut store, Bulk { units: 1, unit_bytes: unit.len() as u64 }, &[(0, first.len(), last), (0, 0, first)]);
+    let taken = with_bulk(
+        &mut store,
+        Bulk { units: 1, unit_bytes: unit.len() as u64 },
+        &[(0, first.len(), last), (0, 0, first)],
+    );
     assert!(store.read_units(&taken, ONE, &[0]).unwrap() == unit);
 }
 
@@ -177,7 +188,8 @@ fn row_16_every_item_is_read_once() {
     let mut store = Store::open(directory.path(), &KEY).unwrap();
     assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
     assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
-    let left: Vec<_> = store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
+    let left: Vec<_> =
+        store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
     assert_eq!(left, [(ONE, batch("one"), 10, 7), (TWO, batch("two"), 10, 10)]);
     assert_eq!(draw(&mut store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
     refused(draw(&mut store, 2), "1 items left");
@@ -224,7 +236,8 @@ fn row_16_only_what_was_taken_is_read() {
     }
 }
 
-/// What is used up goes when the store is opened again, and so does what no index knows; what is not the store's stays.
+/// What is used up goes when the store is opened again, and so does what no index knows; what is not the
+/// store's stays.
 #[test]
 fn what_is_of_no_use_is_removed() {
     let directory = tempfile::tempdir().unwrap();
@@ -238,9 +251,15 @@ fn what_is_of_no_use_is_removed() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     let batches = store.batches(&ID).unwrap();
     assert_eq!(batches.iter().map(|batch| (batch.serial, batch.left)).collect::<Vec<_>>(), [(TWO, 10)]);
-    let mut left: Vec<_> = fs::read_dir(&segments).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let mut left: Vec<_> = fs::read_dir(&segments)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
     left.sort_by_key(|name| name.len());
-    assert!(matches!(&left[..], [note, two] if note == "note.txt" && two.ends_with(".segment") && two.len() == 40), "{left:?}");
+    assert!(
+        matches!(&left[..], [note, two] if note == "note.txt" && two.ends_with(".segment") && two.len() == 40),
+        "{left:?}"
+    );
     store.verify().unwrap();
 }
 
@@ -309,12 +328,14 @@ fn row_23_a_row_serves_at_no_other_place() {
     refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(SECRETS, &[4; 32], &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(SECRETS, &key[1..], &sealed), "altered");
-    // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that vouches for them.
+    // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that
+    // vouches for them.
     let (_, _, again) = store.sealed(SECRETS, key, &row).unwrap();
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
-/// After a write failed nothing is taken from a store: neither secrets nor items that were taken before, and nothing is added.
+/// After a write failed nothing is taken from a store: neither secrets nor items that were taken before, and
+/// nothing is added.
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
@@ -338,7 +359,9 @@ fn row_23_a_writer_serves_one_batch() {
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writer(&ID, TWO).unwrap();
-    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why)) if why.contains("another batch")));
+    assert!(
+        matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why)) if why.contains("another batch"))
+    );
     // The serials of this step and no others.
     refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
     refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
@@ -439,8 +462,8 @@ impl Faults for Watched {
     }
 }
 
-/// Rows 21 and 22: a batch is durable before it has its name, and so is its name before the index knows it. What a machine without
-/// power loses no test sees.
+/// Rows 21 and 22: a batch is durable before it has its name, and so is its name before the index knows it.
+/// What a machine without power loses no test sees.
 #[test]
 fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -455,7 +478,10 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let [named] = named[..] else { panic!("{changes:?}") };
     assert_eq!(changes[named - 1..=named + 1], [Change::Sync, Change::Rename, Change::Sync], "{changes:?}");
     let writes = |change: &Change| matches!(change, Change::Write(_));
-    assert!(changes[1..named - 1].iter().all(writes) && changes[named + 2..].iter().any(writes), "{changes:?}");
+    assert!(
+        changes[1..named - 1].iter().all(writes) && changes[named + 2..].iter().any(writes),
+        "{changes:?}"
+    );
 }
 
 /// Fails while it is told to.
@@ -480,7 +506,8 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
         let mut write = || -> Result<(), Error> {
             now(0);
-            let mut writer = store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
+            let mut writer =
+                store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
             now(1);
             writer.put(0, 0, &mut [1; UNIT_BYTES as usize])?;
             now(2);
@@ -553,7 +580,13 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
     // A full disk or an error of it, once or from then on; of a write that is cut short a part has arrived.
     const FULL: i32 = 28;
     const FAULTY: i32 = 5;
-    let kinds = [(0, false, FAULTY), (100, false, FULL), (usize::MAX, false, FAULTY), (0, true, FULL), (100, true, FAULTY)];
+    let kinds = [
+        (0, false, FAULTY),
+        (100, false, FULL),
+        (usize::MAX, false, FAULTY),
+        (0, true, FULL),
+        (100, true, FAULTY),
+    ];
     for (some, only_once, error) in kinds {
         for at in 0.. {
             let directory = tempfile::tempdir().unwrap();
@@ -562,29 +595,46 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
             let result = story(directory.path(), end.clone(), &mut seen);
             runs += 1;
 
-            let mut store = Store::open(directory.path(), &KEY).unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
+            let mut store = Store::open(directory.path(), &KEY)
+                .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
             store.verify().unwrap();
             if store.epochs().unwrap().is_empty() {
                 assert!(seen.put.is_empty() && seen.drawn.is_empty());
             } else {
-                let left: Vec<(Serial, u64)> = store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.left)).collect();
-                assert!(seen.put.iter().all(|serial| left.iter().any(|(s, _)| s == serial)), "a batch is lost");
+                let left: Vec<(Serial, u64)> =
+                    store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.left)).collect();
+                assert!(
+                    seen.put.iter().all(|serial| left.iter().any(|(s, _)| s == serial)),
+                    "a batch is lost"
+                );
                 let state = store.state(&ID).unwrap();
                 assert!(state.is_made(ONE) || left.iter().all(|&(_, left)| left == 0), "an unfinished batch");
-                assert!(left.iter().all(|&(serial, left)| serial == ONE || left == if state.is_made(TWO) { 10 } else { 0 }), "lost");
+                assert!(
+                    left.iter()
+                        .all(|&(serial, left)| serial == ONE
+                            || left == if state.is_made(TWO) { 10 } else { 0 }),
+                    "lost"
+                );
                 let gone = state.gone(ONE);
                 // Fresh or burned as a whole, never less than what was handed out.
-                assert!([0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64, "{gone}");
+                assert!(
+                    [0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64,
+                    "{gone}"
+                );
                 if state.is_made(ONE) {
                     for item in draw(&mut store, 10 - gone as u32).unwrap() {
                         assert!(seen.drawn.insert(item), "item {item} twice");
                     }
                 }
             }
-            // Whatever fails while the store is open is noticed. (An index that could not be closed properly is repaired
-            // when it is opened again.)
+            // Whatever fails while the store is open is noticed. (An index that could not be closed properly
+            // is repaired when it is opened again.)
             assert_eq!(result.is_ok(), seen.reached_the_end);
-            assert!(result.is_err() || !seen.changes.contains(&at), "change {at} of {:?} failed unnoticed", seen.changes);
+            assert!(
+                result.is_err() || !seen.changes.contains(&at),
+                "change {at} of {:?} failed unnoticed",
+                seen.changes
+            );
             during += usize::from(seen.changes.contains(&at));
             if end.seen.load(Ordering::Relaxed) <= at {
                 result.unwrap();
@@ -601,16 +651,22 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
 fn row_23_altered_segments_are_named() {
     let directory = tempfile::tempdir().unwrap();
     drop(filled(directory.path()));
-    let mut paths: Vec<_> = fs::read_dir(directory.path().join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(directory.path().join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
     paths.sort();
     let store = Store::open(directory.path(), &KEY).unwrap();
     let check = |why: &str| refused(store.verify(), why);
     let good = fs::read(&paths[0]).unwrap();
-    let (file, name) = (fs::File::options().write(true).open(&paths[0]).unwrap(), paths[0].display().to_string());
+    let (file, name) =
+        (fs::File::options().write(true).open(&paths[0]).unwrap(), paths[0].display().to_string());
     for (place, bit) in (0..good.len()).flat_map(|place| (0..8).map(move |bit| (place, bit))) {
         write_at(&file, &[good[place] ^ 1 << bit], place as u64).unwrap();
         let Err(Error::Stock(why)) = store.verify() else { panic!("byte {place}, bit {bit}") };
-        assert!(why.contains(&name) && why.contains(if place < 24 { "header" } else { "altered or is another record" }), "{why}");
+        assert!(
+            why.contains(&name)
+                && why.contains(if place < 24 { "header" } else { "altered or is another record" }),
+            "{why}"
+        );
         write_at(&file, &good[place..=place], place as u64).unwrap();
     }
     store.verify().unwrap();
@@ -634,14 +690,17 @@ fn row_23_altered_segments_are_named() {
 /// Set to flip a bit of every byte of the index.
 const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 
-/// Row 23, index: whatever is altered, what is read is what was written, or nothing is. The one thing that the database itself
-/// cannot tell is its state before the last commit: that is an old copy, which the peer refuses.
+/// Row 23, index: whatever is altered, what is read is what was written, or nothing is. The one thing that
+/// the database itself cannot tell is its state before the last commit: that is an old copy, which the peer
+/// refuses.
 #[test]
 fn row_23_an_altered_index_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = filled(directory.path());
     assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
-    let whole = |store: &Store| format!("{:?}", (store.epochs(), store.state(&ID), store.batches(&ID), store.verify()));
+    let whole = |store: &Store| {
+        format!("{:?}", (store.epochs(), store.state(&ID), store.batches(&ID), store.verify()))
+    };
     let (expected, log) = (whole(&store), store.log(&ID).unwrap());
     drop(store);
     let path = directory.path().join("index.redb");
@@ -671,7 +730,9 @@ fn row_23_an_altered_index_is_refused() {
         }
     }
     let _ = std::panic::take_hook();
-    println!("counted: {refused} flips in the index refused, {unused} where nothing is read, {older} that give an older state");
+    println!(
+        "counted: {refused} flips in the index refused, {unused} where nothing is read, {older} that give an older state"
+    );
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }
 
@@ -679,7 +740,11 @@ fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to.join("segments")).unwrap();
     for folder in ["", "segments"] {
-        for file in fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap).filter(|f| f.file_type().unwrap().is_file()) {
+        for file in fs::read_dir(from.join(folder))
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|f| f.file_type().unwrap().is_file())
+        {
             fs::copy(file.path(), to.join(folder).join(file.file_name())).unwrap();
         }
     }

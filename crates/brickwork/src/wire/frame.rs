@@ -12,7 +12,8 @@ pub const FRAME_HEADER_BYTES: usize = 5;
 /// Longest payload of one frame. Longer messages travel as several frames.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
-/// What an idle party sends so that the peer can tell "computing" from "gone": an empty frame of a tag of its own.
+/// What an idle party sends so that the peer can tell "computing" from "gone": an empty frame of a tag of its
+/// own.
 pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
 
 /// A peer that only gives signs of life is given up after this time.
@@ -26,8 +27,8 @@ const PACE_BYTES: usize = 64 << 10;
 
 /// A duplex byte stream: a TLS connection, or a pipe within the process.
 pub trait Stream: Read + Write + Send {
-    /// Starts the deadline anew: from now on the peer has the stream's timeout for whatever is read or written until
-    /// the next call; then an error of kind [`std::io::ErrorKind::TimedOut`] follows.
+    /// Starts the deadline anew: from now on the peer has the stream's timeout for whatever is read or
+    /// written until the next call; then an error of kind [`std::io::ErrorKind::TimedOut`] follows.
     fn rearm(&mut self) {}
 
     /// Writes `head` and then `body` with nothing in between.
@@ -80,8 +81,8 @@ impl Framed {
         }
     }
 
-    /// Sends what waits. Where no message does, nothing is written: a sign of life that the peer did not stay for is no error
-    /// of a run that has sent all it had to.
+    /// Sends what waits. Where no message does, nothing is written: a sign of life that the peer did not stay
+    /// for is no error of a run that has sent all it had to.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.stream.rearm();
         if !self.out.is_empty() {
@@ -133,7 +134,9 @@ impl Framed {
                 break;
             }
             if start.elapsed() > self.patience {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer is there but sends nothing").into());
+                return Err(
+                    io::Error::new(io::ErrorKind::TimedOut, "the peer is there but sends nothing").into()
+                );
             }
         }
         self.received += FRAME_HEADER_BYTES as u64;

@@ -1,11 +1,11 @@
 //! How the parties talk: frames of known length over byte streams.
 //!
-//! Almost every length in the protocol follows from public parameters, so a receiver says which message and how many
-//! bytes it expects; anything else is the peer's fault and is refused before a byte is allocated.
+//! Almost every length in the protocol follows from public parameters, so a receiver says which message and
+//! how many bytes it expects; anything else is the peer's fault and is refused before a byte is allocated.
 //!
-//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order, and may have further lanes
-//! over which bulk data of known length goes in parallel. [`tls`] makes channels over the network, [`memory_pair`]
-//! within the process.
+//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order, and may have
+//! further lanes over which bulk data of known length goes in parallel. [`tls`] makes channels over the
+//! network, [`memory_pair`] within the process.
 
 mod frame;
 mod memory;
@@ -17,8 +17,8 @@ use frame::Framed;
 pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream};
 pub use memory::{memory_lanes, memory_pair};
 
-/// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place is seen.
-/// The value 255 is taken: it is a sign of life and never reaches the protocol.
+/// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
+/// is seen. The value 255 is taken: it is a sign of life and never reaches the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
@@ -101,8 +101,8 @@ impl Channel {
     /// Receives the message `tag` of exactly `payload.len()` bytes.
     ///
     /// # Errors
-    /// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if another message or another length comes,
-    /// [`Error::Io`] if the connection fails.
+    /// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if another message or another length
+    /// comes, [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.main.receive_into(tag, payload)
@@ -118,7 +118,8 @@ impl Channel {
         Ok(payload)
     }
 
-    /// Receives the message `tag`, whose length is the sender's choice up to `limit` bytes (at most one frame).
+    /// Receives the message `tag`, whose length is the sender's choice up to `limit` bytes (at most one
+    /// frame).
     ///
     /// # Errors
     /// As [`Channel::receive_into`].
@@ -127,8 +128,8 @@ impl Channel {
         self.main.receive_up_to(tag, limit)
     }
 
-    /// Sends one message of a length that the receiver knows, spread over all lanes, and hands it to the network.
-    /// The receiver calls [`Channel::receive_bulk_into`] at the same point of the protocol.
+    /// Sends one message of a length that the receiver knows, spread over all lanes, and hands it to the
+    /// network. The receiver calls [`Channel::receive_bulk_into`] at the same point of the protocol.
     ///
     /// # Errors
     /// As [`Channel::send`].
@@ -227,7 +228,10 @@ pub(crate) fn shares(length: usize, lanes: usize) -> (usize, usize) {
 }
 
 /// The first error of the lanes, the main one's first. No worker's error may get lost.
-fn join(main: Result<(), Error>, workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>) -> Result<(), Error> {
+fn join(
+    main: Result<(), Error>,
+    workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>,
+) -> Result<(), Error> {
     workers.into_iter().fold(main, |result, worker| {
         let lane = worker.join().unwrap_or_else(|_| Err(Error::Resource("a lane's thread failed".into())));
         result.and(lane)

@@ -56,7 +56,9 @@ fn a_message_in_parts_is_one_message() {
 
 #[test]
 fn wrong_tags_and_lengths_are_the_peers_fault() {
-    for (tag, sent, expected) in [(Tag(8), 4, 4), (TAG, 0, 4), (TAG, 3, 4), (TAG, 5, 4), (TAG, MAX_FRAME_BYTES + 1, MAX_FRAME_BYTES)] {
+    for (tag, sent, expected) in
+        [(Tag(8), 4, 4), (TAG, 0, 4), (TAG, 3, 4), (TAG, 5, 4), (TAG, MAX_FRAME_BYTES + 1, MAX_FRAME_BYTES)]
+    {
         let (mut a, mut b) = memory_pair();
         a.send(tag, &vec![1; sent]).unwrap();
         a.flush().unwrap();
@@ -67,7 +69,8 @@ fn wrong_tags_and_lengths_are_the_peers_fault() {
     }
 }
 
-/// Only what is short waits for more: of the rest no copy is kept, however much is sent before the next answer.
+/// Only what is short waits for more: of the rest no copy is kept, however much is sent before the next
+/// answer.
 #[test]
 fn long_messages_do_not_wait_for_a_flush() {
     let (mut a, mut b) = memory_pair();
@@ -83,7 +86,8 @@ fn long_messages_do_not_wait_for_a_flush() {
 #[test]
 fn a_message_may_be_as_long_as_its_limit() {
     let (mut a, mut b) = memory_pair();
-    for (length, limit) in [(0, 0), (5, 5), (MAX_FRAME_BYTES, MAX_FRAME_BYTES), (MAX_FRAME_BYTES, usize::MAX)] {
+    for (length, limit) in [(0, 0), (5, 5), (MAX_FRAME_BYTES, MAX_FRAME_BYTES), (MAX_FRAME_BYTES, usize::MAX)]
+    {
         a.send(TAG, &vec![1; length]).unwrap();
         a.flush().unwrap();
         assert_eq!(b.receive_up_to(TAG, limit).unwrap().len(), length);
@@ -157,7 +161,10 @@ fn bulk_goes_over_all_lanes() {
             assert!(copy == data, "{lanes} lanes, {length} bytes");
             assert_eq!(a.sent_bytes(), b.received_bytes());
             let enough = length >= lanes * MIN_LANE_BYTES;
-            assert!(!enough || a.further.iter().all(|lane| lane.sent > 0), "{lanes} lanes, {length} bytes: one carries nothing");
+            assert!(
+                !enough || a.further.iter().all(|lane| lane.sent > 0),
+                "{lanes} lanes, {length} bytes: one carries nothing"
+            );
         }
     }
 }

@@ -91,7 +91,10 @@ fn the_reader_names_what_is_wrong() {
 
     for (rest, expected) in [
         // The slot reads its own output, or a later wire.
-        (&[&[1], INVERTER, &[1, 0, 0, 0], OUTPUT].concat()[..], "reads wire 1, which nothing before it drives"),
+        (
+            &[&[1], INVERTER, &[1, 0, 0, 0], OUTPUT].concat()[..],
+            "reads wire 1, which nothing before it drives",
+        ),
         (&[&[1], INVERTER, &[1, 0, 2, 0], OUTPUT].concat(), "reads wire 2"),
         (&[&[1], INVERTER, &[1, 0, 3, 0], OUTPUT].concat(), "wires that do not exist"),
         (&[&[1], INVERTER, &[1, 0, 1, 1], OUTPUT].concat(), "longer than it should be"),
@@ -116,7 +119,12 @@ fn the_reader_names_what_is_wrong() {
     assert!(refused(&wide).contains("more wires than a file of this size"));
     let hollow = [1, b'p', 0, 1, 1, b'x', 2, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0, 0, 0, 0];
     assert!(refused(&hollow).contains("integer of 0 bits"));
-    assert!(Program::from_bytes(b"brickwp\x02________________________________").unwrap_err().to_string().contains("version 2"));
+    assert!(
+        Program::from_bytes(b"brickwp\x02________________________________")
+            .unwrap_err()
+            .to_string()
+            .contains("version 2")
+    );
 }
 
 /// Few bytes must not stand for very many wires.
@@ -154,7 +162,10 @@ fn the_examples_are_what_the_library_builds() {
     for example in library::examples().unwrap() {
         let name = format!("{}.bwp", example.program.name());
         let hint = "run `cargo xtask examples` and commit the result";
-        assert!(std::fs::read(folder.join(&name)).unwrap() == example.program.to_bytes(), "{name} differs; {hint}");
+        assert!(
+            std::fs::read(folder.join(&name)).unwrap() == example.program.to_bytes(),
+            "{name} differs; {hint}"
+        );
         for (name, text) in example.input_files() {
             assert!(std::fs::read_to_string(folder.join(name)).unwrap() == text, "{name} differs; {hint}");
         }

@@ -12,7 +12,8 @@ use crate::{models, random};
 /// A well-known circuit, if the folder with them is there.
 fn shared(path: &str) -> Option<Program> {
     let folder = std::env::var_os("BRICKWORK_SHARED").map(std::path::PathBuf::from);
-    let folder = folder.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
+    let folder =
+        folder.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
     let file = folder.join("circuits").join(path);
     match std::fs::read(&file) {
         Ok(bytes) => Some(formats::load(&bytes, file.file_name().unwrap().to_str().unwrap()).unwrap()),
@@ -41,7 +42,8 @@ fn hex(bytes: &[u8]) -> serde_json::Value {
 }
 
 fn words() -> Vec<u64> {
-    let mut words = vec![0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, 1 << 31, 1 << 32, 0xffff_ffff, 7];
+    let mut words =
+        vec![0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, 1 << 31, 1 << 32, 0xffff_ffff, 7];
     let noise = random::bits(64 * 20, 5);
     words.extend(noise.chunks(64).map(|bits| bits.iter().fold(0, |w, &b| w << 1 | u64::from(b))));
     words
@@ -57,7 +59,11 @@ fn check_pairs(path: &str, and_gates: u64, width: u32, model: impl Fn(u64, u64) 
             let (x, y) = (x & mask, y & mask);
             let Some(expected) = model(x, y) else { continue };
             let bits = (0..result.width()).map(|i| expected >> i & 1 == 1).collect::<Vec<_>>();
-            assert_eq!(run(&program, &[&json!(x), &json!(y)]), value::decode(std::slice::from_ref(&result), &bits), "{path}: {x} {y}");
+            assert_eq!(
+                run(&program, &[&json!(x), &json!(y)]),
+                value::decode(std::slice::from_ref(&result), &bits),
+                "{path}: {x} {y}"
+            );
         }
     }
 }
@@ -70,11 +76,14 @@ fn arithmetic_in_bristol_fashion() {
     check_pairs("udivide64.txt", 4285, 64, |x, y| x.checked_div(y).map(u128::from));
     let signed = |x: u64, y: u64| (x as i64).checked_div(y as i64).map(|q| u128::from(q as u64));
     check_pairs("divide64.txt", 4664, 64, signed);
-    for (path, model) in [("neg64.txt", (|x| x.wrapping_neg()) as fn(u64) -> u64), ("zero_equal.txt", |x| u64::from(x == 0))] {
+    for (path, model) in
+        [("neg64.txt", (|x| x.wrapping_neg()) as fn(u64) -> u64), ("zero_equal.txt", |x| u64::from(x == 0))]
+    {
         let Some(program) = shared(path) else { return };
         for x in words() {
             let result = run(&program, &[&json!(x)]);
-            let expected = if path == "neg64.txt" { json!(format!("{:#018x}", model(x))) } else { json!(model(x)) };
+            let expected =
+                if path == "neg64.txt" { json!(format!("{:#018x}", model(x))) } else { json!(model(x)) };
             assert_eq!(result, expected, "{path}: {x}");
         }
     }
@@ -86,18 +95,25 @@ fn arithmetic_in_old_bristol() {
     check_pairs("old-bristol/adder_64bit.txt", 265, 64, |x, y| Some(u128::from(x) + u128::from(y)));
     check_pairs("old-bristol/mult_32x32.txt", 5926, 32, |x, y| Some(u128::from(x) * u128::from(y)));
     check_pairs("old-bristol/comparator_32bit_unsigned_lt.txt", 150, 32, |x, y| Some(u128::from(x < y)));
-    check_pairs("old-bristol/comparator_32bit_signed_lteq.txt", 150, 32, |x, y| Some(u128::from(x as i32 <= y as i32)));
+    check_pairs("old-bristol/comparator_32bit_signed_lteq.txt", 150, 32, |x, y| {
+        Some(u128::from(x as i32 <= y as i32))
+    });
 }
 
 #[test]
 fn aes_in_bristol_fashion() {
     let Some(program) = shared("aes_128.txt") else { return };
-    assert_eq!((program.name(), program.and_gates(), program.components()[0].name.as_str()), ("aes_128", 6400, "aes_128"));
+    assert_eq!(
+        (program.name(), program.and_gates(), program.components()[0].name.as_str()),
+        ("aes_128", 6400, "aes_128")
+    );
     let (key, block) = ("0x000102030405060708090a0b0c0d0e0f", "0x00112233445566778899aabbccddeeff");
     assert_eq!(run(&program, &[&json!(key), &json!(block)]), "0x69c4e0d86a7b0430d8cdb78070b4c55a");
     for i in 0..20u8 {
-        let (key, block) =
-            (std::array::from_fn(|k| i.wrapping_mul(77) ^ k as u8), std::array::from_fn(|k| i.wrapping_mul(31) + 3 * k as u8));
+        let (key, block) = (
+            std::array::from_fn(|k| i.wrapping_mul(77) ^ k as u8),
+            std::array::from_fn(|k| i.wrapping_mul(31) + 3 * k as u8),
+        );
         assert_eq!(run(&program, &[&hex(&key), &hex(&block)]), hex(&models::aes128(key, block)));
     }
 }
@@ -130,7 +146,16 @@ fn aes_in_old_bristol() {
 fn sha256_in_bristol_fashion() {
     let Some(program) = shared("sha256.txt") else { return };
     assert_eq!(program.and_gates(), 22573);
-    let start = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+    let start = [
+        0x6a09_e667,
+        0xbb67_ae85,
+        0x3c6e_f372,
+        0xa54f_f53a,
+        0x510e_527f,
+        0x9b05_688c,
+        0x1f83_d9ab,
+        0x5be0_cd19,
+    ];
     let bytes = |state: [u32; 8]| hex(&state.map(u32::to_be_bytes).concat());
     // "abc", padded: FIPS 180-4's example.
     let mut abc = [0; 64];
@@ -163,7 +188,15 @@ fn md5_in_old_bristol() {
 /// What a party's output bits would be, read from a file that keeps no types.
 fn learned(program: &Program, garbler: &[bool], evaluator: &[bool], order: &[Recipient]) -> Vec<bool> {
     let outputs = program.simulate(garbler, evaluator);
-    let of = |to: &Recipient| program.outputs().iter().zip(&outputs).filter(|(o, _)| o.to == *to).flat_map(|(_, b)| b.clone()).collect();
+    let of = |to: &Recipient| {
+        program
+            .outputs()
+            .iter()
+            .zip(&outputs)
+            .filter(|(o, _)| o.to == *to)
+            .flat_map(|(_, b)| b.clone())
+            .collect()
+    };
     order.iter().flat_map(|to| -> Vec<bool> { of(to) }).collect()
 }
 
@@ -233,7 +266,10 @@ proptest! {
 }
 
 fn inputs(program: &Program, seed: u64) -> (Vec<bool>, Vec<bool>) {
-    (random::bits(program.input_width(Party::Garbler), seed), random::bits(program.input_width(Party::Evaluator), !seed))
+    (
+        random::bits(program.input_width(Party::Garbler), seed),
+        random::bits(program.input_width(Party::Evaluator), !seed),
+    )
 }
 
 /// Every gate of the old format on two bits.
@@ -259,10 +295,16 @@ fn every_gate() {
 #[test]
 fn every_truth_table() {
     for table in 0..16u8 {
-        let text = format!("1 1\n1 1 1 1 1\n\nFN 1 2 1 3 0 1 \n0 1 2 {table:04b}\n--end FN 1 -- \n\nFN 2\n\nFN 1\n0 1 \n2 \n\n");
+        let text = format!(
+            "1 1\n1 1 1 1 1\n\nFN 1 2 1 3 0 1 \n0 1 2 {table:04b}\n--end FN 1 -- \n\nFN 2\n\nFN 1\n0 1 \n2 \n\n"
+        );
         let program = formats::load(text.as_bytes(), "table.GC_duplo").unwrap();
         for (l, r) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            assert_eq!(program.simulate(&[l == 1], &[r == 1]), [[table >> (2 * l + r) & 1 == 1]], "{table:04b}");
+            assert_eq!(
+                program.simulate(&[l == 1], &[r == 1]),
+                [[table >> (2 * l + r) & 1 == 1]],
+                "{table:04b}"
+            );
         }
         let costs = program.components()[0].circuit.gates().filter(|g| matches!(g, Gate::And(..))).count();
         assert_eq!(costs, usize::from(table.count_ones() % 2 == 1));
@@ -270,8 +312,7 @@ fn every_truth_table() {
 }
 
 /// A program that was written down independently of the writer.
-const MEET: &str =
-    "1 1\n2 2 2 2 2\n\nFN 1 4 2 8 2 4 \n0 0 6 1001\n0 0 7 0110\n0 2 4 1000\n1 3 5 1000\n--end FN 1-- \n\nFN 2\n\nFN 1\n0 1 2 3 \n4 5 \n\n";
+const MEET: &str = "1 1\n2 2 2 2 2\n\nFN 1 4 2 8 2 4 \n0 0 6 1001\n0 0 7 0110\n0 2 4 1000\n1 3 5 1000\n--end FN 1-- \n\nFN 2\n\nFN 1\n0 1 2 3 \n4 5 \n\n";
 
 #[test]
 fn duplo_as_duplo_writes_it() {
@@ -281,7 +322,10 @@ fn duplo_as_duplo_writes_it() {
     assert_eq!(duplo::write(&program).unwrap(), MEET);
     // A temporary that is driven twice, as in files of the old compiler.
     let twice = MEET.replace("8 2 4", "9 2 6").replace("0 2 4 1000", "0 0 8 1100\n2 0 8 1100\n0 8 4 1000");
-    assert_eq!(formats::load(twice.as_bytes(), "meet").unwrap().simulate(&[true, true], &[false, true]), [[false, true]]);
+    assert_eq!(
+        formats::load(twice.as_bytes(), "meet").unwrap().simulate(&[true, true], &[false, true]),
+        [[false, true]]
+    );
 }
 
 #[test]
@@ -289,19 +333,35 @@ fn parties_of_bristol_inputs() {
     let text = "2 5\n3 1 1 1\n1 1\n\n2 1 0 1 3 AND\n2 1 3 2 4 XOR\n";
     let message = formats::load(text.as_bytes(), "three.txt").unwrap_err().to_string();
     assert!(message.contains("--map in2=garbler"), "{message}");
-    let map = |entries: &[(&str, Party)]| entries.iter().map(|(n, p)| (n.to_string(), *p)).collect::<formats::InputMap>();
+    let map = |entries: &[(&str, Party)]| {
+        entries.iter().map(|(n, p)| (n.to_string(), *p)).collect::<formats::InputMap>()
+    };
     let load = |entries: &[(&str, Party)]| formats::load_mapped(text.as_bytes(), "three.txt", &map(entries));
     let program = load(&[("in2", Party::Garbler)]).unwrap();
     assert_eq!(program.simulate(&[true, false], &[true]), [[true]]);
     assert_eq!(program.simulate(&[true, true], &[true]), [[false]]);
     let names = |party| program.input_ports(party).iter().map(|p| p.name.clone()).collect::<Vec<_>>();
-    assert_eq!((names(Party::Garbler), names(Party::Evaluator)), (vec!["in0".to_string(), "in2".into()], vec!["in1".to_string()]));
-    let swapped = load(&[("in0", Party::Evaluator), ("in1", Party::Garbler), ("in2", Party::Garbler)]).unwrap();
+    assert_eq!(
+        (names(Party::Garbler), names(Party::Evaluator)),
+        (vec!["in0".to_string(), "in2".into()], vec!["in1".to_string()])
+    );
+    let swapped =
+        load(&[("in0", Party::Evaluator), ("in1", Party::Garbler), ("in2", Party::Garbler)]).unwrap();
     assert_eq!(swapped.simulate(&[true, false], &[true]), [[true]]);
     assert_eq!(swapped.simulate(&[false, true], &[true]), [[true]]);
-    assert!(load(&[("in2", Party::Garbler), ("in7", Party::Garbler)]).unwrap_err().to_string().contains("no input in7"));
+    assert!(
+        load(&[("in2", Party::Garbler), ("in7", Party::Garbler)])
+            .unwrap_err()
+            .to_string()
+            .contains("no input in7")
+    );
     let bwp = library::millionaires().unwrap().to_bytes();
-    assert!(formats::load_mapped(&bwp, "m.bwp", &map(&[("in2", Party::Garbler)])).unwrap_err().to_string().contains("--map is for"));
+    assert!(
+        formats::load_mapped(&bwp, "m.bwp", &map(&[("in2", Party::Garbler)]))
+            .unwrap_err()
+            .to_string()
+            .contains("--map is for")
+    );
 }
 
 #[test]

@@ -83,7 +83,14 @@ proptest! {
 #[test]
 fn equal_gates_are_built_once() {
     let circuit = on_words(1, |b, x, y| {
-        let outputs = [b.and(x[0], y[0]), b.and(y[0], x[0]), b.and(!x[0], y[0]), b.and(y[0], !x[0]), b.xor(x[0], y[0]), b.xor(!y[0], x[0])];
+        let outputs = [
+            b.and(x[0], y[0]),
+            b.and(y[0], x[0]),
+            b.and(!x[0], y[0]),
+            b.and(y[0], !x[0]),
+            b.xor(x[0], y[0]),
+            b.xor(!y[0], x[0]),
+        ];
         outputs.to_vec()
     });
     // Two ANDs, an inversion for one of them and one for the last output, an XOR.
@@ -98,7 +105,9 @@ fn the_s_box_is_that_of_the_standard() {
     let circuit = builder.finish(&output).unwrap();
     assert_eq!(circuit.and_gates(), 32);
     // From the definition: the inverse in GF(2^8), then an affine map (FIPS 197, section 5.1.1).
-    let times = |x: u8, y: u8| (0..8).rev().fold(0u8, |product, i| (product << 1) ^ (0x1b * (product >> 7)) ^ (x * (y >> i & 1)));
+    let times = |x: u8, y: u8| {
+        (0..8).rev().fold(0u8, |product, i| (product << 1) ^ (0x1b * (product >> 7)) ^ (x * (y >> i & 1)))
+    };
     for x in 0..=255u8 {
         let inverse = (0..=255).find(|&y| times(x, y) == 1).unwrap_or(0);
         let expected = (0..5).fold(0x63, |sum, i| sum ^ inverse.rotate_left(i));
@@ -130,13 +139,17 @@ fn aes_in_one_component() {
     assert_eq!((whole.and_gates(), expanded.and_gates(), whole.slot_count()), (6400, 5120, 1));
     // FIPS 197, appendix B.
     let key = hex(&0x2b7e1516_28aed2a6_abf71588_09cf4f3c_u128.to_be_bytes());
-    assert_eq!(run(&whole, &key, &json!("0x3243f6a8885a308d313198a2e0370734")), "0x3925841d02dc09fbdc118597196a0b32");
+    assert_eq!(
+        run(&whole, &key, &json!("0x3243f6a8885a308d313198a2e0370734")),
+        "0x3925841d02dc09fbdc118597196a0b32"
+    );
     for seed in 0..20 {
         let (key, block) = (noise::<16>(seed), noise::<16>(!seed));
         let expected = hex(&models::aes128(key, block));
         assert_eq!(run(&whole, &hex(&key), &hex(&block)), expected);
         let bits = value::encode(whole.input_ports(Party::Garbler), &hex(&key)).unwrap();
-        let round_keys = value::decode(expanded.input_ports(Party::Garbler), &circuits::round_keys(&bits).unwrap());
+        let round_keys =
+            value::decode(expanded.input_ports(Party::Garbler), &circuits::round_keys(&bits).unwrap());
         assert_eq!(run(&expanded, &round_keys, &hex(&block)), expected);
     }
 }
@@ -167,7 +180,8 @@ fn aes_from_one_stock_of_rounds() {
         }
         programs.push(program);
     }
-    // What has a name in two programs is the same circuit in both, and there is nothing in the first that is not in all.
+    // What has a name in two programs is the same circuit in both, and there is nothing in the first that is
+    // not in all.
     for program in &programs {
         for component in programs[0].components() {
             assert!(program.components().contains(component), "{}", component.name);
@@ -185,7 +199,9 @@ fn cbc_mac() {
         assert_eq!(program.and_gates(), 6400 * u64::from(blocks));
         let key = noise::<16>(3);
         let message: Vec<[u8; 16]> = (0..u64::from(blocks)).map(|i| noise(99 + i)).collect();
-        let tag = message.iter().fold([0; 16], |tag, block| models::aes128(key, std::array::from_fn(|i| tag[i] ^ block[i])));
+        let tag = message
+            .iter()
+            .fold([0; 16], |tag, block| models::aes128(key, std::array::from_fn(|i| tag[i] ^ block[i])));
         let message: Vec<Value> = message.iter().map(|block| hex(block)).collect();
         let message = if blocks == 1 { json!([message[0]]) } else { json!(message) };
         assert_eq!(run(&program, &hex(&key), &message), hex(&tag));
@@ -195,16 +211,21 @@ fn cbc_mac() {
 
 #[test]
 fn matrix_products() {
-    for (size, width, block) in [(1u32, 1, 1), (2, 8, 1), (4, 32, 2), (6, 13, 3), (4, 5, 4), (16, 32, 2), (16, 32, 4)] {
+    for (size, width, block) in
+        [(1u32, 1, 1), (2, 8, 1), (4, 32, 2), (6, 13, 3), (4, 5, 4), (16, 32, 2), (16, 32, 4)]
+    {
         let program = matrix::product(size, width, block).unwrap();
         let (n, w) = (u64::from(size), u64::from(width));
         assert_eq!(program.and_gates(), n * n * n * (w * w - w + 1) + (n * n * n - n * n) * (w - 1));
         let bits = random::bits((2 * n * n * w) as usize, n * w);
-        let numbers: Vec<u64> = bits.chunks(width as usize).map(|b| b.iter().fold(0, |x, &b| x << 1 | u64::from(b))).collect();
+        let numbers: Vec<u64> =
+            bits.chunks(width as usize).map(|b| b.iter().fold(0, |x, &b| x << 1 | u64::from(b))).collect();
         let (a, b) = numbers.split_at((n * n) as usize);
         let rows = |m: &[u64]| json!(m.chunks(size as usize).collect::<Vec<_>>());
         let n = size as usize;
-        let cell = |e: usize| (0..n).fold(0u64, |sum, k| sum.wrapping_add(a[e / n * n + k].wrapping_mul(b[k * n + e % n])));
+        let cell = |e: usize| {
+            (0..n).fold(0u64, |sum, k| sum.wrapping_add(a[e / n * n + k].wrapping_mul(b[k * n + e % n])))
+        };
         let expected: Vec<u64> = (0..n * n).map(|e| cell(e) & (u64::MAX >> (64 - width))).collect();
         assert_eq!(run(&program, &rows(a), &rows(b)), rows(&expected), "{size} {width} {block}");
     }

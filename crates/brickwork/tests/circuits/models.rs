@@ -13,7 +13,8 @@ pub fn aes128(key: [u8; 16], block: [u8; 16]) -> [u8; 16] {
 pub fn sha256(state: [u32; 8], block: [u8; 64]) -> [u32; 8] {
     // The first bits of the fractional parts of the cube roots of the first 64 primes.
     let primes = (2u64..).filter(|n| (2..*n).all(|d| n % d != 0)).take(64);
-    let constants: Vec<u32> = primes.map(|p| ((u128::from(p) << 96).cbrt_floor() & 0xffff_ffff) as u32).collect();
+    let constants: Vec<u32> =
+        primes.map(|p| ((u128::from(p) << 96).cbrt_floor() & 0xffff_ffff) as u32).collect();
     let mut w: Vec<u32> = block.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap())).collect();
     for t in 16..64 {
         let s0 = w[t - 15].rotate_right(7) ^ w[t - 15].rotate_right(18) ^ w[t - 15] >> 3;
@@ -27,7 +28,8 @@ pub fn sha256(state: [u32; 8], block: [u8; 64]) -> [u32; 8] {
             .wrapping_add(e & f ^ !e & g)
             .wrapping_add(constants[t])
             .wrapping_add(w[t]);
-        let t2 = (a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22)).wrapping_add(a & b ^ a & c ^ b & c);
+        let t2 =
+            (a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22)).wrapping_add(a & b ^ a & c ^ b & c);
         (h, g, f, e, d, c, b, a) = (g, f, e, d.wrapping_add(t1), c, b, a, t1.wrapping_add(t2));
     }
     let new = [a, b, c, d, e, f, g, h];

@@ -94,10 +94,14 @@ fn millionaires() {
         ("7", "0xffffffff", json!({"alice": 0, "bob": 1})),
         ("42", "\"42\"", json!({"alice": 0, "bob": 0})),
     ] {
-        let encode = |party, text| value::encode(program.input_ports(party), &value::parse(text).unwrap()).unwrap();
+        let encode =
+            |party, text| value::encode(program.input_ports(party), &value::parse(text).unwrap()).unwrap();
         let outputs = program.simulate(&encode(Party::Garbler, alice), &encode(Party::Evaluator, bob));
         for party in [Party::Garbler, Party::Evaluator] {
-            assert_eq!(value::decode(&program.output_ports(party), &program.output_bits(party, &outputs)), richer);
+            assert_eq!(
+                value::decode(&program.output_ports(party), &program.output_bits(party, &outputs)),
+                richer
+            );
         }
     }
 }
@@ -158,7 +162,9 @@ fn the_wire_map_names_leaves() {
     program.output(Port::new("n", Type::Uint(4)), Recipient::Evaluator, vec![9, 10, 3, 4]).unwrap();
     let info = program.finish().unwrap().info();
     let map = |ranges: &[brickwork::circuit::info::WireRange]| {
-        let short = |r: &brickwork::circuit::info::WireRange| (r.value.clone(), r.integer_bits, r.first_bit, r.first_wire, r.wires);
+        let short = |r: &brickwork::circuit::info::WireRange| {
+            (r.value.clone(), r.integer_bits, r.first_bit, r.first_wire, r.wires)
+        };
         ranges.iter().map(short).collect::<Vec<_>>()
     };
     let name = String::from;

@@ -9,18 +9,20 @@ use proptest::sample::Index;
 /// A circuit of these widths with up to `gates` gates.
 pub fn circuit(inputs: u32, outputs: usize, gates: usize) -> impl Strategy<Value = Circuit> {
     let gate = (0..3u8, any::<Index>(), any::<Index>());
-    (prop::collection::vec(gate, 0..=gates), prop::collection::vec(any::<Index>(), outputs)).prop_map(move |(gates, outputs)| {
-        let wires = inputs as usize + gates.len();
-        let gates = gates.iter().zip(inputs..).map(|((kind, a, b), next)| {
-            let (a, b) = (a.index(next as usize) as u32, b.index(next as usize) as u32);
-            match kind {
-                0 => Gate::Xor(a, b),
-                1 => Gate::And(a, b),
-                _ => Gate::Inv(a),
-            }
-        });
-        Circuit::new(inputs, gates, outputs.iter().map(|o| o.index(wires) as u32).collect()).unwrap()
-    })
+    (prop::collection::vec(gate, 0..=gates), prop::collection::vec(any::<Index>(), outputs)).prop_map(
+        move |(gates, outputs)| {
+            let wires = inputs as usize + gates.len();
+            let gates = gates.iter().zip(inputs..).map(|((kind, a, b), next)| {
+                let (a, b) = (a.index(next as usize) as u32, b.index(next as usize) as u32);
+                match kind {
+                    0 => Gate::Xor(a, b),
+                    1 => Gate::And(a, b),
+                    _ => Gate::Inv(a),
+                }
+            });
+            Circuit::new(inputs, gates, outputs.iter().map(|o| o.index(wires) as u32).collect()).unwrap()
+        },
+    )
 }
 
 /// A type of a few wires.
@@ -29,15 +31,17 @@ pub fn ty() -> impl Strategy<Value = Type> {
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             (inner.clone(), 1u32..4).prop_map(|(t, n)| Type::Array(Box::new(t), n)),
-            prop::collection::vec(inner, 1..4)
-                .prop_map(|ts| Type::Struct(ts.into_iter().enumerate().map(|(i, t)| (format!("f{i}"), t)).collect())),
+            prop::collection::vec(inner, 1..4).prop_map(|ts| Type::Struct(
+                ts.into_iter().enumerate().map(|(i, t)| (format!("f{i}"), t)).collect()
+            )),
         ]
     })
 }
 
 /// Up to `max` ports of any type.
 pub fn ports(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Port>> {
-    prop::collection::vec(ty(), range).prop_map(|ts| ts.into_iter().enumerate().map(|(i, t)| Port::new(format!("p{i}"), t)).collect())
+    prop::collection::vec(ty(), range)
+        .prop_map(|ts| ts.into_iter().enumerate().map(|(i, t)| Port::new(format!("p{i}"), t)).collect())
 }
 
 fn width(ports: &[Port]) -> u32 {
@@ -61,7 +65,10 @@ pub fn program() -> impl Strategy<Value = Program> {
             let mut ids = Vec::new();
             for (i, (inputs, outputs, circuit)) in components.into_iter().enumerate() {
                 let circuit = Arc::new(circuit);
-                ids.push((circuit.inputs(), program.component(Component { name: format!("c{i}"), inputs, outputs, circuit }).unwrap()));
+                ids.push((
+                    circuit.inputs(),
+                    program.component(Component { name: format!("c{i}"), inputs, outputs, circuit }).unwrap(),
+                ));
             }
             // Half of the wires continue a run, as real programs do.
             let wires = |count: usize, driven: u32, mut state: u64| {

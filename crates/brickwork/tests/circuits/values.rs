@@ -67,7 +67,8 @@ fn notations() {
     assert_eq!(bits(&Type::Int(4), "-8").unwrap(), "0001");
     assert_eq!(bits(&Type::Int(4), "-0x1").unwrap(), "1111");
     assert_eq!(bits(&Type::Int(1), "-1").unwrap(), "1");
-    let pair = Type::Struct(vec![("b".into(), Type::Uint(2)), ("a".into(), Type::Array(Box::new(Type::Int(2)), 2))]);
+    let pair =
+        Type::Struct(vec![("b".into(), Type::Uint(2)), ("a".into(), Type::Array(Box::new(Type::Int(2)), 2))]);
     assert_eq!(bits(&pair, r#"{"a": [1, "-0x2"], "b": "0x2"}"#).unwrap(), "011001");
     assert_eq!(bits(&pair, r#"{"a": "bits:1001", "b": 2}"#).unwrap(), "011001");
     assert_eq!(value::decode(&one(Type::Uint(54)), &[true; 54]), json!("0x3fffffffffffff"));
@@ -80,7 +81,8 @@ fn notations() {
 #[test]
 fn messages_name_the_place_and_what_is_expected() {
     let byte = Type::Uint(8);
-    let pair = Type::Struct(vec![("x".into(), byte.clone()), ("y".into(), Type::Array(Box::new(Type::Int(4)), 2))]);
+    let pair =
+        Type::Struct(vec![("x".into(), byte.clone()), ("y".into(), Type::Array(Box::new(Type::Int(4)), 2))]);
     for (ty, text, expected) in [
         (&byte, "256", "v (uint8): the number does not fit; expected 0 to 255"),
         (&byte, "-1", "v (uint8): a negative number does not fit an unsigned integer"),
@@ -120,9 +122,16 @@ fn messages_name_the_place_and_what_is_expected() {
         assert!(message.contains(expected), "{message:?} should say {expected:?}");
     }
     assert!(value::encode(&[], &json!(1)).unwrap_err().to_string().contains("no input"));
-    let message = value::encode_executions(&ports, 2, &json!([{"a": 1, "b": 2}, {"a": 1, "b": 256}])).unwrap_err().to_string();
+    let message = value::encode_executions(&ports, 2, &json!([{"a": 1, "b": 2}, {"a": 1, "b": 256}]))
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("execution 1: b (uint8)"), "{message}");
-    assert!(value::encode_executions(&ports, 3, &json!([1])).unwrap_err().to_string().contains("array of 3 values"));
+    assert!(
+        value::encode_executions(&ports, 3, &json!([1]))
+            .unwrap_err()
+            .to_string()
+            .contains("array of 3 values")
+    );
 }
 
 #[test]

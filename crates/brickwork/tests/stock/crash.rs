@@ -1,9 +1,9 @@
-//! Rows 16, 20, 21, 22: the world of either party ends at every change of its disk, in every part of a story of
-//! preprocessing and of running programs; afterwards both go on with what is on their disks.
+//! Rows 16, 20, 21, 22: the world of either party ends at every change of its disk, in every part of a story
+//! of preprocessing and of running programs; afterwards both go on with what is on their disks.
 //!
-//! Who crashed finds every item fresh or burned and goes on; nobody has to burn an epoch for an honest crash. And each
-//! party keeps count of what the other sends: the messages that follow an entry of the log are sent in one connection
-//! only, and no block of key material comes twice.
+//! Who crashed finds every item fresh or burned and goes on; nobody has to burn an epoch for an honest crash.
+//! And each party keeps count of what the other sends: the messages that follow an entry of the log are sent
+//! in one connection only, and no block of key material comes twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -29,8 +29,8 @@ const HELLO: Tag = Tag(1);
 /// Where both stores stand, where a message with this tag says so.
 const STAND: Tag = Tag(41);
 
-/// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings, tables,
-/// authenticators, labels.
+/// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings,
+/// tables, authenticators, labels.
 const MATERIAL: [u8; 8] = [24, 32, 53, 54, 55, 57, 58, 61];
 
 /// Messages before which nothing was taken: greetings, standings and plans.
@@ -85,14 +85,18 @@ impl Count {
                 HELLO => head = None,
                 talk if is_talk(talk) => {}
                 _ => {
-                    // Behind the setup of an epoch stands its identifier, behind each entry the head of the log.
+                    // Behind the setup of an epoch stands its identifier, behind each entry the head of the
+                    // log.
                     if let Some(head) = &head {
                         let first = *count.heads.entry(head.clone()).or_insert(connection);
                         assert_eq!(first, connection, "sent twice behind one entry");
                     }
                     for block in bytes.chunks_exact(16).filter(|_| MATERIAL.contains(&tag.0)) {
                         let block: [u8; 16] = block.try_into().unwrap();
-                        assert!(block == [0; 16] || count.blocks.insert(block), "a block of message {tag:?} came twice");
+                        assert!(
+                            block == [0; 16] || count.blocks.insert(block),
+                            "a block of message {tag:?} came twice"
+                        );
                     }
                 }
             }
@@ -107,7 +111,12 @@ type Counts = [Arc<Mutex<Count>>; 2];
 type Work<'w> = &'w (dyn for<'o> Fn(Party, Stocked<'o>) -> Result<Stocked<'o>, Error> + Sync);
 
 /// Connects both; `faults` are those of one party's disk.
-fn connect(folders: &Folders, counts: &Counts, faults: Option<(Party, &Arc<End>)>, work: Work) -> [Result<(), Error>; 2] {
+fn connect(
+    folders: &Folders,
+    counts: &Counts,
+    faults: Option<(Party, &Arc<End>)>,
+    work: Work,
+) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
     Count::watch(&counts[0], &mut left);
     Count::watch(&counts[1], &mut right);
@@ -152,7 +161,11 @@ impl Story<'_> {
             // Once without an end, to count the changes.
             let changes = self.told(party, usize::MAX, 0);
             let all = std::env::var_os(ALL).is_some();
-            let places: Vec<usize> = if all { (0..changes).collect() } else { (0..SOME).map(|k| k * changes / SOME + told % 3).collect() };
+            let places: Vec<usize> = if all {
+                (0..changes).collect()
+            } else {
+                (0..SOME).map(|k| k * changes / SOME + told % 3).collect()
+            };
             for at in places {
                 // Nothing of the last write arrives, or some, or all of it.
                 for some in if all { vec![0, 100, usize::MAX] } else { vec![[0, 100, usize::MAX][at % 3]] } {
@@ -176,14 +189,23 @@ impl Story<'_> {
         let before = logs(&folders);
         // The next connection may have to say that one of them died; it never has to burn anything.
         let after = connect(&folders, &counts, None, self.after);
-        assert!(after.iter().all(Result::is_ok), "{party:?} died at change {at} of {changes} ({some} bytes): {results:?}, then {after:?}");
+        assert!(
+            after.iter().all(Result::is_ok),
+            "{party:?} died at change {at} of {changes} ({some} bytes): {results:?}, then {after:?}"
+        );
         for (mine, (before, after)) in before.iter().zip(logs(&folders)).enumerate() {
             for (id, log) in before {
                 let is_empty = log.is_empty();
                 let now = after.get(id);
-                assert!(is_empty || now.is_some_and(|now| now.starts_with(log)), "party {mine}: a log was rewritten");
+                assert!(
+                    is_empty || now.is_some_and(|now| now.starts_with(log)),
+                    "party {mine}: a log was rewritten"
+                );
             }
-            let burned = after.values().flatten().any(|entry| matches!(entry, Entry::Burned(why) if why != "it is used up"));
+            let burned = after
+                .values()
+                .flatten()
+                .any(|entry| matches!(entry, Entry::Burned(why) if why != "it is used up"));
             assert!(!burned, "party {mine}: an honest crash burned an epoch");
         }
         changes
@@ -232,8 +254,8 @@ fn row_21_a_crash_while_stock_is_made() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// Row 4: who breaks a step off gets another challenge, so the bound of what is made in the end counts every attempt; and
-/// after so many the epoch is burned.
+/// Row 4: who breaks a step off gets another challenge, so the bound of what is made in the end counts every
+/// attempt; and after so many the epoch is burned.
 #[test]
 fn row_04_every_attempt_counts() {
     let request = [request(1, 1, 8)];
@@ -246,7 +268,8 @@ fn row_04_every_attempt_counts() {
     let begun = |folders: &Folders| {
         let store = folders.store(Party::Evaluator);
         let epochs = store.epochs().unwrap();
-        let fills = |id| store.log(id).unwrap().iter().filter(|entry| matches!(entry, Entry::Fill(_))).count();
+        let fills =
+            |id| store.log(id).unwrap().iter().filter(|entry| matches!(entry, Entry::Fill(_))).count();
         epochs.iter().map(|(id, _)| fills(id)).collect::<Vec<_>>()
     };
     let at = (10..400)
@@ -272,16 +295,26 @@ fn row_04_every_attempt_counts() {
         (1..attempts as usize).for_each(|times| dies_again(&folders, times));
         assert!(makes(&folders).iter().all(Result::is_ok));
         let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
-        assert!(inventory[0].batches.iter().all(|batch| batch.attempts == attempts), "{:?}", inventory[0].batches);
+        assert!(
+            inventory[0].batches.iter().all(|batch| batch.attempts == attempts),
+            "{:?}",
+            inventory[0].batches
+        );
         inventory[0].batches[0].bound_log2.unwrap()
     };
     let bounds = [1, 2, 3].map(bound);
-    assert!((bounds[1] - bounds[0] - 1.0).abs() < 1e-6 && (bounds[2] - bounds[0] - 3f64.log2()).abs() < 1e-6, "{bounds:?}");
+    assert!(
+        (bounds[1] - bounds[0] - 1.0).abs() < 1e-6 && (bounds[2] - bounds[0] - 3f64.log2()).abs() < 1e-6,
+        "{bounds:?}"
+    );
 
     let folders = Folders::new();
     (1..=8).for_each(|times| dies_again(&folders, times));
     let results = makes(&folders);
-    assert!(results.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("8 times"))), "{results:?}");
+    assert!(
+        results.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("8 times"))),
+        "{results:?}"
+    );
     assert!(makes(&folders).iter().all(Result::is_ok));
     assert_eq!(begun(&folders).into_iter().collect::<HashSet<_>>(), HashSet::from([8, 1]));
 }

@@ -52,7 +52,8 @@ impl Folders {
 
     /// The files of batches, smallest first.
     pub fn segments(&self, party: Party) -> Vec<std::path::PathBuf> {
-        let mut files: Vec<_> = std::fs::read_dir(self.of(party).join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
+        let mut files: Vec<_> =
+            std::fs::read_dir(self.of(party).join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
         files.sort_by_key(|path| path.metadata().unwrap().len());
         files
     }
@@ -134,7 +135,8 @@ fn copy(from: &Path, to: &Path) {
 pub fn steps(adders: usize, multipliers: usize, wires: usize) -> Vec<Request> {
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let whole = request(adders, multipliers, wires);
-    let mut steps: Vec<Request> = whole.components.iter().map(|c| Request { components: vec![c.clone()], ..none() }).collect();
+    let mut steps: Vec<Request> =
+        whole.components.iter().map(|c| Request { components: vec![c.clone()], ..none() }).collect();
     steps.push(Request { components: Vec::new(), ..whole });
     steps
 }
@@ -144,14 +146,19 @@ fn refused<T: std::fmt::Debug>(results: [Result<T, Error>; 2]) {
 }
 
 fn sent(phases: &[PhaseReport], name: &str) -> u64 {
-    phases.iter().filter(|phase| phase.name == name).map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
+    phases
+        .iter()
+        .filter(|phase| phase.name == name)
+        .map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes)
+        .sum()
 }
 
 /// Filled over one connection, used over others, topped up when it is used up.
 #[test]
 fn programs_from_stored_sessions() {
     let folders = Folders::new();
-    let programs = [program(2, Recipient::Both), program(0, Recipient::Garbler), program(3, Recipient::Evaluator)];
+    let programs =
+        [program(2, Recipient::Both), program(0, Recipient::Garbler), program(3, Recipient::Evaluator)];
     let done = folders.preprocess(&steps(8, 3, 24)).map(Result::unwrap);
     assert_eq!(done, [Preprocessed { steps: 3, resumed: 0 }; 2]);
     for program in &programs {
@@ -159,7 +166,10 @@ fn programs_from_stored_sessions() {
         for (result, phases) in &results {
             assert!(result.made.is_none());
             // Nothing is preprocessed, so no tables travel.
-            assert!(phases.iter().all(|phase| !["preprocess", "prepare"].contains(&phase.name)), "{phases:?}");
+            assert!(
+                phases.iter().all(|phase| !["preprocess", "prepare"].contains(&phase.name)),
+                "{phases:?}"
+            );
         }
     }
     // Eight adders are used up.
@@ -173,7 +183,8 @@ fn programs_from_stored_sessions() {
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Row 25 and row 24: an old copy of either party's folder is refused by both, and what it could have repeated is burned.
+/// Row 25 and row 24: an old copy of either party's folder is refused by both, and what it could have
+/// repeated is burned.
 #[test]
 fn row_25_an_old_copy_of_either_folder_is_refused() {
     let program = program(0, Recipient::Both);
@@ -189,7 +200,9 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         // Burned: there is nothing left, and new stock can be made.
         for party in BOTH {
             let store = folders.store(party);
-            assert!(store.epochs().unwrap().iter().all(|(id, _)| store.state(id).unwrap().burned().is_some()));
+            assert!(
+                store.epochs().unwrap().iter().all(|(id, _)| store.state(id).unwrap().burned().is_some())
+            );
         }
         refused(folders.run(&program, &inputs, Lacking::Refuse));
         folders.good(&program, Lacking::Make);
@@ -220,13 +233,22 @@ fn row_23_segments_that_are_not_what_they_were_are_refused() {
                 Some(bytes) => std::fs::write(last, bytes).unwrap(),
             }
             let left = || -> Vec<u64> {
-                inventory(&folders.store(party)).unwrap().iter().flat_map(|epoch| epoch.batches.iter().map(|b| b.left)).collect()
+                inventory(&folders.store(party))
+                    .unwrap()
+                    .iter()
+                    .flat_map(|epoch| epoch.batches.iter().map(|b| b.left))
+                    .collect()
             };
             let before = left();
             let results = folders.run(&program, &inputs, Lacking::Refuse);
             let is_altered = bad == Some(&altered);
-            assert_eq!(left() == before, !is_altered, "what is missing or another one is seen before anything is taken");
-            let (mine, theirs) = if party == Party::Garbler { (&results[0], &results[1]) } else { (&results[1], &results[0]) };
+            assert_eq!(
+                left() == before,
+                !is_altered,
+                "what is missing or another one is seen before anything is taken"
+            );
+            let (mine, theirs) =
+                if party == Party::Garbler { (&results[0], &results[1]) } else { (&results[1], &results[0]) };
             assert!(matches!(mine, Err(Error::Stock(_))), "{mine:?}");
             assert!(matches!(theirs, Err(Error::Io(_) | Error::Stock(_))), "{theirs:?}");
             std::fs::write(last, &good).unwrap();
@@ -244,16 +266,22 @@ fn row_19_parties_that_want_different_things() {
     assert!(results.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{results:?}");
     folders.fill(&[request(2, 1, 8)]);
     let programs = [program(0, Recipient::Both), program(1, Recipient::Both)];
-    let results = folders.connect(|party, session| session.run(&programs[party as usize], &[true; 8], Lacking::Refuse));
+    let results =
+        folders.connect(|party, session| session.run(&programs[party as usize], &[true; 8], Lacking::Refuse));
     assert!(results.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{results:?}");
     let results = folders.connect(|party, session| {
-        session.run(&program(5, Recipient::Both), &[true; 8], if party == Party::Garbler { Lacking::Make } else { Lacking::Refuse })
+        session.run(
+            &program(5, Recipient::Both),
+            &[true; 8],
+            if party == Party::Garbler { Lacking::Make } else { Lacking::Refuse },
+        )
     });
     refused(results);
     folders.good(&programs[1], Lacking::Refuse);
 }
 
-/// Several programs over one connection, from batches that were made at different times, with what is lacking made in between.
+/// Several programs over one connection, from batches that were made at different times, with what is lacking
+/// made in between.
 #[test]
 fn many_programs_over_one_connection() {
     let folders = Folders::new();
@@ -310,7 +338,12 @@ fn components_without_tables() {
     let sums: Vec<_> = x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect();
     let circuit = Arc::new(b.finish(&sums).unwrap());
     let port = |name: &str| Port::new(name, Type::Uint(WIDTH));
-    let xor = Component { name: "xor".into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit };
+    let xor = Component {
+        name: "xor".into(),
+        inputs: vec![port("x"), port("y")],
+        outputs: vec![port("z")],
+        circuit,
+    };
     let mut p = ProgramBuilder::new("xors", vec![port("x")], vec![port("y")]).unwrap();
     let id = p.component(xor.clone()).unwrap();
     let wires = |first: u32| (first..first + WIDTH).collect::<Vec<_>>();
@@ -337,13 +370,15 @@ fn mixed(name: &str, width: u32) -> Component {
     Component { name: name.into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit }
 }
 
-/// Fills a stock for a program of these input bits, that many narrow components and a wide one, and runs it: without memory, so that
-/// all lists are made, sent and read part by part.
+/// Fills a stock for a program of these input bits, that many narrow components and a wide one, and runs it:
+/// without memory, so that all lists are made, sent and read part by part.
 fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     let port = |name: &str, width| Port::new(name, Type::Uint(width));
     let mut p = ProgramBuilder::new("many", vec![port("x", mine)], vec![port("y", yours)]).unwrap();
-    let [narrow, wide] = [("narrow", 1), ("wide", width)].map(|(name, width)| p.component(mixed(name, width)).unwrap());
-    let mut out: Vec<u32> = (0..narrow_slots).map(|k| p.slot(narrow, &[k % mine, mine + k % yours]).unwrap()).collect();
+    let [narrow, wide] =
+        [("narrow", 1), ("wide", width)].map(|(name, width)| p.component(mixed(name, width)).unwrap());
+    let mut out: Vec<u32> =
+        (0..narrow_slots).map(|k| p.slot(narrow, &[k % mine, mine + k % yours]).unwrap()).collect();
     let inputs: Vec<u32> = (0..width).map(|k| k % mine).chain((0..width).map(|k| mine + k % yours)).collect();
     let z = p.slot(wide, &inputs).unwrap();
     out.extend(z..z + width);
@@ -353,25 +388,28 @@ fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     let folders = Folders::new();
     let request = Request { ots: Some(yours as usize), ..Request::of(&program) };
     let filled = folders.connect_on(&terms, |_, session| session.preprocess(std::slice::from_ref(&request)));
-    filled.into_iter().for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
+    filled
+        .into_iter()
+        .for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
     let mut rng = Rng::new("test inputs").unwrap();
     let inputs = [mine, yours].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&inputs[0], &inputs[1]);
-    let results = folders.connect_on(&terms, |party, session| session.run(&program, &inputs[party as usize], Lacking::Refuse));
+    let results = folders
+        .connect_on(&terms, |party, session| session.run(&program, &inputs[party as usize], Lacking::Refuse));
     for (party, result) in BOTH.into_iter().zip(results) {
         assert_eq!(result.unwrap().0.outputs, program.output_bits(party, &expected));
     }
 }
 
-/// A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes and an OT 20. A part is 4096 of what depends on
-/// memory.
+/// A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes and an OT 20. A part is 4096
+/// of what depends on memory.
 #[test]
 fn many_inputs_and_little_memory() {
     with_little_memory(33_000, 7_000, 100, 8);
 }
 
-/// Of the garbler's a narrow copy takes 8 bytes of a record. A part is 65 536 of what does not depend on memory: copies in buckets,
-/// labels of opened copies.
+/// Of the garbler's a narrow copy takes 8 bytes of a record. A part is 65 536 of what does not depend on
+/// memory: copies in buckets, labels of opened copies.
 #[test]
 fn many_copies_and_little_memory() {
     with_little_memory(16, 16, 16_500, 1_500);
@@ -385,7 +423,12 @@ fn an_inventory_of_what_there_is() {
     let program = program(1, Recipient::Both);
     let there = |party| in_stock(&folders.store(party), party, &terms(), &program).unwrap();
     let inventory_of = |party| inventory(&folders.store(party)).unwrap();
-    let whole = [("component", "a", 4), ("component", "m", 2), ("input authenticators", "input authenticators", 48), ("ots", "OTs", 24)];
+    let whole = [
+        ("component", "a", 4),
+        ("component", "m", 2),
+        ("input authenticators", "input authenticators", 48),
+        ("ots", "OTs", 24),
+    ];
     // A batch that is used up is gone.
     for (runs, left) in [(0, &[4, 2, 48, 24][..]), (1, &[2, 1, 40, 16]), (2, &[32, 8])] {
         for party in BOTH {
@@ -416,7 +459,8 @@ fn an_inventory_of_what_there_is() {
         }
     }
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // What another protocol keeps there is not shown. Of an epoch that is burned nothing can be used, and it still is.
+    // What another protocol keeps there is not shown. Of an epoch that is burned nothing can be used, and it
+    // still is.
     let mut store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, b"").unwrap();
@@ -431,7 +475,8 @@ fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     let folders = Folders::new();
     // Each of these keeps the bound by itself; steps of one list would keep it together.
     (0..8).for_each(|_| folders.fill(&[request(1, 1, 8)]));
-    let results = folders.run(&program(7, Recipient::Both), &(vec![true; 8], vec![false; 8]), Lacking::Refuse);
+    let results =
+        folders.run(&program(7, Recipient::Both), &(vec![true; 8], vec![false; 8]), Lacking::Refuse);
     for result in results {
         assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("2^-40")), "{result:?}");
     }
@@ -486,11 +531,16 @@ fn one_component_under_two_names() {
     }
     p.output(port("z"), Recipient::Both, wires(last)).unwrap();
     let program = Arc::new(p.finish().unwrap());
-    let stock = |adders| Request { components: vec![(component("a", true), adders)], garbler_wires: 8, ots: Some(8) };
+    let stock =
+        |adders| Request { components: vec![(component("a", true), adders)], garbler_wires: 8, ots: Some(8) };
     folders.fill(&[stock(2)]);
     let count = |party| {
         let store = folders.store(party);
-        inventory(&store).unwrap().iter().map(|epoch| epoch.executions(&store, &program).unwrap()).sum::<u64>()
+        inventory(&store)
+            .unwrap()
+            .iter()
+            .map(|epoch| epoch.executions(&store, &program).unwrap())
+            .sum::<u64>()
     };
     assert_eq!(BOTH.map(count), [0; 2]);
     refused(folders.run(&program, &(vec![true; 8], vec![false; 8]), Lacking::Refuse));
@@ -508,7 +558,10 @@ fn other_steps_are_begun_anew() {
     assert_eq!(folders.preprocess(&first).map(|done| done.unwrap().resumed), [0; 2]);
     assert_eq!(folders.preprocess(&second).map(|done| done.unwrap().resumed), [0; 2]);
     let store = folders.store(Party::Evaluator);
-    assert_eq!(inventory(&store).unwrap()[0].batches.iter().map(|batch| batch.items).collect::<Vec<_>>(), [2, 1, 16, 8, 3, 1, 16, 8]);
+    assert_eq!(
+        inventory(&store).unwrap()[0].batches.iter().map(|batch| batch.items).collect::<Vec<_>>(),
+        [2, 1, 16, 8, 3, 1, 16, 8]
+    );
 }
 
 /// What belongs to another peer, another role or another security level is another party's business.
@@ -522,7 +575,10 @@ fn epochs_of_others_are_left_alone() {
         let store = folders.store(party);
         let is_there = |party, terms: &Terms| in_stock(&store, party, terms, &program).unwrap();
         assert!(is_there(party, &terms()));
-        assert!(!is_there(BOTH[1 - party as usize], &terms()) && others.iter().all(|other| !is_there(party, other)));
+        assert!(
+            !is_there(BOTH[1 - party as usize], &terms())
+                && others.iter().all(|other| !is_there(party, other))
+        );
     }
     let (left, right) = memory_pair();
     let [mut garblers, mut evaluators] = BOTH.map(|party| folders.store(party));
@@ -534,7 +590,10 @@ fn epochs_of_others_are_left_alone() {
         let bytes = session.bytes();
         assert!(nothing > 0 && bytes > nothing + 10_000);
         let phases = session.close()?;
-        assert_eq!(phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum::<u64>(), bytes);
+        assert_eq!(
+            phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum::<u64>(),
+            bytes
+        );
         Ok::<_, Error>(done)
     };
     std::thread::scope(|scope| {
@@ -562,13 +621,22 @@ fn what_is_used_up_is_retired() {
         // One of them dies after it has retired the epoch.
         if round > 0 {
             let mut store = folders.store(BOTH[round % 2]);
-            let used: Vec<_> = store.epochs().unwrap().into_iter().filter(|(id, _)| store.state(id).unwrap().burned().is_none()).collect();
-            store.append(&used[0].0, &brickwork::stock::Entry::Burned("it is used up".into())).map(drop).unwrap();
+            let used: Vec<_> = store
+                .epochs()
+                .unwrap()
+                .into_iter()
+                .filter(|(id, _)| store.state(id).unwrap().burned().is_none())
+                .collect();
+            store
+                .append(&used[0].0, &brickwork::stock::Entry::Burned("it is used up".into()))
+                .map(drop)
+                .unwrap();
         }
     }
 }
 
-/// Of burned epochs the last ones stay to be seen; a copy that has one which is forgotten is refused like any other old copy.
+/// Of burned epochs the last ones stay to be seen; a copy that has one which is forgotten is refused like any
+/// other old copy.
 #[test]
 fn row_25_what_is_forgotten_is_refused_too() {
     let program = program(0, Recipient::Both);

@@ -18,7 +18,11 @@ fn component(name: &str, add: bool) -> Component {
     let mut b = Builder::new(2 * WIDTH);
     let bits = b.all_inputs();
     let (x, y) = bits.split_at(WIDTH as usize);
-    let sum = if add { brickwork::circuit::library::add(&mut b, x, y) } else { brickwork::circuit::library::multiply(&mut b, x, y) };
+    let sum = if add {
+        brickwork::circuit::library::add(&mut b, x, y)
+    } else {
+        brickwork::circuit::library::multiply(&mut b, x, y)
+    };
     Component {
         name: name.into(),
         inputs: vec![Port::new("x", Type::Uint(WIDTH)), Port::new("y", Type::Uint(WIDTH))],
@@ -44,7 +48,12 @@ fn program(doublings: usize, to: Recipient) -> Arc<Program> {
 }
 
 fn terms() -> Terms {
-    Terms { security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+    Terms {
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    }
 }
 
 fn request(adders: usize, multipliers: usize, wires: usize) -> Request {
@@ -75,7 +84,8 @@ fn bits(rng: &mut Rng) -> Vec<bool> {
 /// Two batches of each component, made at different times, and three programs, of which one takes from both.
 #[test]
 fn programs_from_one_stock() {
-    let programs = [program(2, Recipient::Both), program(0, Recipient::Garbler), program(3, Recipient::Evaluator)];
+    let programs =
+        [program(2, Recipient::Both), program(0, Recipient::Garbler), program(3, Recipient::Evaluator)];
     let mut rng = Rng::new("test inputs").unwrap();
     let inputs: Vec<_> = programs.iter().map(|_| (bits(&mut rng), bits(&mut rng))).collect();
     let requests = [request(4, 2, 20), request(4, 1, 4)];
@@ -128,15 +138,19 @@ fn programs_from_one_stock() {
 fn nothing_new_after_the_first_input() {
     let program = program(0, Recipient::Both);
     let input = [true; WIDTH as usize];
-    let late = |error: Option<Error>| assert!(matches!(error, Some(Error::Usage(ref why)) if why.contains("first input")), "{error:?}");
+    let late = |error: Option<Error>| {
+        assert!(matches!(error, Some(Error::Usage(ref why)) if why.contains("first input")), "{error:?}")
+    };
     let (garbled, evaluated) = both(
         |session| {
-            let (_, session) = session.fill(&request(1, 1, 8))?.build(&program)?.evaluate(&input)?.decode()?;
+            let (_, session) =
+                session.fill(&request(1, 1, 8))?.build(&program)?.evaluate(&input)?.decode()?;
             late(session.fill(&request(1, 1, 8)).err());
             Ok(())
         },
         |session| {
-            let (_, _, session) = session.fill(&request(1, 1, 8))?.build(&program)?.evaluate(&input)?.decode()?;
+            let (_, _, session) =
+                session.fill(&request(1, 1, 8))?.build(&program)?.evaluate(&input)?.decode()?;
             late(session.fill(&request(1, 1, 8)).err());
             Ok(())
         },
@@ -146,8 +160,10 @@ fn nothing_new_after_the_first_input() {
 
 #[test]
 fn parties_that_want_different_things_part() {
-    let (garbled, evaluated) =
-        both(|session| session.fill(&request(1, 1, 8)).map(drop), |session| session.fill(&request(2, 1, 8)).map(drop));
+    let (garbled, evaluated) = both(
+        |session| session.fill(&request(1, 1, 8)).map(drop),
+        |session| session.fill(&request(2, 1, 8)).map(drop),
+    );
     assert!(matches!((garbled, evaluated), (Err(Error::Mismatch(_)), Err(Error::Mismatch(_)))));
     let programs = [program(0, Recipient::Both), program(1, Recipient::Both)];
     let (garbled, evaluated) = both(
@@ -161,7 +177,9 @@ fn parties_that_want_different_things_part() {
 #[test]
 fn too_many_batches_exceed_the_bound() {
     let program = program(7, Recipient::Both);
-    let refused = |error: Option<Error>| assert!(matches!(error, Some(Error::Stock(ref why)) if why.contains("2^-40")), "{error:?}");
+    let refused = |error: Option<Error>| {
+        assert!(matches!(error, Some(Error::Stock(ref why)) if why.contains("2^-40")), "{error:?}")
+    };
     let requests: Vec<Request> = (0..8).map(|_| request(1, 1, 8)).collect();
     let (garbled, evaluated) = both(
         |mut session| {

@@ -55,11 +55,18 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let circuit = &component.circuit;
     let (ands, copies) = (circuit.and_gates(), arguments.copies as usize);
     if ands == 0 {
-        return Err(Failure::input(format!("component {} has no AND gate", component.name), "choose another program"));
+        return Err(Failure::input(
+            format!("component {} has no AND gate", component.name),
+            "choose another program",
+        ));
     }
     let bytes = ands as u64 * 32 * u64::from(arguments.copies);
     if bytes > MOST_BYTES {
-        let why = format!("the tables of {} of {} would take {bytes} bytes", plural(arguments.copies.into(), "copy"), component.name);
+        let why = format!(
+            "the tables of {} of {} would take {bytes} bytes",
+            plural(arguments.copies.into(), "copy"),
+            component.name
+        );
         return Err(Failure::usage(why, "choose fewer --copies"));
     }
 
@@ -80,7 +87,9 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
         })?);
         // The false labels are active: every input is 0.
-        evaluates.push(time(cells, || evaluate(&plan, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs))?);
+        evaluates.push(time(cells, || {
+            evaluate(&plan, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
+        })?);
         let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         checks.push(time(cells, || {

@@ -28,7 +28,8 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
-    /// Into which components the program is cut: as the file says, in one piece, or a list such as inline:F,component:G
+    /// Into which components the program is cut: as the file says, in one piece, or a list such as
+    /// inline:F,component:G
     #[arg(long, value_name = "given|whole|LIST", default_value = "given", hide_default_value = true)]
     cut: Cut,
     /// Rounds, each with two new processes; the median counts
@@ -61,8 +62,12 @@ pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Resul
         let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));
         let [x, y] = bits;
         let (x, y) = (x?, y?);
-        let values = [input_value(program, Party::Garbler, executions, &x), input_value(program, Party::Evaluator, executions, &y)];
-        let results = both.run(&values, quiet).map_err(|failure| failure.within(&format!("round {round}")))?;
+        let values = [
+            input_value(program, Party::Garbler, executions, &x),
+            input_value(program, Party::Evaluator, executions, &y),
+        ];
+        let results =
+            both.run(&values, quiet).map_err(|failure| failure.within(&format!("round {round}")))?;
         check(&repeated, &x, &y, &results)?;
         rounds.push(results);
     }
@@ -105,16 +110,26 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
         let phases = round[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
         phases.iter().find(|phase| phase["name"] == name).cloned().unwrap_or_default()
     };
-    let seconds_of = |round: &[Value; 2], name: &str| phase(round, name)["seconds"].as_f64().unwrap_or_default();
+    let seconds_of =
+        |round: &[Value; 2], name: &str| phase(round, name)["seconds"].as_f64().unwrap_or_default();
     let mut phases = Vec::new();
     for name in NAMES {
         let sent = |field: &str| -> Result<Value, Failure> {
             let mut all = rounds.iter().map(|round| phase(round, name)[field].as_u64());
-            let first = all.next().flatten().ok_or_else(|| Failure::fault(format!("a party reported no phase {name}")))?;
+            let first = all
+                .next()
+                .flatten()
+                .ok_or_else(|| Failure::fault(format!("a party reported no phase {name}")))?;
             if all.any(|other| other != Some(first)) {
-                return Err(Failure::fault(format!("the bytes of the phase {name} differ from round to round")));
+                return Err(Failure::fault(format!(
+                    "the bytes of the phase {name} differ from round to round"
+                )));
             }
-            Ok(if first % u64::from(executions) == 0 { (first / u64::from(executions)).into() } else { (first as f64 / n).into() })
+            Ok(if first % u64::from(executions) == 0 {
+                (first / u64::from(executions)).into()
+            } else {
+                (first as f64 / n).into()
+            })
         };
         phases.push(json!({
             "name": name,
@@ -125,7 +140,12 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
     }
     let total = |round: &[Value; 2]| -> f64 { NAMES.iter().map(|name| seconds_of(round, name)).sum() };
     let after_setup = median(rounds.iter().map(|round| total(round) - seconds_of(round, "setup")).collect());
-    let cpu = median(rounds.iter().map(|round| round.iter().filter_map(|party| party["cpu_seconds"].as_f64()).sum()).collect());
+    let cpu = median(
+        rounds
+            .iter()
+            .map(|round| round.iter().filter_map(|party| party["cpu_seconds"].as_f64()).sum())
+            .collect(),
+    );
     let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
     // A program of XORs alone has no such rate.
     let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
@@ -181,6 +201,10 @@ fn text(program: &Program, json: &Value) -> String {
         number("cpu_us_per_and"),
     );
     let peak = &json["peak_rss_bytes"];
-    text += &format!("Peak memory: garbler {}, evaluator {}\n", bytes(count(&peak["garbler"])), bytes(count(&peak["evaluator"])));
+    text += &format!(
+        "Peak memory: garbler {}, evaluator {}\n",
+        bytes(count(&peak["garbler"])),
+        bytes(count(&peak["evaluator"]))
+    );
     text + &party::security_json_text(&json["security"])
 }

@@ -55,7 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         fs::write(path, chart::document(&charts)).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let human = text(&rows, &compared);
-    Ok(Report::new(json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link, "machine": machine }), human))
+    Ok(Report::new(
+        json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link, "machine": machine }),
+        human,
+    ))
 }
 
 /// Components of several sizes, all with 256 inputs and 128 outputs.
@@ -109,8 +112,9 @@ fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Val
 /// Measured rows: AND gates of all executions, and nanoseconds of one.
 fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
-    let text = fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read {}: {e}", path.display()), "is it the file of `bench papers`?"))?;
+    let text = fs::read_to_string(path).map_err(|e| {
+        Failure::input(format!("cannot read {}: {e}", path.display()), "is it the file of `bench papers`?")
+    })?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let of = |row: Value| {
         let (gates, seconds) = (row["measured"]["and_gates"].as_f64()?, row["measured"]["seconds"].as_f64()?);
@@ -144,7 +148,8 @@ fn text(rows: &[Value], compared: &[Value]) -> String {
         "{COMPARED:.0e} AND gates of AES-128, by cores of each party and line:\n  cores          line   B  copies a slot      seconds\n"
     );
     for row in compared {
-        let line = row["bits_per_second"].as_f64().map_or("none".into(), |rate| format!("{} Mbit/s", rate / 1e6));
+        let line =
+            row["bits_per_second"].as_f64().map_or("none".into(), |rate| format!("{} Mbit/s", rate / 1e6));
         text += &format!(
             "  {:>5} {line:>13} {:>3} {:>14.2} {:>12.1}\n",
             row["cores"],
@@ -165,9 +170,14 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
                 all.push(Series { name: name.into(), points: Vec::new() });
             }
             let title = format!("{name}, {:.1e} AND gates: {:.3}", number(row, "and_gates"), y(row));
-            all.last_mut()
-                .into_iter()
-                .for_each(|series| series.points.push(Point { x: number(row, x), y: y(row), title: title.clone(), marked: false }));
+            all.last_mut().into_iter().for_each(|series| {
+                series.points.push(Point {
+                    x: number(row, x),
+                    y: y(row),
+                    title: title.clone(),
+                    marked: false,
+                })
+            });
         }
         all
     };
@@ -184,9 +194,24 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
         }],
     }));
     let copies = by_component("slots", &|row| number(row, "copies_a_slot"));
-    let chart = |title: &str, x: &str, y: Axis, series| Chart { title: title.into(), x: Axis::logarithmic(x), y, series };
+    let chart = |title: &str, x: &str, y: Axis, series| Chart {
+        title: title.into(),
+        x: Axis::logarithmic(x),
+        y,
+        series,
+    };
     vec![
-        chart("Copies of a slot; 2 are the limit of cut-and-choose", "slots", Axis::logarithmic("copies a slot"), copies),
-        chart("Time of an AND gate, by the model and measured (red)", "AND gates", Axis::logarithmic("nanoseconds"), time),
+        chart(
+            "Copies of a slot; 2 are the limit of cut-and-choose",
+            "slots",
+            Axis::logarithmic("copies a slot"),
+            copies,
+        ),
+        chart(
+            "Time of an AND gate, by the model and measured (red)",
+            "AND gates",
+            Axis::logarithmic("nanoseconds"),
+            time,
+        ),
     ]
 }

@@ -1,8 +1,8 @@
 //! `brickwork bench stock`: what stock on disk costs, and what a program from stock costs.
 //!
-//! Both parties are threads of this process, each with a store of its own, and talk over TLS on the loopback interface. The
-//! connection stands before the first program: a process's start, the handshake and the comparison of the stores come
-//! once, however many programs follow.
+//! Both parties are threads of this process, each with a store of its own, and talk over TLS on the loopback
+//! interface. The connection stands before the first program: a process's start, the handshake and the
+//! comparison of the stores come once, however many programs follow.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use crate::failure::Failure;
 use crate::report::{Report, bytes, plural};
 use crate::{files, resources};
 
-/// Time making stock on disk and in memory, programs from stock over a standing connection, and verifying the store
+/// Time making stock on disk and in memory, programs from stock over a standing connection, and verifying the
+/// store
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -67,21 +68,35 @@ impl Parties {
         let identities = [Identity::generate()?.0, Identity::generate()?.0];
         let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
         let (security, threads) = (arguments.security, arguments.threads.into());
-        Ok(Parties { identities, terms: Terms { security, threads, table_memory: TABLE_MEMORY, identities: keys } })
+        Ok(Parties {
+            identities,
+            terms: Terms { security, threads, table_memory: TABLE_MEMORY, identities: keys },
+        })
     }
 
     /// Connects both over TLS, and lets each work on its end.
-    fn connect<T: Send>(&self, work: impl Fn(Party, Channel) -> Result<T, brickwork::Error> + Sync) -> Result<[T; 2], Failure> {
+    fn connect<T: Send>(
+        &self,
+        work: impl Fn(Party, Channel) -> Result<T, brickwork::Error> + Sync,
+    ) -> Result<[T; 2], Failure> {
         let [garbler, evaluator] = &self.identities;
-        let options = |party| Options { party, lanes: 1, terms: [0; 32], timeout: std::time::Duration::from_secs(60) };
-        let listener = Listener::bind("127.0.0.1:0", garbler, evaluator.public_key(), &options(Party::Garbler))?;
+        let options =
+            |party| Options { party, lanes: 1, terms: [0; 32], timeout: std::time::Duration::from_secs(60) };
+        let listener =
+            Listener::bind("127.0.0.1:0", garbler, evaluator.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
         let work = &work;
         let (first, second) = thread::scope(|scope| {
-            let first = scope.spawn(move || listener.accept().and_then(|channel| work(Party::Garbler, channel)));
+            let first =
+                scope.spawn(move || listener.accept().and_then(|channel| work(Party::Garbler, channel)));
             let channel = tls::connect(&address, evaluator, garbler.public_key(), &options(Party::Evaluator));
             let second = channel.and_then(|channel| work(Party::Evaluator, channel));
-            (first.join().unwrap_or_else(|_| Err(brickwork::Error::Resource("the garbler's thread failed".into()))), second)
+            (
+                first.join().unwrap_or_else(|_| {
+                    Err(brickwork::Error::Resource("the garbler's thread failed".into()))
+                }),
+                second,
+            )
         });
         Ok([first?, second?])
     }
@@ -98,7 +113,11 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let executions = usize::from(arguments.executions);
     let one = Request::of(&program);
     let request = Request {
-        components: one.components.into_iter().map(|(component, slots)| (component, slots * executions)).collect(),
+        components: one
+            .components
+            .into_iter()
+            .map(|(component, slots)| (component, slots * executions))
+            .collect(),
         garbler_wires: one.garbler_wires * executions,
         ots: Some(program.input_width(Party::Evaluator) * executions),
     };
@@ -123,7 +142,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     // What is used up is gone: a store as full as before is verified.
     let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     parties.connect(|party, channel| {
-        let (mut store, mut observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
+        let (mut store, mut observer) =
+            (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
         let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
         session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
     })?;
@@ -169,8 +189,12 @@ fn in_memory(parties: &Parties, request: &Request) -> Result<(), Failure> {
     parties.connect(|party, channel| {
         let mut observer = Unobserved;
         match party {
-            Party::Garbler => Garbler::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop),
-            Party::Evaluator => Evaluator::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop),
+            Party::Garbler => {
+                Garbler::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop)
+            }
+            Party::Evaluator => {
+                Evaluator::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop)
+            }
         }
     })?;
     Ok(())
@@ -188,13 +212,15 @@ fn programs(
     let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
     parties.connect(|party, channel| {
         let (mut store, mut observer) = (open(party)?, Unobserved);
-        let mut session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?.expect(program)?;
+        let mut session =
+            Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?.expect(program)?;
         let mut runs = Vec::new();
         for input in &inputs {
             let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());
             let done;
             (done, session) = session.run(program, &input[party as usize], Lacking::Refuse)?;
-            let time = Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu };
+            let time =
+                Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu };
             runs.push(Once { time, bytes: session.bytes() - before });
             let expected = program.output_bits(party, &program.simulate(&input[0], &input[1]));
             if done.outputs != expected {
@@ -207,8 +233,12 @@ fn programs(
 }
 
 fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
-    let failed =
-        |e: std::io::Error| Failure::other(format!("{}: {e}", folder.display()), "let nothing else work in the temporary folder meanwhile");
+    let failed = |e: std::io::Error| {
+        Failure::other(
+            format!("{}: {e}", folder.display()),
+            "let nothing else work in the temporary folder meanwhile",
+        )
+    };
     let mut total = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;

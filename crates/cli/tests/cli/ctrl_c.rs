@@ -11,35 +11,46 @@ use super::*;
 fn processes_about(path: &str) -> Vec<String> {
     let line = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
     let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| line(entry.ok()?));
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(path)).collect()
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(path))
+        .collect()
 }
 
 /// All files below a folder.
 fn files_below(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path.display().to_string()] }).collect()
+    entries
+        .flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path.display().to_string()] })
+        .collect()
 }
 
 /// The signal goes to the process that the user sees; the two parties are its children.
 #[test]
 fn row_20_ctrl_c_leaves_no_process_and_no_file() {
     let mut in_time = 0;
-    for (signal, delays) in [(interrupt(), [0, 40, 150, 400, 900]), ("TERM", [10, 80, 200, 500, 1200]), ("KILL", [20, 60, 250, 600, 1500])]
-    {
+    for (signal, delays) in [
+        (interrupt(), [0, 40, 150, 400, 900]),
+        ("TERM", [10, 80, 200, 500, 1200]),
+        ("KILL", [20, 60, 250, 600, 1500]),
+    ] {
         for delay in delays {
             let folder = tempfile::tempdir().unwrap();
             let (program, temporary) = (folder.path().join("cut-short.bwp"), folder.path().join("tmp"));
             fs::copy(example("aes-128.bwp"), &program).unwrap();
             fs::create_dir(&temporary).unwrap();
             let program = program.display().to_string();
-            let inputs = ["garbler", "evaluator"].map(|party| format!("@{}", example(&format!("aes-128.{party}.json"))));
+            let inputs = ["garbler", "evaluator"]
+                .map(|party| format!("@{}", example(&format!("aes-128.{party}.json"))));
             let arguments = ["run", &program, "--garbler", &inputs[0], "--evaluator", &inputs[1]];
-            let mut child = brickwork(&arguments).env("TMPDIR", &temporary).current_dir(folder.path()).spawn().unwrap();
+            let mut child =
+                brickwork(&arguments).env("TMPDIR", &temporary).current_dir(folder.path()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(delay));
             let id = child.id().to_string();
             in_time += usize::from(child.try_wait().unwrap().is_none());
             // It may have ended by itself.
-            let _ = std::process::Command::new("kill").args(["-s", signal, &id]).stderr(Stdio::null()).status();
+            let _ =
+                std::process::Command::new("kill").args(["-s", signal, &id]).stderr(Stdio::null()).status();
             child.wait().unwrap();
             // A child sees that its pipe has ended, and ends.
             let patience = Instant::now() + Duration::from_secs(20);

@@ -14,14 +14,19 @@ fn attacks_are_listed_and_played() {
         assert!(human.contains(id) && human.contains(story));
     }
     let (human, json) = good(&["demo-cheat", "row_05_flipped_table", "--runs", "3"]);
-    assert!(human.contains("100.00 %, predicted 100.00 %: the evaluator stops: an opened copy is garbled wrongly"), "{human}");
+    assert!(
+        human
+            .contains("100.00 %, predicted 100.00 %: the evaluator stops: an opened copy is garbled wrongly"),
+        "{human}"
+    );
     assert_eq!(json["endings"][0]["ending"], "OpenedCopy");
     assert_eq!((json["endings"][0]["observed"].as_u64(), json["runs"].as_u64()), (Some(3), Some(3)));
     let (human, json) = good(&["demo-cheat", "row_15_flipped_colour", "--runs", "2"]);
     assert!(human.contains("the garbler stops: forged labels"), "{human}");
     assert_eq!(json["cheater"], "evaluator");
     let (_, json) = good(&["demo-cheat", "row_14_opposite_label_among_4", "--runs", "20"]);
-    let predicted: f64 = json["endings"].as_array().unwrap().iter().map(|e| e["predicted_rate"].as_f64().unwrap()).sum();
+    let predicted: f64 =
+        json["endings"].as_array().unwrap().iter().map(|e| e["predicted_rate"].as_f64().unwrap()).sum();
     assert!((predicted - 1.0).abs() < 1e-9);
 }
 

@@ -5,8 +5,10 @@ use std::net::TcpListener;
 use super::*;
 
 fn doctor(keys: &Keys, role: &str, file: &str, more: &[&str]) -> Vec<String> {
-    let (own, peer) = if role == "garbler" { ("garbler.key", &keys.evaluator) } else { ("evaluator.key", &keys.garbler) };
-    let fixed = ["doctor", file, "--role", role, "--identity", &keys.file(own), "--peer", peer, "--json"].map(String::from);
+    let (own, peer) =
+        if role == "garbler" { ("garbler.key", &keys.evaluator) } else { ("evaluator.key", &keys.garbler) };
+    let fixed = ["doctor", file, "--role", role, "--identity", &keys.file(own), "--peer", peer, "--json"]
+        .map(String::from);
     fixed.into_iter().chain(more.iter().map(|s| String::from(*s))).collect()
 }
 
@@ -18,8 +20,14 @@ fn begin(arguments: &[String]) -> Child {
 fn doctors_meet() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    let mut listening = begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
-    let connecting = begin(&doctor(&keys, "evaluator", &file, &["--connect", &address(&mut listening), "--timeout", "30"]));
+    let mut listening =
+        begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
+    let connecting = begin(&doctor(
+        &keys,
+        "evaluator",
+        &file,
+        &["--connect", &address(&mut listening), "--timeout", "30"],
+    ));
     for output in [finish(connecting), finish(listening)] {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
         assert!(text(&output.stdout).contains("the peer is there"));
@@ -30,7 +38,8 @@ fn doctors_meet() {
 fn doctors_of_different_programs_say_so() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    let mut listening = begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
+    let mut listening =
+        begin(&doctor(&keys, "garbler", &file, &["--listen", "127.0.0.1:0", "--timeout", "30"]));
     let other = ["--connect", &address(&mut listening), "--timeout", "30", "--security", "80"];
     let connecting = begin(&doctor(&keys, "evaluator", &file, &other));
     for output in [finish(connecting), finish(listening)] {
@@ -52,7 +61,12 @@ fn doctors_look_at_stores() {
         let listen = [&["--listen", "127.0.0.1:0", "--timeout", "30"], &store[..]].concat();
         let mut listening = begin(&doctor(&keys, "garbler", &file, &listen));
         let address = address(&mut listening);
-        let connecting = begin(&doctor(&keys, "evaluator", &file, &[&["--connect", &address, "--timeout", "30"], flags].concat()));
+        let connecting = begin(&doctor(
+            &keys,
+            "evaluator",
+            &file,
+            &[&["--connect", &address, "--timeout", "30"], flags].concat(),
+        ));
         for output in [finish(connecting), finish(listening)] {
             assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
         }
@@ -68,7 +82,8 @@ fn nobody_and_a_taken_port_are_code_4() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
     // Nobody can listen at port 1 without special rights.
-    let output = finish(begin(&doctor(&keys, "garbler", &file, &["--connect", "127.0.0.1:1", "--timeout", "1"])));
+    let output =
+        finish(begin(&doctor(&keys, "garbler", &file, &["--connect", "127.0.0.1:1", "--timeout", "1"])));
     assert_eq!((output.status.code(), &object(&output)["error"]["code"]), (Some(4), &Value::from(4)));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -12,7 +12,8 @@ fn written(folder: &str) -> Vec<(String, Vec<String>)> {
         .into_iter()
         .map(|command| {
             assert!(human.contains(&command.join(" ")), "{human}");
-            let name = Path::new(&command[2]).file_stem().expect("a name").to_str().expect("UTF-8").to_owned();
+            let name =
+                Path::new(&command[2]).file_stem().expect("a name").to_str().expect("UTF-8").to_owned();
             assert_eq!(command[..2], ["brickwork", "run"]);
             (name, command[1..].to_vec())
         })
@@ -29,7 +30,14 @@ fn examples_are_listed_and_written() {
     let listed = json["examples"].as_array().unwrap();
     assert_eq!(listed.len(), brickwork_lang::std_library().len());
     for entry in listed {
-        assert!(human.contains(&format!("  {:16} {}\n", entry["name"].as_str().unwrap(), entry["summary"].as_str().unwrap())), "{human}");
+        assert!(
+            human.contains(&format!(
+                "  {:16} {}\n",
+                entry["name"].as_str().unwrap(),
+                entry["summary"].as_str().unwrap()
+            )),
+            "{human}"
+        );
     }
 
     let keys = Keys::new();
@@ -37,7 +45,10 @@ fn examples_are_listed_and_written() {
     let expected = ["credit.wir", "credit.garbler.json", "credit.evaluator.json", "credit.card.csv"];
     assert_eq!(json["written"], json!(expected.map(|name| keys.file(&format!("new/folder/{name}")))));
     let (_, json) = good(&["examples", "sha256.wir", "-o", &keys.file("new/folder")]);
-    assert_eq!((&json["written"], &json["commands"]), (&json!([keys.file("new/folder/sha256.wir")]), &json!([])));
+    assert_eq!(
+        (&json["written"], &json["commands"]),
+        (&json!([keys.file("new/folder/sha256.wir")]), &json!([]))
+    );
 
     // What somebody has changed is not overwritten.
     let changed = keys.write("new/folder/credit.wir", b"mine");
@@ -55,10 +66,16 @@ fn every_example_runs_and_costs_what_its_page_says() {
     let page = std::fs::read_to_string(page).expect("the page");
     let keys = Keys::new();
     let examples = written(&keys.file("examples"));
-    assert_eq!(examples.len(), brickwork_lang::std_library().iter().filter(|file| file.example.is_some()).count());
+    assert_eq!(
+        examples.len(),
+        brickwork_lang::std_library().iter().filter(|file| file.example.is_some()).count()
+    );
     let mut lacking = Vec::new();
     for (name, mut arguments) in examples {
-        arguments.extend(["--json", "--quiet", "--timeout", "60", "--cut", "given", "--buckets", "standard"].map(str::to_owned));
+        arguments.extend(
+            ["--json", "--quiet", "--timeout", "60", "--cut", "given", "--buckets", "standard"]
+                .map(str::to_owned),
+        );
         let output = run(&strings(&arguments));
         let real = object(&output);
         assert_eq!(output.status.code(), Some(0), "{name}: {real}");
@@ -69,10 +86,15 @@ fn every_example_runs_and_costs_what_its_page_says() {
         assert_eq!(real["outputs"], clear["outputs"], "{name}");
 
         let info = object(&run(&["info", &arguments[1], "--json"]));
-        let sent = |phase: &Value| phase["garbler_sent_bytes"].as_u64().unwrap() + phase["evaluator_sent_bytes"].as_u64().unwrap();
+        let sent = |phase: &Value| {
+            phase["garbler_sent_bytes"].as_u64().unwrap() + phase["evaluator_sent_bytes"].as_u64().unwrap()
+        };
         let bytes: u64 = real["phases"].as_array().unwrap().iter().map(sent).sum();
         let (components, slots) = (info["components"].as_array().unwrap().len(), &info["slots"]);
-        let file = brickwork_lang::std_library().iter().find(|file| file.name == format!("{name}.wir")).expect("its file");
+        let file = brickwork_lang::std_library()
+            .iter()
+            .find(|file| file.name == format!("{name}.wir"))
+            .expect("its file");
         let costs = format!("{components} | {slots} | {} | {:.1}", info["and_gates"], bytes as f64 / 1e6);
         let row = format!("| `{name}` | {} | {costs} |", file.summary);
         if !page.contains(&row) {
@@ -107,13 +129,34 @@ fn tables_are_values() {
     let other = format!("@{}", keys.write("other.csv", b"value\n7\n1\n"));
     let (_, json) = good(&["simulate", &source, "--garbler", &own, "--evaluator", &other]);
     assert_eq!(json["outputs"]["garbler"], 100 + 10 + 40 + 1 + 2);
-    let twice = [format!("[\"{other}\", \"{other}\"]"), format!("[{{\"limit\": 0, \"items\": \"@{}\"}}, 0]", keys.file("data/items.csv"))];
-    bad(&["simulate", &source, "--executions", "2", "--evaluator", &twice[0], "--garbler", &twice[1]], 3, "expected an object");
+    let twice = [
+        format!("[\"{other}\", \"{other}\"]"),
+        format!("[{{\"limit\": 0, \"items\": \"@{}\"}}, 0]", keys.file("data/items.csv")),
+    ];
+    bad(
+        &["simulate", &source, "--executions", "2", "--evaluator", &twice[0], "--garbler", &twice[1]],
+        3,
+        "expected an object",
+    );
 
     // A row for each execution.
     let wealth = format!("@{}", keys.write("wealth.csv", b"wealth\n5\n6\n7\n"));
-    let run_thrice = ["simulate", &example("millionaires.bwp"), "--executions", "3", "--garbler", &wealth, "--evaluator", "[6,6,6]"];
-    let richer = good(&run_thrice).1["outputs"]["garbler"].as_array().unwrap().iter().map(|o| o["alice"].clone()).collect::<Vec<_>>();
+    let run_thrice = [
+        "simulate",
+        &example("millionaires.bwp"),
+        "--executions",
+        "3",
+        "--garbler",
+        &wealth,
+        "--evaluator",
+        "[6,6,6]",
+    ];
+    let richer = good(&run_thrice).1["outputs"]["garbler"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|o| o["alice"].clone())
+        .collect::<Vec<_>>();
     assert_eq!(richer, [0, 0, 1]);
 
     // A listening party reads its table before it waits.
@@ -131,7 +174,11 @@ fn tables_are_values() {
         assert!(!text(&run(&arguments).stderr).contains("199"), "a cell is repeated");
     }
     bad(&["simulate", &source, "--garbler", &broken, "--evaluator", &other], 3, "not a table");
-    bad(&["simulate", &source, "--garbler", &own, "--evaluator", "@no-such.csv"], 3, "cannot read no-such.csv");
+    bad(
+        &["simulate", &source, "--garbler", &own, "--evaluator", "@no-such.csv"],
+        3,
+        "cannot read no-such.csv",
+    );
     let binary = format!("@{}", keys.write("binary.csv", &[b'a', b'\n', 0xff]));
     bad(&["simulate", &source, "--garbler", &own, "--evaluator", &binary], 3, "not a text file");
 }

@@ -53,7 +53,8 @@ fn is_error(output: &Output, code: i32, words: &str) {
     let error = &object(output)["error"];
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert_eq!(error["code"], code);
-    let (message, hint) = (error["message"].as_str().expect("a message"), error["hint"].as_str().expect("a hint"));
+    let (message, hint) =
+        (error["message"].as_str().expect("a message"), error["hint"].as_str().expect("a hint"));
     assert!(message.contains(words), "{error}");
     assert!(!hint.is_empty() && !message.contains(hint) && !hint.contains(message), "{error}");
 }
@@ -139,11 +140,15 @@ impl Keys {
     }
 }
 
-/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is ignored, by children as well.
+/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is
+/// ignored, by children as well.
 #[cfg(unix)]
 fn interrupt() -> &'static str {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
+    let ignored = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok())
+        .unwrap_or(0);
     if ignored & 2 == 0 { "INT" } else { "TERM" }
 }
 

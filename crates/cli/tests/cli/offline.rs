@@ -29,7 +29,12 @@ fn keygen_writes_a_private_file_and_never_overwrites() {
 #[test]
 fn info_shows_ports_components_and_wires() {
     let (human, json) = good(&["info", &example("millionaires.bwp")]);
-    for words in ["wealth: uint32, 32 bits", "wires 32-63: evaluator's wealth", "64 AND gates in 1 slot", "compare: 1 slot"] {
+    for words in [
+        "wealth: uint32, 32 bits",
+        "wires 32-63: evaluator's wealth",
+        "64 AND gates in 1 slot",
+        "compare: 1 slot",
+    ] {
         assert!(human.contains(words), "{words}: {human}");
     }
     assert_eq!(json["name"], "millionaires");
@@ -49,7 +54,16 @@ const THREE_INPUTS: &[u8] = b"1 4\n3 1 1 1\n1 1\n\n2 1 0 2 3 XOR\n";
 fn bristol_inputs_are_mapped() {
     let keys = Keys::new();
     let file = keys.write("three.txt", THREE_INPUTS);
-    let fixed = ["simulate", &file, "--map", "in2=evaluator", "--garbler", "1", "--evaluator", "{\"in1\": 0, \"in2\": 1}"];
+    let fixed = [
+        "simulate",
+        &file,
+        "--map",
+        "in2=evaluator",
+        "--garbler",
+        "1",
+        "--evaluator",
+        "{\"in1\": 0, \"in2\": 1}",
+    ];
     assert_eq!(good(&fixed).1["outputs"]["garbler"], 0);
     bad(&["simulate", &file, "--map", "in9=garbler", "--garbler", "1", "--evaluator", "1"], 3, "in9");
     bad(&["simulate", &example("millionaires.bwp"), "--map", "in2=garbler"], 3, "--map");
@@ -69,11 +83,16 @@ fn simulate_takes_values_in_every_form() {
     let json = object(&run(&["simulate", &file, "--garbler", "0x10", "--evaluator", &bits, "--json"]));
     assert_eq!(json["output_bits"]["garbler"], "01");
 
-    let (_, json) = good(&["simulate", &file, "--executions", "3", "--garbler", "[1,2,3]", "--evaluator", "[3,2,1]"]);
-    let expected = serde_json::json!([{ "alice": 0, "bob": 1 }, { "alice": 0, "bob": 0 }, { "alice": 1, "bob": 0 }]);
+    let (_, json) =
+        good(&["simulate", &file, "--executions", "3", "--garbler", "[1,2,3]", "--evaluator", "[3,2,1]"]);
+    let expected =
+        serde_json::json!([{ "alice": 0, "bob": 1 }, { "alice": 0, "bob": 0 }, { "alice": 1, "bob": 0 }]);
     assert_eq!(json["outputs"]["garbler"], expected);
 
-    let mut child = brickwork(&["simulate", &file, "--garbler", "-", "--evaluator", "5", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = brickwork(&["simulate", &file, "--garbler", "-", "--evaluator", "5", "--json"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(b" 6\n").unwrap();
     assert_eq!(object(&child.wait_with_output().unwrap())["output_bits"]["garbler"], "10");
 }
@@ -135,14 +154,21 @@ fn compile_describes_its_program_to_machines() {
     }
     assert_eq!(add["wires"].as_u64().unwrap(), add["gates"].as_u64().unwrap() + 16);
     assert_eq!(add["input_ports"][1], serde_json::json!({ "name": "b", "type": "uint8", "width": 8 }));
-    let sum = |key: &str| components.iter().map(|c| c[key].as_u64().unwrap() * c["slots"].as_u64().unwrap()).sum::<u64>();
-    assert_eq!((json["slots"].as_u64().unwrap() as usize, &json["and_gates"]), (3 + components.len() - 2, &sum("and_gates").into()));
+    let sum = |key: &str| {
+        components.iter().map(|c| c[key].as_u64().unwrap() * c["slots"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(
+        (json["slots"].as_u64().unwrap() as usize, &json["and_gates"]),
+        (3 + components.len() - 2, &sum("and_gates").into())
+    );
     assert_eq!(json["wires"].as_u64().unwrap(), 20 + 8 + sum("outputs"));
     assert!(json["and_depth"].as_u64().unwrap() >= 14, "{json}");
     // Which wire is which bit.
     assert_eq!(json["garbler_inputs"][0]["width"], 20);
     let wires = |map: &str| -> Vec<(String, u64, u64)> {
-        let text = |r: &serde_json::Value| format!("{} {}", r["party"].as_str().unwrap(), r["value"].as_str().unwrap());
+        let text = |r: &serde_json::Value| {
+            format!("{} {}", r["party"].as_str().unwrap(), r["value"].as_str().unwrap())
+        };
         let ranges = json[map].as_array().unwrap().iter();
         ranges.map(|r| (text(r), r["first_wire"].as_u64().unwrap(), r["wires"].as_u64().unwrap())).collect()
     };
@@ -150,9 +176,14 @@ fn compile_describes_its_program_to_machines() {
     assert_eq!(inputs[0], ("garbler input1.s".into(), 0, 4));
     assert_eq!(inputs[1], ("garbler input1.b[0..2]".into(), 4, 16));
     assert_eq!(inputs[2], ("evaluator input2".into(), 20, 8));
-    assert!(wires("output_map").contains(&("evaluator output2.b[0..2]".into(), 20, 8)), "the second half of b is input2: {json}");
+    assert!(
+        wires("output_map").contains(&("evaluator output2.b[0..2]".into(), 20, 8)),
+        "the second half of b is input2: {json}"
+    );
     // What was found odd, and where.
-    let warning = |code: &str| json["warnings"].as_array().unwrap().iter().find(|w| w["code"] == code).cloned().unwrap();
+    let warning = |code: &str| {
+        json["warnings"].as_array().unwrap().iter().find(|w| w["code"] == code).cloned().unwrap()
+    };
     assert_eq!(warning("constant::truncated")["line"], 12);
     let minus = warning("constant::minus");
     assert_eq!((&minus["line"], &minus["severity"]), (&13.into(), &"warning".into()), "{minus}");
@@ -173,7 +204,11 @@ fn errors_in_a_source_point_into_it() {
         let output = run(&[command, &source, "--json"]);
         is_error(&output, 3, "wrong.wir:7:");
         let diagnostic = &object(&output)["error"]["diagnostics"][0];
-        assert_eq!((&diagnostic["line"], &diagnostic["severity"]), (&7.into(), &"error".into()), "{diagnostic}");
+        assert_eq!(
+            (&diagnostic["line"], &diagnostic["severity"]),
+            (&7.into(), &"error".into()),
+            "{diagnostic}"
+        );
     }
     let source = keys.write("value.wir", LARGER.replace("larger(input1, input2)", "").as_bytes());
     assert!(text(&run(&["compile", &source]).stderr).contains("help: write a value here"));
@@ -191,14 +226,20 @@ fn bad_inputs_and_files_are_code_3() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
     let bytes = std::fs::read(&file).unwrap();
-    let simulate = |garbler: &str, words: &str| bad(&["simulate", &file, "--garbler", garbler, "--evaluator", "1"], 3, words);
+    let simulate = |garbler: &str, words: &str| {
+        bad(&["simulate", &file, "--garbler", garbler, "--evaluator", "1"], 3, words)
+    };
     simulate("4294967296", "does not fit");
     simulate("-1", "negative");
     simulate("{", "not JSON");
     simulate("[1]", "expected a number");
     simulate("@no-such-file", "cannot read no-such-file");
     simulate(&format!("@{}", keys.write("binary", &[0xff, 0xfe])), "not a text file");
-    bad(&["simulate", &file, "--executions", "2", "--garbler", "[1]", "--evaluator", "[1,2]"], 3, "array of 2");
+    bad(
+        &["simulate", &file, "--executions", "2", "--garbler", "[1]", "--evaluator", "[1,2]"],
+        3,
+        "array of 2",
+    );
     bad(&["info", "no-such-file"], 3, "cannot read");
     bad(&["info", &keys.file("")], 3, "cannot read");
     bad(&["info", &keys.write("truncated.bwp", &bytes[..bytes.len() / 2])], 3, "truncated");
@@ -211,8 +252,11 @@ fn bad_inputs_and_files_are_code_3() {
 /// A secret must not come back in a message that ends in a log.
 #[test]
 fn messages_do_not_repeat_inputs() {
-    for secret in ["90071992547409931234", "\"hunter2\"", "{\"hunter2\": 1}", "[90071992547409931234]", "hunter2"] {
-        let output = run(&["simulate", &example("millionaires.bwp"), "--garbler", secret, "--evaluator", "1"]);
+    for secret in
+        ["90071992547409931234", "\"hunter2\"", "{\"hunter2\": 1}", "[90071992547409931234]", "hunter2"]
+    {
+        let output =
+            run(&["simulate", &example("millionaires.bwp"), "--garbler", secret, "--evaluator", "1"]);
         let all = text(&output.stderr) + &text(&output.stdout);
         assert_eq!(output.status.code(), Some(3), "{all}");
         assert!(!all.contains("hunter2") && !all.contains("9007199"), "{all}");
@@ -233,7 +277,8 @@ fn wrong_usage_is_code_2() {
     bad(&["no-such-command"], 2, "no-such-command");
     let nothing = run(&["--json"]);
     is_error(&nothing, 2, "command");
-    for missing in [&["doctor", &file, "--protocol", "compgc"][..], &["run", &file, "--commitments", "vole"]] {
+    for missing in [&["doctor", &file, "--protocol", "compgc"][..], &["run", &file, "--commitments", "vole"]]
+    {
         bad(missing, 2, "not built yet");
     }
     let help = text(&run(&["--help"]).stdout);
@@ -244,7 +289,8 @@ fn wrong_usage_is_code_2() {
 fn the_doctor_names_every_problem() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    let (human, json) = good(&["doctor", &file, "--identity", &keys.file("garbler.key"), "--peer", &keys.evaluator]);
+    let (human, json) =
+        good(&["doctor", &file, "--identity", &keys.file("garbler.key"), "--peer", &keys.evaluator]);
     for name in ["identity", "peer", "program", "kernel", "parameters", "memory", "disk"] {
         assert!(human.contains(&format!("ok      {name}: ")), "{human}");
     }
@@ -258,7 +304,13 @@ fn the_doctor_names_every_problem() {
     }
     let output = run(&["doctor", "no-such-file", "--identity", &open, "--peer", "nonsense", "--json"]);
     let json = object(&output);
-    let failed: Vec<_> = json["checks"].as_array().unwrap().iter().filter(|c| c["ok"] == false).map(|c| c["name"].clone()).collect();
+    let failed: Vec<_> = json["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|c| c["ok"] == false)
+        .map(|c| c["name"].clone())
+        .collect();
     assert_eq!(failed, ["identity", "peer", "program"]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(json["error"]["code"], 3);

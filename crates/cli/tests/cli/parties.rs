@@ -33,7 +33,16 @@ impl<'k> Side<'k> {
             "garbler" => ("garbler.key", &self.keys.evaluator),
             _ => ("evaluator.key", &self.keys.garbler),
         };
-        let fixed = [self.role, &self.file, "--identity", &self.keys.file(own), "--peer", peer, "--input", self.input];
+        let fixed = [
+            self.role,
+            &self.file,
+            "--identity",
+            &self.keys.file(own),
+            "--peer",
+            peer,
+            "--input",
+            self.input,
+        ];
         fixed.iter().chain(more).map(|s| s.to_string()).collect()
     }
 
@@ -66,7 +75,8 @@ fn check_result(output: &Output, role: &str) {
     assert_eq!(json["protocol"], "duplo");
     assert_eq!(json["and_gates"], 64);
     assert_eq!(json["security"]["statistical_bits"], 40);
-    let names: Vec<_> = json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["setup", "preprocess", "prepare", "build", "evaluate", "decode"]);
 }
 
@@ -116,14 +126,22 @@ fn a_cut_is_proposed_and_made_by_both() {
     ] {
         for (role, output) in ["garbler", "evaluator"].into_iter().zip(meet(files, flags)) {
             let json = object(&output);
-            assert_eq!((output.status.code(), &json["outputs"][role], &json["cut"]), (Some(0), &json!(144), &json!(cut)), "{json}");
+            assert_eq!(
+                (output.status.code(), &json["outputs"][role], &json["cut"]),
+                (Some(0), &json!(144), &json!(cut)),
+                "{json}"
+            );
             assert_eq!(json["security"]["components"].as_array().map(Vec::len), Some(components));
         }
     }
     for (files, flags, why) in [
         (both, [&["--cut", "inline:*"][..], &["--cut", "given"][..]], "wants --cut given"),
         (both, [&["--cut", "given"], &["--cut", "whole"]], "wants --cut whole"),
-        (both, [&["--cut", "component:square,component:larger"], &["--cut", "inline:square"]], "wants --cut inline:square"),
+        (
+            both,
+            [&["--cut", "component:square,component:larger"], &["--cut", "inline:square"]],
+            "wants --cut inline:square",
+        ),
         (mixed, [&["--cut", "inline:*"], &[]], "compiled already"),
     ] {
         let [garbler, evaluator] = meet(files, flags);
@@ -146,17 +164,41 @@ fn two_parties_compute_whoever_listens() {
 
 #[test]
 fn run_starts_both_parties() {
-    let (file, alice, bob) = (example("millionaires.bwp"), format!("@{}", example("alice.json")), format!("@{}", example("bob.json")));
+    let (file, alice, bob) = (
+        example("millionaires.bwp"),
+        format!("@{}", example("alice.json")),
+        format!("@{}", example("bob.json")),
+    );
     let (human, json) = good(&["run", &file, "--garbler", &alice, "--evaluator", &bob]);
-    assert!(human.contains("The evaluator learns {\"alice\":1,\"bob\":0}") && human.contains("Security: malicious"), "{human}");
+    assert!(
+        human.contains("The evaluator learns {\"alice\":1,\"bob\":0}")
+            && human.contains("Security: malicious"),
+        "{human}"
+    );
     assert_eq!(json["outputs"]["garbler"], json!({ "alice": 1, "bob": 0 }));
     assert_eq!(json["output_bits"], json!({ "garbler": "10", "evaluator": "10" }));
     assert_eq!(json["security"]["statistical_bits"], 40);
     assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -40.0, "{json}");
     for phase in json["phases"].as_array().unwrap() {
-        assert!(phase["seconds"].is_number() && phase["garbler_sent_bytes"].is_u64() && phase["evaluator_sent_bytes"].is_u64());
+        assert!(
+            phase["seconds"].is_number()
+                && phase["garbler_sent_bytes"].is_u64()
+                && phase["evaluator_sent_bytes"].is_u64()
+        );
     }
-    let executions = ["run", &file, "--executions", "2", "--garbler", "[5,6]", "--evaluator", "[6,5]", "--lanes", "2", "--json"];
+    let executions = [
+        "run",
+        &file,
+        "--executions",
+        "2",
+        "--garbler",
+        "[5,6]",
+        "--evaluator",
+        "[6,5]",
+        "--lanes",
+        "2",
+        "--json",
+    ];
     assert_eq!(object(&run(&executions))["output_bits"]["evaluator"], "0110");
     bad(&["run", &file, "--garbler", "1"], 2, "needs an input of the evaluator");
     bad(&["run", &file, "--garbler", "x", "--evaluator", "1"], 3, "not JSON");
@@ -174,7 +216,18 @@ fn strangers_are_refused_and_the_listener_waits_on() {
     let (wrong, unknown) = (keys.file("evaluator.key"), stranger.file("evaluator.key"));
     for (identity, peer) in [(&unknown, &keys.garbler), (&wrong, &stranger.garbler)] {
         let file = example("millionaires.bwp");
-        let fixed = ["evaluator", &file, "--connect", &address, "--identity", identity, "--peer", peer, "--input", "1"];
+        let fixed = [
+            "evaluator",
+            &file,
+            "--connect",
+            &address,
+            "--identity",
+            identity,
+            "--peer",
+            peer,
+            "--input",
+            "1",
+        ];
         bad(&fixed, 4, "key");
     }
     check_result(&Side::evaluator(&keys).connect(&address, &["--json", "--timeout", "60"]), "evaluator");
@@ -211,8 +264,19 @@ fn two_garblers_do_not_get_along() {
     let (listening, address) = Side::garbler(&keys).listen(&["--json"]);
     let file = example("millionaires.bwp");
     let identity = keys.file("evaluator.key");
-    let second =
-        run(&["garbler", &file, "--connect", &address, "--identity", &identity, "--peer", &keys.garbler, "--input", "1", "--json"]);
+    let second = run(&[
+        "garbler",
+        &file,
+        "--connect",
+        &address,
+        "--identity",
+        &identity,
+        "--peer",
+        &keys.garbler,
+        "--input",
+        "1",
+        "--json",
+    ]);
     is_error(&second, 7, "both run as the garbler");
     is_error(&finish(listening), 7, "both run as the garbler");
 }
@@ -232,7 +296,8 @@ fn no_peer_and_no_port_are_code_4() {
 /// An evaluator that the test plays itself: it has the right key and is connected.
 fn puppet(keys: &Keys, address: &str) -> Channel {
     let identity = Identity::from_pem(&std::fs::read_to_string(keys.file("evaluator.key")).unwrap()).unwrap();
-    let options = tls::Options { party: Party::Evaluator, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(60) };
+    let options =
+        tls::Options { party: Party::Evaluator, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(60) };
     tls::connect(address, &identity, keys.garbler.parse().unwrap(), &options).unwrap()
 }
 
@@ -260,12 +325,28 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     let file = example("millionaires.bwp");
     let own = keys.file("garbler.key");
     let with = |identity: &str, peer: &str, code, words| {
-        bad(&["garbler", &file, "--connect", "127.0.0.1:1", "--input", "1", "--identity", identity, "--peer", peer], code, words);
+        bad(
+            &[
+                "garbler",
+                &file,
+                "--connect",
+                "127.0.0.1:1",
+                "--input",
+                "1",
+                "--identity",
+                identity,
+                "--peer",
+                peer,
+            ],
+            code,
+            words,
+        );
     };
     with("no-such-key", &keys.evaluator, 3, "cannot read no-such-key");
     with(&own, "nonsense", 2, "not a public key");
     with(&own, &keys.garbler, 2, "this party's own");
-    let garbage = keys.write("garbage.key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    let garbage =
+        keys.write("garbage.key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -277,20 +358,39 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     garbler.bad(&[], 2, "--listen and --connect");
     garbler.bad(&["--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], 2, "--connect");
     garbler.bad(&["--connect", "nonsense"], 2, "host:port");
-    for flags in [["--lanes", "0"], ["--lanes", "65"], ["--timeout", "0"], ["--threads", "0"], ["--security", "41"], ["--executions", "0"]]
-    {
+    for flags in [
+        ["--lanes", "0"],
+        ["--lanes", "65"],
+        ["--timeout", "0"],
+        ["--threads", "0"],
+        ["--security", "41"],
+        ["--executions", "0"],
+    ] {
         garbler.bad(&flags, 2, flags[0]);
     }
     Side { input: "-1", ..Side::garbler(&keys) }.bad(&["--connect", "127.0.0.1:1"], 3, "negative");
     let truncated = &std::fs::read(&file).unwrap()[..300];
-    Side { file: keys.write("truncated.bwp", truncated), ..Side::garbler(&keys) }.bad(&["--connect", "127.0.0.1:1"], 3, "truncated");
+    Side { file: keys.write("truncated.bwp", truncated), ..Side::garbler(&keys) }.bad(
+        &["--connect", "127.0.0.1:1"],
+        3,
+        "truncated",
+    );
 }
 
 /// What `run` relies on so that no child outlives it.
 #[test]
 fn a_child_on_a_leash_ends_with_its_parent() {
     let keys = Keys::new();
-    let fixed = ["garbler", &example("millionaires.bwp"), "--listen", "127.0.0.1:0", "--peer", &keys.evaluator, "--leash", "--json"];
+    let fixed = [
+        "garbler",
+        &example("millionaires.bwp"),
+        "--listen",
+        "127.0.0.1:0",
+        "--peer",
+        &keys.evaluator,
+        "--leash",
+        "--json",
+    ];
     let mut child = brickwork(&fixed).stdin(Stdio::piped()).spawn().unwrap();
     let pem = std::fs::read_to_string(keys.file("garbler.key")).unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -308,7 +408,8 @@ fn a_child_on_a_leash_ends_with_its_parent() {
 fn memory_is_not_dumped() {
     let keys = Keys::new();
     let (mut child, _) = Side::garbler(&keys).listen(&[]);
-    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("limits of the process");
+    let limits =
+        std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("limits of the process");
     let _ = child.kill();
     let _ = child.wait();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");

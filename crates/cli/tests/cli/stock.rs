@@ -1,4 +1,5 @@
-//! `preprocess`, `stock`, and running from a store: two real processes, and `kill -9` of either at any moment.
+//! `preprocess`, `stock`, and running from a store: two real processes, and `kill -9` of either at any
+//! moment.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +39,11 @@ impl Parties {
     /// What both commands need.
     fn common(&self, role: &str) -> Vec<String> {
         let peer = if role == "garbler" { &self.keys.evaluator } else { &self.keys.garbler };
-        let flags = [("--identity", self.keys.file(&format!("{role}.key"))), ("--peer", peer.clone()), ("--store", self.store(role))];
+        let flags = [
+            ("--identity", self.keys.file(&format!("{role}.key"))),
+            ("--peer", peer.clone()),
+            ("--store", self.store(role)),
+        ];
         let flags = flags.into_iter().chain([("--store-key", self.store_key.clone())]);
         flags.flat_map(|(flag, value)| [flag.to_owned(), value]).chain(["--json".to_owned()]).collect()
     }
@@ -49,14 +54,17 @@ impl Parties {
     }
 
     fn run(&self, role: &str, input: &str, more: &[&str]) -> Vec<String> {
-        let own = [role, &self.file, "--input", input].map(str::to_owned).into_iter().chain(self.common(role));
+        let own =
+            [role, &self.file, "--input", input].map(str::to_owned).into_iter().chain(self.common(role));
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
     /// Starts both; the garbler listens.
     fn start(&self, arguments: [Vec<String>; 2]) -> [Child; 2] {
         let [garbler, evaluator] = arguments;
-        let strings = |all: &[String], more: [&str; 2]| all.iter().map(String::as_str).chain(more).map(str::to_owned).collect::<Vec<_>>();
+        let strings = |all: &[String], more: [&str; 2]| {
+            all.iter().map(String::as_str).chain(more).map(str::to_owned).collect::<Vec<_>>()
+        };
         let launch = |all: Vec<String>| start(&all.iter().map(String::as_str).collect::<Vec<_>>());
         let mut first = launch(strings(&garbler, ["--listen", "127.0.0.1:0"]));
         let address = address(&mut first);
@@ -81,7 +89,8 @@ impl Parties {
 
     /// Runs the program, which both know the result of.
     fn millionaires(&self, more: &[&str]) -> [Value; 2] {
-        let results = self.good([self.run("garbler", "1000000", more), self.run("evaluator", "1250000", more)]);
+        let results =
+            self.good([self.run("garbler", "1000000", more), self.run("evaluator", "1250000", more)]);
         for (role, result) in ROLES.iter().zip(&results) {
             assert_eq!(result["outputs"][role], json!({ "alice": 0, "bob": 1 }), "{result}");
         }
@@ -89,7 +98,9 @@ impl Parties {
     }
 
     fn stock(&self, role: &str, command: &str, more: &[&str]) -> Vec<String> {
-        let place = ["stock", command, &self.store(role), "--store-key", &self.store_key].map(str::to_owned).into_iter();
+        let place = ["stock", command, &self.store(role), "--store-key", &self.store_key]
+            .map(str::to_owned)
+            .into_iter();
         place.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
@@ -114,7 +125,12 @@ impl Parties {
 
 fn phase_bytes(result: &Value, name: &str) -> u64 {
     let phases = result["phases"].as_array().expect("phases").iter().filter(|phase| phase["name"] == name);
-    phases.map(|phase| phase["garbler_sent_bytes"].as_u64().expect("bytes") + phase["evaluator_sent_bytes"].as_u64().expect("bytes")).sum()
+    phases
+        .map(|phase| {
+            phase["garbler_sent_bytes"].as_u64().expect("bytes")
+                + phase["evaluator_sent_bytes"].as_u64().expect("bytes")
+        })
+        .sum()
 }
 
 #[test]
@@ -133,21 +149,31 @@ fn stock_is_made_used_and_used_up() {
         }
         assert!(ROLES.iter().all(|role| parties.executions(role) == left));
     }
-    for output in parties.both([parties.run("garbler", "1", &["--no-top-up"]), parties.run("evaluator", "2", &["--no-top-up"])]) {
+    for output in parties.both([
+        parties.run("garbler", "1", &["--no-top-up"]),
+        parties.run("evaluator", "2", &["--no-top-up"]),
+    ]) {
         is_error(&output, 6, "needs 1 compare");
     }
     // Top-up: with a warning, and with tables.
-    let outputs = parties.both([parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])]);
+    let outputs =
+        parties.both([parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])]);
     for output in &outputs {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("made on the spot"), "{}", text(&output.stderr));
         let result = object(output);
-        assert!(result["made_on_the_spot"].as_str().expect("what").contains("1 compare") && phase_bytes(&result, "preprocess") > 0);
+        assert!(
+            result["made_on_the_spot"].as_str().expect("what").contains("1 compare")
+                && phase_bytes(&result, "preprocess") > 0
+        );
     }
     let logs = parties.logs();
     assert_eq!(logs[0].len(), 2);
     for (garbler, evaluator) in logs[0].iter().zip(&logs[1]) {
-        assert_eq!((&garbler["id"], &garbler["head"], &garbler["uses"]), (&evaluator["id"], &evaluator["head"], &evaluator["uses"]));
+        assert_eq!(
+            (&garbler["id"], &garbler["head"], &garbler["uses"]),
+            (&evaluator["id"], &evaluator["head"], &evaluator["uses"])
+        );
     }
 }
 
@@ -156,13 +182,22 @@ fn stock_is_made_used_and_used_up() {
 fn inputs_and_ots_unless_told_otherwise() {
     let fill = |parties: &Parties, flag: &str| {
         let component = format!("{}:compare=2", parties.file);
-        let done = parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, flag])));
-        done[0]["steps"].as_array().expect("steps").iter().map(|step| step.as_str().expect("text").to_owned()).collect::<Vec<_>>()
+        let done =
+            parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, flag])));
+        done[0]["steps"]
+            .as_array()
+            .expect("steps")
+            .iter()
+            .map(|step| step.as_str().expect("text").to_owned())
+            .collect::<Vec<_>>()
     };
     // Without OTs they are made when a program is built, which is no top-up.
     let parties = Parties::new("millionaires.bwp");
     let steps = fill(&parties, "--no-ots");
-    assert!(steps.len() == 2 && steps[1].contains("input authenticators") && !steps[1].contains("OTs"), "{steps:?}");
+    assert!(
+        steps.len() == 2 && steps[1].contains("input authenticators") && !steps[1].contains("OTs"),
+        "{steps:?}"
+    );
     assert!(ROLES.iter().all(|role| parties.executions(role) == 2));
     parties.millionaires(&["--no-top-up"]);
     // Without what inputs need a program lacks it.
@@ -170,7 +205,10 @@ fn inputs_and_ots_unless_told_otherwise() {
     let steps = fill(&parties, "--no-inputs");
     assert_eq!(steps, ["2 compare"]);
     assert!(ROLES.iter().all(|role| parties.executions(role) == 0));
-    for output in parties.both([parties.run("garbler", "1", &["--no-top-up"]), parties.run("evaluator", "2", &["--no-top-up"])]) {
+    for output in parties.both([
+        parties.run("garbler", "1", &["--no-top-up"]),
+        parties.run("evaluator", "2", &["--no-top-up"]),
+    ]) {
         is_error(&output, 6, "input authenticators");
     }
     assert!(parties.millionaires(&[]).iter().all(|result| !result["made_on_the_spot"].is_null()));
@@ -211,16 +249,22 @@ fn copy(from: &str, to: &str) {
 #[test]
 fn stores_are_looked_after() {
     let parties = Parties::new("millionaires.bwp");
-    let list =
-        parties.keys.write("list.toml", format!("[[component]]\nfile = {:?}\nname = \"compare\"\ncount = 2\n", parties.file).as_bytes());
+    let list = parties.keys.write(
+        "list.toml",
+        format!("[[component]]\nfile = {:?}\nname = \"compare\"\ncount = 2\n", parties.file).as_bytes(),
+    );
     parties.good(ROLES.map(|role| parties.preprocess(role, &["--list", &list])));
     let arguments = parties.stock("evaluator", "verify", &[]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (human, json) = good(&arguments);
-    assert!(human.contains("as it was written") && json["bytes"].as_u64().expect("bytes") > 50_000, "{human}");
+    assert!(
+        human.contains("as it was written") && json["bytes"].as_u64().expect("bytes") > 50_000,
+        "{human}"
+    );
     // One bit.
     let segments = Path::new(&parties.store("evaluator")).join("segments");
-    let segment = std::fs::read_dir(&segments).expect("a folder").next().expect("a segment").expect("an entry").path();
+    let segment =
+        std::fs::read_dir(&segments).expect("a folder").next().expect("a segment").expect("an entry").path();
     let whole = std::fs::read(&segment).expect("a segment");
     let mut altered = whole.clone();
     altered[whole.len() / 2] ^= 4;
@@ -235,9 +279,14 @@ fn stores_are_looked_after() {
     bad(&["stock", "ls", &parties.store("garbler")], 2, "BRICKWORK_STORE_KEY");
     bad(&["stock", "ls", &parties.keys.file("nothing"), "--store-key", &other], 3, "no store");
     let mut by_variable = brickwork(&["stock", "ls", &parties.store("garbler"), "--json"]);
-    let by_variable = by_variable.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
+    let by_variable =
+        by_variable.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
     assert_eq!(object(&by_variable)["epochs"][0]["condition"], "unused");
-    bad(&["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key, "--epoch", ""], 2, "parts begin with ''");
+    bad(
+        &["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key, "--epoch", ""],
+        2,
+        "parts begin with ''",
+    );
     // Burned on one side, refused on both, and gone after that.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
@@ -251,11 +300,13 @@ fn stores_are_looked_after() {
 
 /// The files of batches.
 fn segments(store: &str) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(Path::new(store).join("segments")).map(|files| files.map(|file| file.expect("an entry").path()));
+    let files = std::fs::read_dir(Path::new(store).join("segments"))
+        .map(|files| files.map(|file| file.expect("an entry").path()));
     files.into_iter().flatten().filter(|path| path.extension().is_some_and(|e| e == "segment")).collect()
 }
 
-/// Row 23: whose store lost a segment, or has one in another's place, ends with 6 before anything is sent; the peer sees it go.
+/// Row 23: whose store lost a segment, or has one in another's place, ends with 6 before anything is sent;
+/// the peer sees it go.
 #[test]
 fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
     let parties = Parties::new("millionaires.bwp");
@@ -270,9 +321,18 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
                 std::fs::write(&files[0], &second).expect("a segment");
                 std::fs::write(&files[1], &first).expect("a segment");
             }
-            let outputs = parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]);
-            is_error(&outputs[k], 6, if lost { files[0].to_str().expect("a path") } else { ".segment: it has" });
-            assert!([Some(4), Some(6)].contains(&outputs[1 - k].status.code()), "{}", text(&outputs[1 - k].stdout));
+            let outputs =
+                parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]);
+            is_error(
+                &outputs[k],
+                6,
+                if lost { files[0].to_str().expect("a path") } else { ".segment: it has" },
+            );
+            assert!(
+                [Some(4), Some(6)].contains(&outputs[1 - k].status.code()),
+                "{}",
+                text(&outputs[1 - k].stdout)
+            );
             let verify = parties.stock(role, "verify", &[]);
             bad(&verify.iter().map(String::as_str).collect::<Vec<_>>(), 6, "segment");
             std::fs::write(&files[0], &first).expect("a segment");
@@ -283,21 +343,29 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 22: a real disk is full while stock is made. Who has it says so and ends with 6; both go on when there is room.
+/// Row 22: a real disk is full while stock is made. Who has it says so and ends with 6; both go on when there
+/// is room.
 #[cfg(target_os = "linux")]
 #[test]
 fn row_22_a_full_disk() {
     for (k, role) in ROLES.into_iter().enumerate() {
         let parties = Parties::new("millionaires.bwp");
         parties.fill(&format!("{}=1", parties.file));
-        let arguments = ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=40", parties.file)]));
-        let index = std::fs::metadata(Path::new(&parties.store(role)).join("index.redb")).expect("an index").len();
+        let arguments =
+            ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=40", parties.file)]));
+        let index =
+            std::fs::metadata(Path::new(&parties.store(role)).join("index.redb")).expect("an index").len();
         // Files may not grow beyond what the index has, in blocks of 512 bytes.
         let limited = |arguments: &[String]| {
             let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", index / 512);
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_brickwork")]).args(arguments);
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell")
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("a shell")
         };
         let start = |who: usize, more: [&str; 2]| {
             let all: Vec<String> = arguments[who].iter().cloned().chain(more.map(str::to_owned)).collect();
@@ -307,7 +375,11 @@ fn row_22_a_full_disk() {
         let address = address(&mut garbler);
         let outputs = [garbler, start(1, ["--connect", &address])].map(finish);
         is_error(&outputs[k], 6, "File too large");
-        assert!([Some(4), Some(6)].contains(&outputs[1 - k].status.code()), "{}", text(&outputs[1 - k].stdout));
+        assert!(
+            [Some(4), Some(6)].contains(&outputs[1 - k].status.code()),
+            "{}",
+            text(&outputs[1 - k].stdout)
+        );
         // What was there is there, and what was broken off is made.
         assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
         parties.good(arguments);
@@ -316,7 +388,8 @@ fn row_22_a_full_disk() {
     }
 }
 
-/// Batches of other sizes and another s lie side by side; what is printed is the bound of what a program uses.
+/// Batches of other sizes and another s lie side by side; what is printed is the bound of what a program
+/// uses.
 #[test]
 fn batches_of_different_parameters_side_by_side() {
     let parties = Parties::new("millionaires.bwp");
@@ -328,7 +401,9 @@ fn batches_of_different_parameters_side_by_side() {
     };
     let fill = |count: u32, security: &str| {
         let component = format!("{}={count}", parties.file);
-        parties.good(ROLES.map(|role| parties.preprocess(role, &["--component", &component, "--security", security])));
+        parties.good(
+            ROLES.map(|role| parties.preprocess(role, &["--component", &component, "--security", security])),
+        );
     };
     fill(1, "40");
     fill(30, "40");
@@ -349,8 +424,8 @@ fn batches_of_different_parameters_side_by_side() {
         assert!(small["bucket_size"].as_u64() > large["bucket_size"].as_u64(), "{small} {large}");
         assert_eq!(parties.executions(role), 33);
     }
-    // The bounds of all that was made in one go, as `ls` shows them; the first program takes from the first, the second from
-    // the second.
+    // The bounds of all that was made in one go, as `ls` shows them; the first program takes from the first,
+    // the second from the second.
     let mut made: BTreeMap<u64, f64> = BTreeMap::new();
     for batch in by_security(&parties.ls("evaluator"))[0]["batches"].as_array().expect("batches") {
         let step = batch["serial"].as_u64().expect("a number") >> 16;
@@ -368,9 +443,13 @@ fn batches_of_different_parameters_side_by_side() {
     assert!(bounds.iter().all(|[garbler, evaluator]| garbler == evaluator));
     assert!(bounds[0][0] <= -40.0 && bounds[1][0] <= -40.0 && bounds[2][0] <= -64.0, "{bounds:?}");
     assert_ne!(bounds[0], bounds[1], "another batch, another bound");
-    // Each is the sum over the batches that it took from, and what the other checks leave, which is the same for both.
+    // Each is the sum over the batches that it took from, and what the other checks leave, which is the same
+    // for both.
     let others = [0, 1].map(|k| bounds[k][0].exp2() - sums[k]);
-    assert!((others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0, "{others:?} {bounds:?}");
+    assert!(
+        (others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0,
+        "{others:?} {bounds:?}"
+    );
 }
 
 /// Ctrl-C while stock is made: `stock ls` shows how far it got, and the same command goes on from there.
@@ -379,21 +458,31 @@ fn batches_of_different_parameters_side_by_side() {
 fn row_20_preprocessing_goes_on_after_ctrl_c() {
     let parties = Parties::new("millionaires.bwp");
     // A small step, then a large one: steps come in the order of their files.
-    let components = [("millionaires.bwp", "a.bwp", 2), ("aes-128.bwp", "b.bwp", 300)].map(|(from, to, count)| {
-        let to = parties.keys.file(to);
-        std::fs::copy(example(from), &to).expect("a copy");
-        format!("{to}={count}")
-    });
-    let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &components[0], "--component", &components[1]]));
-    // When a step is done depends on the machine and on what else it does: too early, and the next try goes on from there a
-    // little longer; too late, and the next one fills anew and is stopped earlier.
-    let made = |role: &str| parties.ls(role)["epochs"].get(0).and_then(|epoch| epoch["progress"]["made"].as_u64()).unwrap_or(0);
+    let components =
+        [("millionaires.bwp", "a.bwp", 2), ("aes-128.bwp", "b.bwp", 300)].map(|(from, to, count)| {
+            let to = parties.keys.file(to);
+            std::fs::copy(example(from), &to).expect("a copy");
+            format!("{to}={count}")
+        });
+    let fill = || {
+        ROLES.map(|role| {
+            parties.preprocess(role, &["--component", &components[0], "--component", &components[1]])
+        })
+    };
+    // When a step is done depends on the machine and on what else it does: too early, and the next try goes
+    // on from there a little longer; too late, and the next one fills anew and is stopped earlier.
+    let made = |role: &str| {
+        parties.ls(role)["epochs"].get(0).and_then(|epoch| epoch["progress"]["made"].as_u64()).unwrap_or(0)
+    };
     let mut delay = Duration::from_millis(200);
     let interrupted = (0..40).any(|_| {
         let children = parties.start(fill());
         std::thread::sleep(delay);
         for child in &children {
-            let _ = Command::new("kill").args(["-s", interrupt(), &child.id().to_string()]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill")
+                .args(["-s", interrupt(), &child.id().to_string()])
+                .stderr(Stdio::null())
+                .status();
         }
         let outputs = children.map(finish);
         let ended = outputs.iter().any(|output| output.status.code() == Some(0));
@@ -423,7 +512,9 @@ fn wrong_requests() {
     wrong(&["--component", "nothing.bwp=1"], 3, "nothing.bwp");
     let list = parties.keys.write("list.toml", b"[[component]]\nfile = 3");
     wrong(&["--list", &list], 3, "list.toml");
-    let wants = |role: &str, count: u32| parties.preprocess(role, &["--component", &format!("{}={count}", parties.file)]);
+    let wants = |role: &str, count: u32| {
+        parties.preprocess(role, &["--component", &format!("{}={count}", parties.file)])
+    };
     for output in parties.both([wants("garbler", 1), wants("evaluator", 2)]) {
         assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
     }
@@ -434,8 +525,10 @@ fn run_keeps_both_stores_in_one_folder() {
     let folder = TempDir::new().expect("a folder");
     let (store, file) = (path(&folder.path().join("stores")), example("millionaires.bwp"));
     for _ in 0..2 {
-        let mut command = brickwork(&["run", &file, "--garbler", "5", "--evaluator", "3", "--store", &store, "--json"]);
-        let output = command.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
+        let mut command =
+            brickwork(&["run", &file, "--garbler", "5", "--evaluator", "3", "--store", &store, "--json"]);
+        let output =
+            command.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let result = object(&output);
         assert_eq!(result["outputs"]["evaluator"], json!({ "alice": 1, "bob": 0 }));
@@ -477,15 +570,23 @@ impl std::fmt::Display for Tally {
             writeln!(f, "{command:<17} {victims:<12} {in_time:>7} {late:>10}")?;
         }
         let [done, saw, waited] = self.survivors;
-        writeln!(f, "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that never came")?;
+        writeln!(
+            f,
+            "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that never came"
+        )?;
         let [left, made] = self.runs;
-        write!(f, "{} runs afterwards, all right: {left} from what was left, {made} from what was made then", left + made)
+        write!(
+            f,
+            "{} runs afterwards, all right: {left} from what was left, {made} from what was made then",
+            left + made
+        )
     }
 }
 
-/// Rows 20 and 21: either process, or both, are killed at random moments while they make stock or run a program. After each
-/// kill both stores are sound, their logs only ever grow and agree but for an entry that the other is about to write, and the
-/// parties go on: a program gives the right result, from what is left or from what is made then, and nobody burns an epoch.
+/// Rows 20 and 21: either process, or both, are killed at random moments while they make stock or run a
+/// program. After each kill both stores are sound, their logs only ever grow and agree but for an entry that
+/// the other is about to write, and the parties go on: a program gives the right result, from what is left or
+/// from what is made then, and nobody burns an epoch.
 #[test]
 fn row_21_kill_9_at_any_moment() {
     let kills: u32 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
@@ -508,11 +609,14 @@ fn row_21_kill_9_at_any_moment() {
         let moment = times[what] * moments.below(1000) / 1000;
         std::thread::sleep(Duration::from_micros(moment));
         let (victims, names): (&[usize], _) =
-            [(&[0][..], "the garbler"), (&[1], "the evaluator"), (&[0, 1], "both")][moments.below(3) as usize];
+            [(&[0][..], "the garbler"), (&[1], "the evaluator"), (&[0, 1], "both")]
+                [moments.below(3) as usize];
         let came = victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none());
-        tally.kills.entry((["preprocess", "run from stock"][what], names)).or_default()[usize::from(!came)] += 1;
+        tally.kills.entry((["preprocess", "run from stock"][what], names)).or_default()
+            [usize::from(!came)] += 1;
         // The moments follow the speed of the machine.
-        times[what] = if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
+        times[what] =
+            if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
         for &victim in victims {
             // SIGKILL; it may have ended by itself.
             let _ = children[victim].kill();
@@ -521,7 +625,12 @@ fn row_21_kill_9_at_any_moment() {
             let (output, waited) = finish_within(child, PATIENCE);
             // Ended well, killed, or the other went away: nothing else.
             let code = output.status.code();
-            assert!([Some(0), Some(4), None].contains(&code), "{tally}\n{role} {code:?} {} {}", text(&output.stdout), text(&output.stderr));
+            assert!(
+                [Some(0), Some(4), None].contains(&code),
+                "{tally}\n{role} {code:?} {} {}",
+                text(&output.stdout),
+                text(&output.stderr)
+            );
             if !victims.contains(&k) {
                 tally.survivors[if waited { 2 } else { usize::from(code != Some(0)) }] += 1;
             }
@@ -547,8 +656,8 @@ fn row_21_kill_9_at_any_moment() {
     tally.to_string().lines().for_each(|line| println!("counted: {line}"));
 }
 
-/// Who listens for a peer that died before it called waits for as long as it takes; so long it is let wait. Who is connected
-/// sees at once that the other is gone.
+/// Who listens for a peer that died before it called waits for as long as it takes; so long it is let wait.
+/// Who is connected sees at once that the other is gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits for the end, and after this time kills; says whether it had to.
@@ -564,9 +673,8 @@ fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     (finish(child), false)
 }
 
-/// No entry of a log ever changes or goes away, an epoch with entries stays until it is used up, and none is burned for
-/// another reason. What programs took is counted
-/// by both alike: of each batch, item after item.
+/// No entry of a log ever changes or goes away, an epoch with entries stays until it is used up, and none is
+/// burned for another reason. What programs took is counted by both alike: of each batch, item after item.
 fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     for (before, after) in before.iter().zip(after) {
         for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
@@ -582,13 +690,22 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     }
     let shared = |epoch: &Value| -> Vec<Value> {
         let own = ["stored", "confirmed", "burned"];
-        epoch["log"].as_array().expect("a log").iter().filter(|e| !own.contains(&e["entry"].as_str().expect("a name"))).cloned().collect()
+        epoch["log"]
+            .as_array()
+            .expect("a log")
+            .iter()
+            .filter(|e| !own.contains(&e["entry"].as_str().expect("a name")))
+            .cloned()
+            .collect()
     };
     for mine in &after[0] {
         let Some(theirs) = after[1].iter().find(|epoch| epoch["id"] == mine["id"]) else { continue };
         let (mine, theirs) = (shared(mine), shared(theirs));
         let (short, long) = if mine.len() < theirs.len() { (mine, theirs) } else { (theirs, mine) };
-        assert!(long.starts_with(&short) && long.len() <= short.len() + 1, "the logs part: {short:?} {long:?}");
+        assert!(
+            long.starts_with(&short) && long.len() <= short.len() + 1,
+            "the logs part: {short:?} {long:?}"
+        );
     }
 }
 
@@ -602,7 +719,10 @@ fn the_cut_is_one_that_is_in_stock() {
     parties.fill(&format!("{one_piece}=2"));
     parties.file = source;
     let inputs = ROLES.map(|role| format!("@{}", parties.keys.file(&format!("aes128_encrypt.{role}.json"))));
-    let run = |flags: [&[&str]; 2]| parties.both([0, 1].map(|k| parties.run(ROLES[k], &inputs[k], &[&["--no-top-up"], flags[k]].concat())));
+    let run = |flags: [&[&str]; 2]| {
+        parties
+            .both([0, 1].map(|k| parties.run(ROLES[k], &inputs[k], &[&["--no-top-up"], flags[k]].concat())))
+    };
     for flags in [[&[][..], &[]], [&["--cut", "inline:*"], &["--cut", "inline:*"]]] {
         for output in run(flags) {
             let json = object(&output);

@@ -15,12 +15,15 @@ fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
 
 /// The last name in backquotes with this ending.
 fn name<'t>(text: &'t str, ending: &str) -> &'t str {
-    text.split('`').rfind(|word| word.ends_with(ending)).unwrap_or_else(|| panic!("no name of a {ending} in\n{text}"))
+    text.split('`')
+        .rfind(|word| word.ends_with(ending))
+        .unwrap_or_else(|| panic!("no name of a {ending} in\n{text}"))
 }
 
 #[test]
 fn every_command_of_the_tutorial_works() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md")).expect("the page");
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md"))
+        .expect("the page");
     let folder = TempDir::new().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     let command = |arguments: &[&str]| {
@@ -65,16 +68,22 @@ fn every_command_of_the_tutorial_works() {
     );
 
     let [keygen_alice, keygen_bob, alice, bob] = &parties[..] else { panic!("four commands: {parties:?}") };
-    let keys = [keygen_alice, keygen_bob].map(|words| done(words).split_whitespace().last().expect("a key").to_owned());
+    let keys = [keygen_alice, keygen_bob]
+        .map(|words| done(words).split_whitespace().last().expect("a key").to_owned());
     let changed = |words: &[&str], changes: &[(&str, &str)]| {
-        let change = |word: &&str| changes.iter().find(|(from, _)| from == word).map_or(*word, |(_, to)| to).to_owned();
+        let change = |word: &&str| {
+            changes.iter().find(|(from, _)| from == word).map_or(*word, |(_, to)| to).to_owned()
+        };
         words.iter().map(change).collect::<Vec<_>>()
     };
     let alice = changed(alice, &[("0.0.0.0:7000", "127.0.0.1:0"), ("brickwork1:BOB…", &keys[1])]);
-    let mut alice = command(&alice.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the command starts");
+    let mut alice =
+        command(&alice.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the command starts");
     let address = address(&mut alice);
     let bob = changed(bob, &[("alice.example:7000", &address), ("brickwork1:ALICE…", &keys[0])]);
-    assert!(done(&bob.iter().map(String::as_str).collect::<Vec<_>>()).starts_with("The evaluator learns nothing"));
+    assert!(
+        done(&bob.iter().map(String::as_str).collect::<Vec<_>>()).starts_with("The evaluator learns nothing")
+    );
     let alice = finish(alice);
     assert!(text(&alice.stdout).starts_with("The garbler learns 13\n"), "{}", text(&alice.stderr));
 }

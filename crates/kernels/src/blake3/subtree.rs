@@ -1,7 +1,8 @@
 //! The tree of BLAKE3 over long inputs, from the chunks to subtrees of up to sixteen of them.
 
 use super::{
-    CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words, splat32, state, store_words,
+    CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words,
+    splat32, state, store_words,
 };
 use crate::Kernel;
 use crate::vector::{Task, Vector, prefetch};
@@ -33,8 +34,8 @@ pub struct Subtree<'a> {
     pub first_chunk: u64,
 }
 
-/// The chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module has them, without a key.
-/// In constant time.
+/// The chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module has
+/// them, without a key. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
@@ -50,7 +51,10 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     assert_eq!(subtrees.len(), values.len(), "one place for each value");
     let Some(bytes) = subtrees.first().map(|subtree| subtree.bytes.len()) else { return };
     let chunks = bytes / CHUNK_BYTES;
-    assert!(bytes == chunks * CHUNK_BYTES && chunks.is_power_of_two() && chunks <= CHUNKS, "{bytes} bytes are no subtree");
+    assert!(
+        bytes == chunks * CHUNK_BYTES && chunks.is_power_of_two() && chunks <= CHUNKS,
+        "{bytes} bytes are no subtree"
+    );
     assert!(subtrees.iter().all(|subtree| subtree.bytes.len() == bytes), "subtrees of the same size");
     let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
     for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
@@ -76,7 +80,8 @@ pub fn parent_values_with(kernel: Kernel, children: &[[[u8; 32]; 2]], values: &m
     let mut nodes = [[0; 2]; 2 * MOST_LANES];
     for (children, values) in children.chunks(MOST_LANES).zip(values.chunks_mut(MOST_LANES)) {
         for (node, child) in nodes.iter_mut().zip(children.as_flattened()) {
-            let [low, high] = [child.first_chunk(), child.last_chunk()].map(|half| *half.expect("16 of 32 bytes"));
+            let [low, high] =
+                [child.first_chunk(), child.last_chunk()].map(|half| *half.expect("16 of 32 bytes"));
             *node = [u128::from_le_bytes(low), u128::from_le_bytes(high)];
         }
         kernel.run(Parents { nodes: &mut nodes, count: children.len() });
@@ -174,7 +179,8 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
     let chunk = |i: usize| (first + i).min(last);
     let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start(chunk(i)));
     // What comes after these, to be fetched in time: so many streams are more than the machine foresees.
-    let next: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
+    let next: [*const u8; MOST_LANES] =
+        std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];
     for i in 0..2 * lanes::<V>() {
         let (set, lane) = (i / lanes::<V>(), i % lanes::<V>());
@@ -183,18 +189,26 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
         counters[set][0][place] = number as u32;
         counters[set][1][place] = (number >> 32) as u32;
     }
-    // SAFETY: the caller vouches for the features of `V`; a chunk has sixteen blocks of 64 bytes behind its start, and a
-    // register holds at most `MOST_LANES / 2` counters.
+    // SAFETY: the caller vouches for the features of `V`; a chunk has sixteen blocks of 64 bytes behind its
+    // start, and a register holds at most `MOST_LANES / 2` counters.
     unsafe {
         let mut chains = [splat_words(&IV); 2];
         let [first, second] = &counters;
-        let counters = [[load_counters(&first[0]), load_counters(&first[1])], [load_counters(&second[0]), load_counters(&second[1])]];
+        let counters = [
+            [load_counters(&first[0]), load_counters(&first[1])],
+            [load_counters(&second[0]), load_counters(&second[1])],
+        ];
         for block in 0..BLOCKS {
-            let (streams, ahead) = if block + AHEAD < BLOCKS { (&start, block + AHEAD) } else { (&next, block + AHEAD - BLOCKS) };
+            let (streams, ahead) = if block + AHEAD < BLOCKS {
+                (&start, block + AHEAD)
+            } else {
+                (&next, block + AHEAD - BLOCKS)
+            };
             for stream in &streams[..2 * lanes::<V>()] {
                 prefetch(stream.wrapping_add(64 * ahead));
             }
-            let flags = if block == 0 { CHUNK_START } else { 0 } | if block == BLOCKS - 1 { CHUNK_END } else { 0 };
+            let flags =
+                if block == 0 { CHUNK_START } else { 0 } | if block == BLOCKS - 1 { CHUNK_END } else { 0 };
             let states = [state(chains[0], counters[0], 64, flags), state(chains[1], counters[1], 64, flags)];
             chains = compress::<V>(states, |i| start[i].add(64 * block).cast());
         }
@@ -283,9 +297,17 @@ mod tests {
         // From the start of the input, across 2^32 chunks, and to the end of the longest one.
         let numbers = [0, 16, (1u64 << 32) - 32, 1 << 32, (1 << 54) - 16];
         for size in [1, 2, 4, 8, 16].map(|chunks| chunks * CHUNK_BYTES) {
-            let subtrees: Vec<Subtree> =
-                bytes.chunks(size).zip(numbers.iter().cycle()).map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk }).collect();
-            let value = |s: &Subtree| blake3::Hasher::new().set_input_offset(s.first_chunk * 1024).update(s.bytes).finalize_non_root();
+            let subtrees: Vec<Subtree> = bytes
+                .chunks(size)
+                .zip(numbers.iter().cycle())
+                .map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk })
+                .collect();
+            let value = |s: &Subtree| {
+                blake3::Hasher::new()
+                    .set_input_offset(s.first_chunk * 1024)
+                    .update(s.bytes)
+                    .finalize_non_root()
+            };
             let expected: Vec<[u8; 32]> = subtrees[..37].iter().map(value).collect();
             for kernel in Kernel::all_available() {
                 for count in [0, 1, 2, 3, 15, 16, 17, 33, 37] {
@@ -300,8 +322,10 @@ mod tests {
     #[test]
     fn parents_are_those_of_the_blake3_crate() {
         use blake3::hazmat::{Mode, merge_subtrees_non_root};
-        let children: Vec<[[u8; 32]; 2]> = (0..77u8).map(|k| [0, 100].map(|side| std::array::from_fn(|i| k ^ (side + i as u8)))).collect();
-        let expected: Vec<[u8; 32]> = children.iter().map(|[left, right]| merge_subtrees_non_root(left, right, Mode::Hash)).collect();
+        let children: Vec<[[u8; 32]; 2]> =
+            (0..77u8).map(|k| [0, 100].map(|side| std::array::from_fn(|i| k ^ (side + i as u8)))).collect();
+        let expected: Vec<[u8; 32]> =
+            children.iter().map(|[left, right]| merge_subtrees_non_root(left, right, Mode::Hash)).collect();
         for kernel in Kernel::all_available() {
             for count in [0, 1, 2, 7, 8, 9, 16, 31, 32, 33, 77] {
                 let mut values = vec![[0; 32]; count];
@@ -314,7 +338,9 @@ mod tests {
     #[test]
     fn other_sizes_are_refused() {
         let bytes = [0; 2 * SUBTREE_BYTES];
-        for sizes in [[0, 0], [1023, 1023], [3072, 3072], [2 * SUBTREE_BYTES, 2 * SUBTREE_BYTES], [1024, 2048]] {
+        for sizes in
+            [[0, 0], [1023, 1023], [3072, 3072], [2 * SUBTREE_BYTES, 2 * SUBTREE_BYTES], [1024, 2048]]
+        {
             let subtrees = sizes.map(|size| Subtree { bytes: &bytes[..size], first_chunk: 0 });
             let call = || subtree_values(&subtrees, &mut [[0; 32]; 2]);
             assert!(std::panic::catch_unwind(call).is_err(), "{sizes:?}");

@@ -45,8 +45,8 @@ pub struct Planner {
     budget: u32,
 }
 
-/// About every number has a factor of the form 2^k + 1 or 2^k - 1, and each quotient is a new number to look at: without
-/// a limit the search would not end in time.
+/// About every number has a factor of the form 2^k + 1 or 2^k - 1, and each quotient is a new number to look
+/// at: without a limit the search would not end in time.
 const FACTORS: u32 = 200;
 
 impl Planner {
@@ -80,14 +80,17 @@ impl Planner {
         let mut best: Option<Plan> = None;
         let mut offer = |p: Rc<Plan>, free: u32, shift: u32, make: fn(Rc<Plan>, u32) -> Make| {
             // The lowest bits of an addition of a shifted value are free; those of a subtraction are not.
-            let plan = Plan { factor: m, bits: p.bits + length(m) - free, steps: p.steps + 1, make: make(p, shift) };
+            let plan =
+                Plan { factor: m, bits: p.bits + length(m) - free, steps: p.steps + 1, make: make(p, shift) };
             if best.as_ref().is_none_or(|b| plan.cost(32) < b.cost(32)) {
                 best = Some(plan);
             }
         };
         // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
         for k in (1..length(m)).rev() {
-            for (factor, make) in [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)] {
+            for (factor, make) in
+                [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)]
+            {
                 if factor > 1 && m.is_multiple_of(factor) && self.budget > 0 {
                     self.budget -= 1;
                     let free = if factor > 1 << k { k } else { 0 };
@@ -113,7 +116,8 @@ impl Plan {
 
     /// `factor * x`, modulo `2^width`.
     pub fn build(&self, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
-        // All multiples on the way are positive and fit these bits: what is above is zero and needs no carries.
+        // All multiples on the way are positive and fit these bits: what is above is zero and needs no
+        // carries.
         let fits = (x.len() + length(self.factor) as usize).min(width);
         let shifted = |bits: &[Bit], k: u32| {
             let mut out = vec![Bit::ZERO; (k as usize).min(fits)];

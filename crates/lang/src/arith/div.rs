@@ -12,8 +12,8 @@ pub enum Want {
     Remainder,
 }
 
-/// `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is applied, the remainder
-/// the dividend; signed quotients are cut towards zero.
+/// `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is applied, the
+/// remainder the dividend; signed quotients are cut towards zero.
 pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
@@ -58,8 +58,8 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     if let Some(d) = known(b) {
         return by_constant(g, a, d, want);
     }
-    // Zeros at the top of the divisor make the rows shorter. But then a remainder fits only below a divisor that is not
-    // zero, and a division by zero has a defined result.
+    // Zeros at the top of the divisor make the rows shorter. But then a remainder fits only below a divisor
+    // that is not zero, and a division by zero has a defined result.
     let short = trimmed(b);
     if short.len() == n || short.contains(&Bit::ONE) {
         let result = rows(g, a, short, Vec::new(), want);
@@ -74,9 +74,9 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     by_zero.into_iter().zip(result).map(|(x, y)| g.mux(zero, x, y)).collect()
 }
 
-/// Long division of the bits of `a`, with `rest` (less than the divisor) before them. While the partial remainder is
-/// shorter than half of the divisor, a row subtracts and chooses; from then on a row adds or subtracts by the sign of the
-/// last one (non-restoring), which costs one AND for each bit of the divisor.
+/// Long division of the bits of `a`, with `rest` (less than the divisor) before them. While the partial
+/// remainder is shorter than half of the divisor, a row subtracts and chooses; from then on a row adds or
+/// subtracts by the sign of the last one (non-restoring), which costs one AND for each bit of the divisor.
 fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> Vec<Bit> {
     let length = d.len();
     let mut quotient = vec![Bit::ZERO; a.len()];
@@ -122,8 +122,8 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
     add(g, &s[..length], &back, Bit::ZERO)
 }
 
-/// Whether a row that chooses is cheaper than one that does not: it costs twice the length of the remainder. Known bits at
-/// the top of the dividend make it free.
+/// Whether a row that chooses is cheaper than one that does not: it costs twice the length of the remainder.
+/// Known bits at the top of the dividend make it free.
 fn cheap(rest: &[Bit], length: usize) -> bool {
     let unknown = rest.iter().filter(|b| b.known().is_none()).count();
     2 * unknown + 4 < length
@@ -155,13 +155,15 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
             a[..zeros].iter().copied().chain(rest).collect()
         }
         (None, Want::Quotient) => rows(g, &high, &divisor, Vec::new(), want),
-        (None, Want::Remainder) => a[..zeros].iter().copied().chain(rows(g, &high, &divisor, Vec::new(), want)).collect(),
+        (None, Want::Remainder) => {
+            a[..zeros].iter().copied().chain(rows(g, &high, &divisor, Vec::new(), want)).collect()
+        }
     };
     extend(&result, n)
 }
 
-/// The quotient by an odd constant, as the upper bits of a product with its reciprocal (Granlund and Montgomery), if that
-/// is cheaper than a long division.
+/// The quotient by an odd constant, as the upper bits of a product with its reciprocal (Granlund and
+/// Montgomery), if that is cheaper than a long division.
 fn reciprocal(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Option<Vec<Bit>> {
     let n = a.len() as u32;
     let length = 128 - d.leading_zeros();

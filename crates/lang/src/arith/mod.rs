@@ -62,7 +62,14 @@ fn majority(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
 
 /// Borrow of `a - b - c`: whether `b + c > a`.
 fn borrow(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
-    if [a, b, c].iter().any(|x| x.known().is_some()) || a == b || a == !b || a == c || a == !c || b == c || b == !c {
+    if [a, b, c].iter().any(|x| x.known().is_some())
+        || a == b
+        || a == !b
+        || a == c
+        || a == !c
+        || b == c
+        || b == !c
+    {
         return majority(g, !a, b, c);
     }
     // The majority of !a, b and c, without an inversion.

@@ -3,7 +3,8 @@
 use super::{add, add_carry, all_known, constant, extend, known, mask, sub, trimmed};
 use crate::graph::{Bit, Graph};
 
-/// Cost of the full product of two different numbers of `n` bits by rows: n^2 products and n (n - 1) adder cells.
+/// Cost of the full product of two different numbers of `n` bits by rows: n^2 products and n (n - 1) adder
+/// cells.
 fn rows_cost(n: u64) -> u64 {
     2 * n * n - n
 }
@@ -13,8 +14,8 @@ pub fn square_cost(n: u64) -> u64 {
     n * n
 }
 
-/// Cost of one level of Karatsuba's method besides its products: the two sums, two subtractions from the middle product,
-/// and its addition.
+/// Cost of one level of Karatsuba's method besides its products: the two sums, two subtractions from the
+/// middle product, and its addition.
 fn split_cost(n: u64, square: bool) -> u64 {
     let high = n.div_ceil(2);
     (if square { 1 } else { 2 }) * high + 4 * high + 2 * high + high
@@ -25,8 +26,9 @@ fn full_cost(n: u64, square: bool) -> u64 {
     if n < 16 { rows } else { rows.min(karatsuba_cost(n, square)) }
 }
 
-/// With Karatsuba's method on top. Halves differ by at most one bit, so the recursion sees few sizes; still its depth is
-/// all that matters, and three calls a level would be exponential in it: the three sizes are taken as one.
+/// With Karatsuba's method on top. Halves differ by at most one bit, so the recursion sees few sizes; still
+/// its depth is all that matters, and three calls a level would be exponential in it: the three sizes are
+/// taken as one.
 fn karatsuba_cost(n: u64, square: bool) -> u64 {
     3 * full_cost(n.div_ceil(2) + 1, square) + split_cost(n, square)
 }
@@ -113,7 +115,8 @@ fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let low = multiply(g, &a[..h], &b[..h], 2 * h);
     let high = multiply(g, &a[h..], &b[h..], 2 * (n - h));
     let sum_a = add_carry(g, &extend(&a[..h], n - h), &a[h..], Bit::ZERO, true);
-    let sum_b = if square { sum_a.clone() } else { add_carry(g, &extend(&b[..h], n - h), &b[h..], Bit::ZERO, true) };
+    let sum_b =
+        if square { sum_a.clone() } else { add_carry(g, &extend(&b[..h], n - h), &b[h..], Bit::ZERO, true) };
     // The middle is at most 2 a b, with a and b below 2^(n - h): one bit more than a product.
     let width = 2 * (n - h) + 1;
     let middle = multiply(g, &sum_a, &sum_b, width + 1);
@@ -154,7 +157,8 @@ fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
 }
 
 fn by_rows(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
-    // Rows of known bits vanish or are copies: take them from the side that knows more, else from the shorter one.
+    // Rows of known bits vanish or are copies: take them from the side that knows more, else from the shorter
+    // one.
     let knows = |x: &[Bit]| x.iter().filter(|b| b.known().is_some()).count();
     let (a, b) = if (knows(a), b.len()) > (knows(b), a.len()) { (b, a) } else { (a, b) };
     let mut sum = vec![Bit::ZERO; width];
@@ -201,7 +205,10 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
         // Minus one times minus one.
         return vec![g.and(a[0], b[0]), Bit::ZERO];
     }
-    let by_correction = all_known(a) || all_known(b) || a == b || full_cost(n as u64, false) + 4 * (n as u64) < rows_cost(n as u64);
+    let by_correction = all_known(a)
+        || all_known(b)
+        || a == b
+        || full_cost(n as u64, false) + 4 * (n as u64) < rows_cost(n as u64);
     if !by_correction {
         return baugh_wooley(g, a, b);
     }
@@ -217,7 +224,8 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
     out
 }
 
-/// Signed product by rows: the products of one sign bit are inverted, and ones added at bits n and 2n - 1 (Baugh and Wooley).
+/// Signed product by rows: the products of one sign bit are inverted, and ones added at bits n and 2n - 1
+/// (Baugh and Wooley).
 fn baugh_wooley(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let n = a.len();
     let mut sum = vec![Bit::ZERO; 2 * n];

@@ -1,4 +1,5 @@
-//! Every operator on all small operands and on random larger ones, against integer arithmetic; and what it costs.
+//! Every operator on all small operands and on random larger ones, against integer arithmetic; and what it
+//! costs.
 
 use super::*;
 use crate::graph::Template;
@@ -97,7 +98,11 @@ fn operators() -> Vec<(&'static str, Op, Model)> {
         ("<", |g, a, b| vec![less(g, a, b, false)], |a, b, _| (a < b).into()),
         ("< signed", |g, a, b| vec![less(g, a, b, true)], |a, b, w| (signed(a, w) < signed(b, w)).into()),
         ("==", |g, a, b| vec![equal(g, a, b)], |a, b, _| (a == b).into()),
-        ("*", |g, a, b| multiply(g, a, b, a.len()), |a, b, w| fit((u128::from(a) * u128::from(b)) as i128, w)),
+        (
+            "*",
+            |g, a, b| multiply(g, a, b, a.len()),
+            |a, b, w| fit((u128::from(a) * u128::from(b)) as i128, w),
+        ),
         ("**", |g, a, b| wide_multiply(g, a, b, false), |a, b, _| u128::from(a) * u128::from(b)),
         (
             "** signed",
@@ -108,8 +113,16 @@ fn operators() -> Vec<(&'static str, Op, Model)> {
             },
         ),
         ("square", |g, a, _| wide_multiply(g, a, a, false), |a, _, _| u128::from(a) * u128::from(a)),
-        ("square signed", |g, a, _| wide_multiply(g, a, a, true), |a, _, w| (signed(a, w) * signed(a, w)) as u128),
-        ("square low", |g, a, _| multiply(g, a, a, a.len()), |a, _, w| fit((u128::from(a) * u128::from(a)) as i128, w)),
+        (
+            "square signed",
+            |g, a, _| wide_multiply(g, a, a, true),
+            |a, _, w| (signed(a, w) * signed(a, w)) as u128,
+        ),
+        (
+            "square low",
+            |g, a, _| multiply(g, a, a, a.len()),
+            |a, _, w| fit((u128::from(a) * u128::from(a)) as i128, w),
+        ),
         ("/", |g, a, b| divide(g, a, b, false, false), |a, b, w| quotient(a, b, w, false, false)),
         ("%", |g, a, b| divide(g, a, b, false, true), |a, b, w| quotient(a, b, w, false, true)),
         ("/ signed", |g, a, b| divide(g, a, b, true, false), |a, b, w| quotient(a, b, w, true, false)),
@@ -156,7 +169,11 @@ fn operators_agree_with_a_known_operand() {
                 let swapped = build_known(w, b, w, |g, x, y| op(g, y, x));
                 for _ in 0..6 {
                     let a = random.bits(w);
-                    assert_eq!(number(&swapped.evaluate(&bits(a, w))), model(b, a, w), "{b} (known) {name} {a} at {w} bits");
+                    assert_eq!(
+                        number(&swapped.evaluate(&bits(a, w))),
+                        model(b, a, w),
+                        "{b} (known) {name} {a} at {w} bits"
+                    );
                 }
             }
         }
@@ -188,7 +205,11 @@ fn wide_division() {
                     };
                     if fits {
                         let want = fit(if remainder { x % y } else { q }, r);
-                        assert_eq!(run(&t, a, l, b, r), want, "{x} by {y}, {l} by {r} bits, remainder {remainder}");
+                        assert_eq!(
+                            run(&t, a, l, b, r),
+                            want,
+                            "{x} by {y}, {l} by {r} bits, remainder {remainder}"
+                        );
                     }
                 }
             }
@@ -239,11 +260,24 @@ fn costs_meet_the_reference() {
             (true, false, n * n + 10 * n),
             (true, true, n * n + 12 * n + 1),
         ] {
-            let ands = build(2 * n as u32, n as u32, |g, a, b| wide_divide(g, a, b, is_signed, remainder)).ands() as i64;
-            assert!(ands <= cost, "// or %% at {n} bits (signed {is_signed}, remainder {remainder}): {ands}, reference {cost}");
+            let ands = build(2 * n as u32, n as u32, |g, a, b| wide_divide(g, a, b, is_signed, remainder))
+                .ands() as i64;
+            assert!(
+                ands <= cost,
+                "// or %% at {n} bits (signed {is_signed}, remainder {remainder}): {ands}, reference {cost}"
+            );
         }
     }
-    for (w, times7, by3) in [(1, 0, 1), (2, 0, 3), (3, 1, 7), (4, 3, 12), (8, 17, 52), (16, 93, 228), (32, 437, 964), (64, 1893, 3972)] {
+    for (w, times7, by3) in [
+        (1, 0, 1),
+        (2, 0, 3),
+        (3, 1, 7),
+        (4, 3, 12),
+        (8, 17, 52),
+        (16, 93, 228),
+        (32, 437, 964),
+        (64, 1893, 3972),
+    ] {
         let product = build_known(w, 7, w, |g, a, b| multiply(g, a, b, w as usize)).ands();
         let quotient = build_known(w, 3, w, |g, a, b| divide(g, a, b, false, false)).ands();
         println!("x*7 {w}: {product} (reference {times7}); x/3 {w}: {quotient} (reference {by3})");
@@ -278,7 +312,11 @@ fn operators_agree_with_known_bits() {
             for _ in 0..8 {
                 let pick = |k: usize, r: u64| (values[k] & masks[k]) | (r & !masks[k]);
                 let (a, b) = (pick(0, random.bits(w)), pick(1, random.bits(w)));
-                assert_eq!(run(&t, a, w, b, w), model(a, b, w), "{a} {name} {b} at {w} bits, known {masks:x?}");
+                assert_eq!(
+                    run(&t, a, w, b, w),
+                    model(a, b, w),
+                    "{a} {name} {b} at {w} bits, known {masks:x?}"
+                );
             }
         }
     }

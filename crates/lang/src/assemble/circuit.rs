@@ -8,8 +8,8 @@ use brickwork::circuit::{Circuit, Gate};
 use super::order::Order;
 use crate::graph::{Bit, Kind, Template};
 
-/// The circuit of a template, in an order for few labels. Inverted operands get INV gates, one for each wire that needs
-/// one.
+/// The circuit of a template, in an order for few labels. Inverted operands get INV gates, one for each wire
+/// that needs one.
 ///
 /// # Errors
 /// If it has too many wires, or constant outputs but no input to derive them from.
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use crate::{Options, SourceMap, generate};
 
-    /// A program as one circuit; labels that its garbling keeps at a time, in the order of the program and in the chosen
-    /// one.
+    /// A program as one circuit; labels that its garbling keeps at a time, in the order of the program and in
+    /// the chosen one.
     fn labels(source: &str) -> [usize; 2] {
         let (mut sources, mut sink) = (SourceMap::default(), crate::Sink::default());
         let items = crate::expand::load("test.wir", source, &crate::NoFiles, &mut sources, &mut sink);
@@ -131,7 +131,9 @@ mod tests {
                 for (u64 i = 0; i < 64; i++) output1 = (output1 ^ masks[63 - i]) & (input1 <<> i);
             }";
         // The key schedule is made round by round, and so is the message schedule.
-        for (source, part) in [(std("aes128_encrypt.wir"), 0.4), (std("sha256_shares.wir"), 0.6), (filled_then_read, 0.1)] {
+        for (source, part) in
+            [(std("aes128_encrypt.wir"), 0.4), (std("sha256_shares.wir"), 0.6), (filled_then_read, 0.1)]
+        {
             let [before, after] = labels(source);
             assert!((after as f64) < part * before as f64, "{after} against {before}");
         }

@@ -157,7 +157,8 @@ impl Glue {
         program: &mut ProgramBuilder,
         wires: &mut Wires,
     ) -> Result<(), Error> {
-        let mut calls: Vec<(u32, usize)> = self.levels.iter().copied().zip(live.calls.iter().copied()).collect();
+        let mut calls: Vec<(u32, usize)> =
+            self.levels.iter().copied().zip(live.calls.iter().copied()).collect();
         calls.sort();
         let mut calls = calls.into_iter().peekable();
         self.groups.sort_by_key(|g| (g.level, g.gates.first().copied().unwrap_or(u32::MAX)));
@@ -181,7 +182,13 @@ impl Glue {
                     Some(id) => *id,
                     None => {
                         let ports = vec![Port::new("in", Type::Uint(template.inputs))];
-                        let id = add(program, &free(cx, name), ports, Type::Uint(template.outputs.len() as u32), &template)?;
+                        let id = add(
+                            program,
+                            &free(cx, name),
+                            ports,
+                            Type::Uint(template.outputs.len() as u32),
+                            &template,
+                        )?;
                         glue.insert(template, id);
                         id
                     }
@@ -204,7 +211,8 @@ impl Glue {
                         Some(id) => *id,
                         None => {
                             let variant = &kinds.variants[number];
-                            let id = add(program, &variant.name, variant.ports(cx), output, &variant.template)?;
+                            let id =
+                                add(program, &variant.name, variant.ports(cx), output, &variant.template)?;
                             variants.insert(number, id);
                             id
                         }
@@ -213,7 +221,11 @@ impl Glue {
                         (Some(id), _) => *id,
                         (None, None) => return Err(Error::Input(format!("`{}` has no circuit", f.name))),
                         (None, Some(template)) => {
-                            let ports = f.params.iter().map(|(name, ty)| Port::new(&**name, cx.module.types.port(ty))).collect();
+                            let ports = f
+                                .params
+                                .iter()
+                                .map(|(name, ty)| Port::new(&**name, cx.module.types.port(ty)))
+                                .collect();
                             let id = add(program, &f.name, ports, output, template)?;
                             functions.insert(function, id);
                             id
@@ -235,7 +247,9 @@ impl Glue {
 
 /// Names of the components, those of glue in one sequence: some of it has been merged with others.
 pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
-    let function = |name: &str| cx.module.functions.iter().any(|f| *f.name == *name.split('.').next().unwrap_or_default());
+    let function = |name: &str| {
+        cx.module.functions.iter().any(|f| *f.name == *name.split('.').next().unwrap_or_default())
+    };
     let mut number = 0;
     let names = program.components().iter().map(|c| {
         if !c.name.starts_with("glue") || function(&c.name) {
@@ -256,7 +270,8 @@ fn free(cx: &Context<'_>, mut name: String) -> String {
 }
 
 impl Group {
-    /// Its circuit, and the nodes that its inputs read: in the order of first use, so that equal groups look equal.
+    /// Its circuit, and the nodes that its inputs read: in the order of first use, so that equal groups look
+    /// equal.
     fn template(&self, graph: &Graph) -> (Template, Vec<u32>) {
         let mut inside: HashMap<u32, Bit> = self.gates.iter().map(|g| (*g, Bit::ZERO)).collect();
         let mut reads = Vec::new();

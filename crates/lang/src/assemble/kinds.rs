@@ -91,7 +91,8 @@ impl Kinds {
         kinds
     }
 
-    /// A variant that replaces its function altogether has its name; others are numbered in the order of the program.
+    /// A variant that replaces its function altogether has its name; others are numbered in the order of the
+    /// program.
     fn name(&mut self, cx: &Context<'_>, slots: &HashMap<usize, u64>) {
         let mut first: Vec<usize> = vec![usize::MAX; self.variants.len()];
         self.chosen.iter().for_each(|(call, variant)| first[*variant] = first[*variant].min(*call));

@@ -1,15 +1,18 @@
 //! Components without AND gates become part of their neighbours.
 //!
-//! A component without AND gates has nothing to garble, but its slots are cut and chosen and soldered like all others,
-//! several copies each. So where every slot of a component hands its results only to a slot of another kind, one to one,
-//! and one of the two kinds has no AND gates, the two become one. The kind that has AND gates keeps its name, and must
-//! not be split: all of its slots take part, or none. What the user asked to be a component stays as it is.
+//! A component without AND gates has nothing to garble, but its slots are cut and chosen and soldered like
+//! all others, several copies each. So where every slot of a component hands its results only to a slot of
+//! another kind, one to one, and one of the two kinds has no AND gates, the two become one. The kind that has
+//! AND gates keeps its name, and must not be split: all of its slots take part, or none. What the user asked
+//! to be a component stays as it is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use brickwork::Error;
-use brickwork::circuit::{Circuit, Component, ComponentId, Gate, Party, Port, Program, ProgramBuilder, Slot, Type, Wire};
+use brickwork::circuit::{
+    Circuit, Component, ComponentId, Gate, Party, Port, Program, ProgramBuilder, Slot, Type, Wire,
+};
 
 use super::kinds::copies;
 
@@ -51,7 +54,8 @@ pub fn rename(program: Program, names: &[String]) -> Result<Program, Error> {
 
 /// An empty program of that name and with these inputs.
 fn like(program: &Program) -> Result<ProgramBuilder, Error> {
-    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
+    let [garbler, evaluator] =
+        [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
     ProgramBuilder::new(program.name(), garbler, evaluator)
 }
 
@@ -111,14 +115,19 @@ impl Pair {
             let cost = |id: ComponentId, slots: usize| cost(&program.component(id).circuit, slots as u64);
             let (n, all) = (slots.len(), counts[own.0 as usize]);
             let inner = pattern.fed.iter().flatten().count() + program.component(a).circuit.outputs().len();
-            let wires = [a, b].map(|id| wires(&program.component(id).circuit)).iter().sum::<u64>() - inner as u64;
+            let wires =
+                [a, b].map(|id| wires(&program.component(id).circuit)).iter().sum::<u64>() - inner as u64;
             let ands = 2 * program.component(whole).circuit.and_gates() as u64;
             let merged = n as u64 * copies(n as u64) * (ands + wires);
-            (cost(whole, n) + cost(own, all)).checked_sub(cost(own, all - n) + merged).filter(|saved| *saved > 0)
+            (cost(whole, n) + cost(own, all))
+                .checked_sub(cost(own, all - n) + merged)
+                .filter(|saved| *saved > 0)
         };
-        let valued = pairs.into_iter().filter_map(|(pattern, slots)| Some((worth(&pattern, &slots)?, pattern, slots)));
+        let valued =
+            pairs.into_iter().filter_map(|(pattern, slots)| Some((worth(&pattern, &slots)?, pattern, slots)));
         // Of equal ones the first of the program.
-        let (_, pattern, slots) = valued.max_by_key(|(saved, _, slots)| (*saved, std::cmp::Reverse(slots[0])))?;
+        let (_, pattern, slots) =
+            valued.max_by_key(|(saved, _, slots)| (*saved, std::cmp::Reverse(slots[0])))?;
         Some(Pair { pattern, slots: slots.into_iter().collect() })
     }
 
@@ -168,7 +177,11 @@ impl Pair {
             wires.extend(first..out.wires());
         }
         for output in program.outputs() {
-            out.output(output.port.clone(), output.to, output.wires.iter().map(|w| wires[*w as usize]).collect())?;
+            out.output(
+                output.port.clone(),
+                output.to,
+                output.wires.iter().map(|w| wires[*w as usize]).collect(),
+            )?;
         }
         out.finish()
     }
@@ -176,7 +189,8 @@ impl Pair {
 
 /// Slots whose results only one other slot reads, and no output of the program, with that slot.
 fn only_readers(program: &Program) -> impl Iterator<Item = (usize, usize)> {
-    let mut producer = vec![INPUT; program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)];
+    let mut producer =
+        vec![INPUT; program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)];
     for (number, slot) in program.slots().enumerate() {
         let outputs = program.component(slot.component).circuit.outputs().len();
         producer.extend(std::iter::repeat_n(number as u32, outputs));
@@ -212,7 +226,8 @@ fn cost(circuit: &Circuit, slots: u64) -> u64 {
     slots * copies(slots) * (2 * circuit.and_gates() as u64 + wires(circuit))
 }
 
-/// The inputs of both, without those that the first feeds to the second. A port that is fed in part is a number.
+/// The inputs of both, without those that the first feeds to the second. A port that is fed in part is a
+/// number.
 fn ports(a: &Component, b: &Component, fed: &[Option<u32>]) -> Vec<Port> {
     let mut ports = a.inputs.clone();
     let mut rest = fed;
@@ -254,7 +269,8 @@ fn join(a: &Circuit, b: &Circuit, fed: &[Option<u32>]) -> Result<Circuit, Error>
         Gate::And(x, y) => Gate::And(place(x, own, gates), place(y, own, gates)),
         Gate::Inv(x) => Gate::Inv(place(x, own, gates)),
     };
-    let gates = a.gates().map(|g| moved(g, &first, 0)).chain(b.gates().map(|g| moved(g, &second, a.gate_count())));
+    let gates =
+        a.gates().map(|g| moved(g, &first, 0)).chain(b.gates().map(|g| moved(g, &second, a.gate_count())));
     let outputs = b.outputs().iter().map(|w| place(*w, &second, a.gate_count())).collect();
     Circuit::new(inputs as u32, gates, outputs)
 }

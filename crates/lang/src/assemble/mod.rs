@@ -1,8 +1,10 @@
-//! From the trace of `main` to a program: calls become slots, and what is between them becomes glue components.
+//! From the trace of `main` to a program: calls become slots, and what is between them becomes glue
+//! components.
 //!
-//! A gate of `main` belongs to the earliest layer in which its operands are there; a layer ends with the slots that its
-//! values feed. Gates of one layer that depend on each other, or come from the same execution of a statement, are one
-//! glue component; glue components that compute the same are one kind, so that the rounds of a loop share it.
+//! A gate of `main` belongs to the earliest layer in which its operands are there; a layer ends with the
+//! slots that its values feed. Gates of one layer that depend on each other, or come from the same execution
+//! of a statement, are one glue component; glue components that compute the same are one kind, so that the
+//! rounds of a loop share it.
 
 mod circuit;
 mod glue;
@@ -56,8 +58,11 @@ impl Wires {
 /// If it is larger than a program can be, or computes constants without any input.
 pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink) -> Result<Program, Error> {
     let module = cx.module;
-    let port = |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
-    let inputs = |party| module.inputs.iter().filter(|io| io.party == party).map(|io| port(io, "input")).collect::<Vec<_>>();
+    let port =
+        |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
+    let inputs = |party| {
+        module.inputs.iter().filter(|io| io.party == party).map(|io| port(io, "input")).collect::<Vec<_>>()
+    };
     let mut program = ProgramBuilder::new(name, inputs(1), inputs(2))?;
     let graph = trace.graph.take().unwrap_or_else(|| Graph::new(0));
 
@@ -65,12 +70,28 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     let output_wires = if live.calls.is_empty() {
         flat(cx, graph, &trace, &mut program)?
     } else {
-        let mut wires = Wires { plain: vec![u32::MAX; graph.len() as usize], inverted: HashMap::new(), constants: [None; 2] };
+        let mut wires = Wires {
+            plain: vec![u32::MAX; graph.len() as usize],
+            inverted: HashMap::new(),
+            constants: [None; 2],
+        };
         (1..=trace.inputs).for_each(|node| wires.plain[node as usize] = node - 1);
         let kinds = Kinds::choose(cx, &trace, &live, sink);
         constants(&mut program, &mut wires, &trace, &live, &kinds)?;
-        Glue::find(&graph, &trace, &live, &kinds).emit(cx, &graph, &trace, &live, &kinds, &mut program, &mut wires)?;
-        trace.outputs.iter().map(|bits| bits.iter().map(|b| wires.get(*b)).collect()).collect::<Result<Vec<Vec<u32>>, Error>>()?
+        Glue::find(&graph, &trace, &live, &kinds).emit(
+            cx,
+            &graph,
+            &trace,
+            &live,
+            &kinds,
+            &mut program,
+            &mut wires,
+        )?;
+        trace
+            .outputs
+            .iter()
+            .map(|bits| bits.iter().map(|b| wires.get(*b)).collect())
+            .collect::<Result<Vec<Vec<u32>>, Error>>()?
     };
 
     let recipient = |party| if party == 1 { Recipient::Garbler } else { Recipient::Evaluator };
@@ -85,7 +106,12 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
             }
         }
     }
-    let kept = module.functions.iter().zip(&cx.cuts).filter(|(_, cut)| cut.component).map(|(f, _)| f.name.to_string());
+    let kept = module
+        .functions
+        .iter()
+        .zip(&cx.cuts)
+        .filter(|(_, cut)| cut.component)
+        .map(|(f, _)| f.name.to_string());
     let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();
     let program = merge::merge(program.finish()?, &kept)?;
     let names = glue::numbered(cx, &program);
@@ -136,10 +162,17 @@ impl Liveness {
 }
 
 /// A program without calls is a single component, or none if its outputs are just inputs.
-fn flat(cx: &Context<'_>, graph: Graph, trace: &Trace, program: &mut ProgramBuilder) -> Result<Vec<Vec<u32>>, Error> {
+fn flat(
+    cx: &Context<'_>,
+    graph: Graph,
+    trace: &Trace,
+    program: &mut ProgramBuilder,
+) -> Result<Vec<Vec<u32>>, Error> {
     let types = &cx.module.types;
-    let wiring = |b: &Bit| (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1);
-    let direct: Option<Vec<Vec<u32>>> = trace.outputs.iter().map(|bits| bits.iter().map(wiring).collect()).collect();
+    let wiring =
+        |b: &Bit| (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1);
+    let direct: Option<Vec<Vec<u32>>> =
+        trace.outputs.iter().map(|bits| bits.iter().map(wiring).collect()).collect();
     if let Some(direct) = direct {
         return Ok(direct);
     }
@@ -158,7 +191,8 @@ fn flat(cx: &Context<'_>, graph: Graph, trace: &Trace, program: &mut ProgramBuil
     }
     let circuit = Arc::new(circuit(&template)?);
     drop(template);
-    let component = Component { name: "main".into(), inputs: ports(&cx.module.inputs, "input"), outputs, circuit };
+    let component =
+        Component { name: "main".into(), inputs: ports(&cx.module.inputs, "input"), outputs, circuit };
     let id = program.component(component)?;
     let inputs: Vec<u32> = (0..trace.inputs).collect();
     let first = program.slot(id, &inputs)?;
@@ -175,7 +209,13 @@ fn flat(cx: &Context<'_>, graph: Graph, trace: &Trace, program: &mut ProgramBuil
 }
 
 /// A component that makes the constants which slots and outputs read.
-fn constants(program: &mut ProgramBuilder, wires: &mut Wires, trace: &Trace, live: &Liveness, kinds: &Kinds) -> Result<(), Error> {
+fn constants(
+    program: &mut ProgramBuilder,
+    wires: &mut Wires,
+    trace: &Trace,
+    live: &Liveness,
+    kinds: &Kinds,
+) -> Result<(), Error> {
     let mut needed = [false; 2];
     let args = live.calls.iter().flat_map(|call| kinds.args(*call, trace));
     for value in args.chain(trace.outputs.iter().flatten().copied()).filter_map(Bit::known) {
@@ -191,7 +231,13 @@ fn constants(program: &mut ProgramBuilder, wires: &mut Wires, trace: &Trace, liv
         graph
     };
     let bits: Vec<Bit> = values.iter().map(|v| Bit::constant(*v)).collect();
-    let id = add(program, CONSTANTS, vec![Port::new("any", Type::Uint(1))], Type::Uint(values.len() as u32), &graph.finish(1, &bits))?;
+    let id = add(
+        program,
+        CONSTANTS,
+        vec![Port::new("any", Type::Uint(1))],
+        Type::Uint(values.len() as u32),
+        &graph.finish(1, &bits),
+    )?;
     // Any wire will do: the result does not depend on it.
     let first = program.slot(id, &[0])?;
     for (wire, value) in (first..).zip(values) {
@@ -200,7 +246,18 @@ fn constants(program: &mut ProgramBuilder, wires: &mut Wires, trace: &Trace, liv
     Ok(())
 }
 
-fn add(program: &mut ProgramBuilder, name: &str, inputs: Vec<Port>, output: Type, template: &Template) -> Result<ComponentId, Error> {
+fn add(
+    program: &mut ProgramBuilder,
+    name: &str,
+    inputs: Vec<Port>,
+    output: Type,
+    template: &Template,
+) -> Result<ComponentId, Error> {
     let circuit = Arc::new(circuit(template)?);
-    program.component(Component { name: name.into(), inputs, outputs: vec![Port::new("result", output)], circuit })
+    program.component(Component {
+        name: name.into(),
+        inputs,
+        outputs: vec![Port::new("result", output)],
+        circuit,
+    })
 }

@@ -1,9 +1,10 @@
 //! The order of a component's gates, for few labels alive at a time.
 //!
-//! Garbling keeps a label for each wire that is still to be read. A program's own order makes values early that are read
-//! late: a key schedule before the rounds, a loop that fills an array before the loop that reads it. The other order that
-//! is tried makes values when they are asked for, walking from the outputs, with the operand that needs more labels for
-//! its making first (Sethi and Ullman). The better of the two is taken.
+//! Garbling keeps a label for each wire that is still to be read. A program's own order makes values early
+//! that are read late: a key schedule before the rounds, a loop that fills an array before the loop that
+//! reads it. The other order that is tried makes values when they are asked for, walking from the outputs,
+//! with the operand that needs more labels for its making first (Sethi and Ullman). The better of the two is
+//! taken.
 
 use crate::graph::{Kind, Template};
 
@@ -19,7 +20,11 @@ impl Order {
     /// The order with the smaller working set.
     pub fn best(template: &Template) -> Order {
         let demand = Order::Demand(demand(template));
-        if demand.working_set(template) < Order::Program.working_set(template) { demand } else { Order::Program }
+        if demand.working_set(template) < Order::Program.working_set(template) {
+            demand
+        } else {
+            Order::Program
+        }
     }
 
     /// The numbers of the gates.
@@ -31,7 +36,8 @@ impl Order {
         all.chain(some.iter().copied())
     }
 
-    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs to the end.
+    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs
+    /// to the end.
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {
@@ -133,7 +139,10 @@ mod tests {
             let mut g = Graph::new(1 << 20);
             let mut bits: Vec<Bit> = g.leaves(5);
             for _ in 0..60 {
-                let (a, b) = (bits[random(bits.len())].flip(random(2) == 1), bits[random(bits.len())].flip(random(2) == 1));
+                let (a, b) = (
+                    bits[random(bits.len())].flip(random(2) == 1),
+                    bits[random(bits.len())].flip(random(2) == 1),
+                );
                 bits.push(if random(2) == 1 { g.xor(a, b) } else { g.and(a, b) });
             }
             let outputs: Vec<Bit> = (0..4).map(|_| bits[random(bits.len())]).collect();

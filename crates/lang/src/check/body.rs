@@ -31,7 +31,12 @@ pub(super) struct Body<'c, 's> {
 }
 
 /// Checks the body of function `number`. `predeclared` are the inputs and outputs, for `main`.
-pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, predeclared: &[(Rc<str>, Type)]) -> Func {
+pub(super) fn check(
+    cx: &mut Checker<'_>,
+    number: usize,
+    f: ast::Function,
+    predeclared: &[(Rc<str>, Type)],
+) -> Func {
     let signature = &cx.signatures[number];
     let (name, span, ret) = (Rc::clone(&signature.name), signature.span, signature.ret.clone());
     let params: Vec<_> = signature.params.clone();
@@ -59,9 +64,13 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
     match (&ret, f.result) {
         (Type::Void | Type::Broken, Some((None, _)) | None) => {}
         (Type::Void, Some((Some(value), _))) => body.error(
-            Diagnostic::error("function::return", value.span, format!("`{name}` is `void` and cannot return a value"))
-                .also(span, "declared here")
-                .hint(format!("write `return;`, or declare `function TYPE {name}`")),
+            Diagnostic::error(
+                "function::return",
+                value.span,
+                format!("`{name}` is `void` and cannot return a value"),
+            )
+            .also(span, "declared here")
+            .hint(format!("write `return;`, or declare `function TYPE {name}`")),
         ),
         (ret, Some((Some(value), _))) => {
             let value = body.statement_expr(&value);
@@ -71,8 +80,12 @@ pub(super) fn check(cx: &mut Checker<'_>, number: usize, f: ast::Function, prede
         (_, Some((None, at))) => {
             let wanted = body.cx.types.show(&ret);
             body.error(
-                Diagnostic::error("function::return", at, format!("`{name}` must return a value of type {wanted}"))
-                    .hint(format!("write `return VALUE;`, or declare `function void {name}`")),
+                Diagnostic::error(
+                    "function::return",
+                    at,
+                    format!("`{name}` must return a value of type {wanted}"),
+                )
+                .hint(format!("write `return VALUE;`, or declare `function void {name}`")),
             );
         }
         // An entirely empty body returns zeros.
@@ -102,8 +115,12 @@ impl Body<'_, '_> {
         self.frame += u64::from(self.cx.types.width(&ty));
         if self.frame > MAX_FRAME {
             self.error(
-                Diagnostic::error("type::size", at, format!("the variables of this function have more than {MAX_FRAME} bits"))
-                    .hint("use shorter arrays, or split the function"),
+                Diagnostic::error(
+                    "type::size",
+                    at,
+                    format!("the variables of this function have more than {MAX_FRAME} bits"),
+                )
+                .hint("use shorter arrays, or split the function"),
             );
         }
         let number = self.vars.len() as u32;
@@ -133,7 +150,9 @@ impl Body<'_, '_> {
             Stmt::Empty => None,
             Stmt::Expr(e) => Some(St::Expr(self.statement_expr(e))),
             Stmt::Vars(decl) => Some(St::Block(self.vardecl(decl))),
-            Stmt::Block(list) => Some(St::Block(self.scoped(|b| list.iter().filter_map(|s| b.stmt(s)).collect()))),
+            Stmt::Block(list) => {
+                Some(St::Block(self.scoped(|b| list.iter().filter_map(|s| b.stmt(s)).collect())))
+            }
             Stmt::For { init, cond, step, body, span } => self.scoped(|b| {
                 let init = b.vardecl(init);
                 let cond = b.condition(cond);
@@ -195,12 +214,18 @@ impl Body<'_, '_> {
             };
             if let Some(first) = self.lookup(&var.name.name) {
                 let declared = self.vars[first as usize].1;
-                let draft = Diagnostic::error("variable::redefined", var.name.span, format!("`{}` is already a variable", var.name.name));
+                let draft = Diagnostic::error(
+                    "variable::redefined",
+                    var.name.span,
+                    format!("`{}` is already a variable", var.name.name),
+                );
                 let draft = match declared {
                     Some(at) => draft.also(at, "declared here"),
                     None => draft.label("this is an input or output of the program"),
                 };
-                self.error(draft.hint("choose another name: a variable cannot hide one that is declared outside of its block"));
+                self.error(draft.hint(
+                    "choose another name: a variable cannot hide one that is declared outside of its block",
+                ));
                 continue;
             }
             let var = self.add(&var.name.name, ty, Some(var.name.span), var.name.span);
@@ -219,8 +244,12 @@ impl Body<'_, '_> {
             (Init::List(items, span), [count, inner @ ..]) => {
                 if items.len() != *count as usize {
                     self.error(
-                        Diagnostic::error("init::count", *span, format!("{} elements for an array of {count}", items.len()))
-                            .hint("give every element a value, or none"),
+                        Diagnostic::error(
+                            "init::count",
+                            *span,
+                            format!("{} elements for an array of {count}", items.len()),
+                        )
+                        .hint("give every element a value, or none"),
                     );
                 }
                 items.iter().for_each(|item| self.array_init(item, inner, base, values));
@@ -246,15 +275,21 @@ impl Body<'_, '_> {
 
     /// Items of an array initialiser must go together.
     fn same_kind(&mut self, values: &[Ex]) {
-        let Some(first) = values.iter().find(|v| !matches!(v.ty, Type::Untyped | Type::Broken)) else { return };
+        let Some(first) = values.iter().find(|v| !matches!(v.ty, Type::Untyped | Type::Broken)) else {
+            return;
+        };
         for value in values {
             if self.cx.types.compatible(&first.ty, &value.ty) == Compatible::No {
                 let (a, b) = (self.cx.types.show(&first.ty), self.cx.types.show(&value.ty));
                 self.error(
-                    Diagnostic::error("init::mixed", value.span, "the elements of this list have different types")
-                        .label(format!("this is {b}"))
-                        .also(first.span, format!("this is {a}"))
-                        .hint("give every element the type that the array is declared with"),
+                    Diagnostic::error(
+                        "init::mixed",
+                        value.span,
+                        "the elements of this list have different types",
+                    )
+                    .label(format!("this is {b}"))
+                    .also(first.span, format!("this is {a}"))
+                    .hint("give every element the type that the array is declared with"),
                 );
                 return;
             }
@@ -366,7 +401,9 @@ impl Uses {
                     self.changed.push((place.var, ex.span));
                 }
             }
-            ExKind::Binary { operands, .. } | ExKind::Wide { operands, .. } | ExKind::Shift { operands, .. } => {
+            ExKind::Binary { operands, .. }
+            | ExKind::Wide { operands, .. }
+            | ExKind::Shift { operands, .. } => {
                 self.ex(&operands.0, false);
                 self.ex(&operands.1, false);
             }

@@ -35,7 +35,9 @@ impl Operand {
                 parts.push(part);
                 Operand::Value(Ex { kind: ExKind::Part(inner, parts), ty, span })
             }
-            Operand::Value(inner) => Operand::Value(Ex { kind: ExKind::Part(Box::new(inner), vec![part]), ty, span }),
+            Operand::Value(inner) => {
+                Operand::Value(Ex { kind: ExKind::Part(Box::new(inner), vec![part]), ty, span })
+            }
         }
     }
 }
@@ -64,7 +66,10 @@ impl Body<'_, '_> {
     fn operand(&mut self, e: &Expr) -> Operand {
         match &e.kind {
             ExprKind::Ident(name) => match self.lookup(name) {
-                Some(var) => Operand::Place(Place { var, parts: Vec::new(), span: e.span }, self.vars[var as usize].0.clone()),
+                Some(var) => Operand::Place(
+                    Place { var, parts: Vec::new(), span: e.span },
+                    self.vars[var as usize].0.clone(),
+                ),
                 None => {
                     self.undefined(name, e.span);
                     Operand::Value(broken(e.span))
@@ -76,7 +81,9 @@ impl Body<'_, '_> {
                 let mut operand = self.operand(body);
                 self.macro_use = outer;
                 match &mut operand {
-                    Operand::Place(Place { span, .. }, _) | Operand::Value(Ex { span, .. }) => *span = outer.unwrap_or(e.span),
+                    Operand::Place(Place { span, .. }, _) | Operand::Value(Ex { span, .. }) => {
+                        *span = outer.unwrap_or(e.span)
+                    }
                 }
                 operand
             }
@@ -92,17 +99,28 @@ impl Body<'_, '_> {
         let port = |prefix: &str| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
         let missing = format!("there is no variable `{name}`");
         let (message, hint) = match self.cx.globals.get(name) {
-            Some(Global::Function(..)) => (format!("`{name}` is not a variable"), format!("call it with its arguments: `{name}(…)`")),
-            Some(Global::Type(..)) => (format!("`{name}` is not a variable"), format!("declare a variable of this type: `{name} x;`")),
+            Some(Global::Function(..)) => {
+                (format!("`{name}` is not a variable"), format!("call it with its arguments: `{name}(…)`"))
+            }
+            Some(Global::Type(..)) => (
+                format!("`{name}` is not a variable"),
+                format!("declare a variable of this type: `{name} x;`"),
+            ),
             None if (port("input") || port("output")) && !self.is_main => {
                 (missing, "inputs and outputs are visible only in `main`; pass them as arguments".into())
             }
             None if port("input") || port("output") => {
-                let (what, party) = name.split_at(name.len() - name.chars().rev().take_while(char::is_ascii_digit).count());
+                let (what, party) =
+                    name.split_at(name.len() - name.chars().rev().take_while(char::is_ascii_digit).count());
                 (missing, format!("declare it at the top: `#{what} {party} TYPE`"))
             }
-            None if matches!(&**name, "true" | "false") => (missing, "write 1 for true and 0 for false".into()),
-            None => (missing, format!("declare it before its use, `TYPE {name};`; it lives until the `}}` of its block")),
+            None if matches!(&**name, "true" | "false") => {
+                (missing, "write 1 for true and 0 for false".into())
+            }
+            None => (
+                missing,
+                format!("declare it before its use, `TYPE {name};`; it lives until the `}}` of its block"),
+            ),
         };
         self.error(Diagnostic::error("variable::undefined", span, message).hint(hint));
     }
@@ -131,7 +149,9 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("index::array", e.span, "only arrays have elements")
                         .label(format!("this is an element of {found}"))
-                        .hint("bits of a number are `x{0}` or `x{first:length}`, fields of a struct `s.name`"),
+                        .hint(
+                            "bits of a number are `x{0}` or `x{first:length}`, fields of a struct `s.name`",
+                        ),
                 );
             }
             return Operand::Value(broken(e.span));
@@ -149,7 +169,9 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("field::struct", e.span, "only structs have fields")
                         .label(format!("this is a field of {found}"))
-                        .hint("elements of an array are `a[0]`, bits of a number `x{0}` or `x{first:length}`"),
+                        .hint(
+                            "elements of an array are `a[0]`, bits of a number `x{0}` or `x{first:length}`",
+                        ),
                 );
             }
             return Operand::Value(broken(e.span));
@@ -157,9 +179,13 @@ impl Body<'_, '_> {
         let kind = &self.cx.types.structs[number as usize];
         let Some(field) = kind.fields.iter().find(|f| f.name == name.name) else {
             let names: Vec<&str> = kind.fields.iter().map(|f| &*f.name).collect();
-            let diagnostic = Diagnostic::error("field::unknown", name.span, format!("struct `{}` has no field `{}`", kind.name, name.name))
-                .also(kind.span, "declared here")
-                .hint(format!("choose one of its fields: {}", names.join(", ")));
+            let diagnostic = Diagnostic::error(
+                "field::unknown",
+                name.span,
+                format!("struct `{}` has no field `{}`", kind.name, name.name),
+            )
+            .also(kind.span, "declared here")
+            .hint(format!("choose one of its fields: {}", names.join(", ")));
             self.error(diagnostic);
             return Operand::Value(broken(e.span));
         };
@@ -227,18 +253,26 @@ impl Body<'_, '_> {
                 Ex { kind: ExKind::Const { value: *value, width }, ty: Type::Untyped, span }
             }
             ExprKind::Literal { value, signed, width } => {
-                let Some(width) = self.cx.positive(width, "the width of a literal") else { return broken(span) };
+                let Some(width) = self.cx.positive(width, "the width of a literal") else {
+                    return broken(span);
+                };
                 if width < 64 && value >> width != 0 {
                     self.error(
-                        Diagnostic::warning("constant::truncated", span, format!("{value} does not fit in {width} bits"))
-                            .label(format!("this is {}", value & ((1 << width) - 1)))
-                            .hint("give it more bits behind the `#`, or write the smaller number"),
+                        Diagnostic::warning(
+                            "constant::truncated",
+                            span,
+                            format!("{value} does not fit in {width} bits"),
+                        )
+                        .label(format!("this is {}", value & ((1 << width) - 1)))
+                        .hint("give it more bits behind the `#`, or write the smaller number"),
                     );
                 }
                 let ty = Type::Int(IntType { signed: *signed, width, typedef: None });
                 Ex { kind: ExKind::Const { value: *value, width }, ty, span }
             }
-            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl), l, r) => self.shift(span, *op, l, r),
+            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl), l, r) => {
+                self.shift(span, *op, l, r)
+            }
             ExprKind::Binary(op, l, r) => {
                 let (l, r) = (self.expr(l), self.expr(r));
                 self.binary(span, *op, l, r)
@@ -259,7 +293,9 @@ impl Body<'_, '_> {
                     return broken(span);
                 }
                 match ty {
-                    Type::Int(_) => Ex { kind: ExKind::Step { place, increment: *increment, prefix: *prefix }, ty, span },
+                    Type::Int(_) => {
+                        Ex { kind: ExKind::Step { place, increment: *increment, prefix: *prefix }, ty, span }
+                    }
                     Type::Broken => broken(span),
                     other => {
                         let found = self.show(&other);
@@ -297,14 +333,22 @@ impl Body<'_, '_> {
             (Type::Broken, _) => return broken(span),
             (Type::Untyped, UnaryOp::Not) => {
                 self.error(
-                    Diagnostic::error("unary::untyped", span, "the bits of an untyped constant cannot be inverted")
-                        .hint("give it a width: `5##8` is unsigned, `5#8` signed"),
+                    Diagnostic::error(
+                        "unary::untyped",
+                        span,
+                        "the bits of an untyped constant cannot be inverted",
+                    )
+                    .hint("give it a width: `5##8` is unsigned, `5#8` signed"),
                 );
                 return broken(span);
             }
             (Type::Untyped, UnaryOp::Neg) => self.error(
-                Diagnostic::warning("constant::minus", span, "this is negated at the constant's own small width")
-                    .hint("give it a width: `-1#8` is minus one in 8 bits"),
+                Diagnostic::warning(
+                    "constant::minus",
+                    span,
+                    "this is negated at the constant's own small width",
+                )
+                .hint("give it a width: `-1#8` is minus one in 8 bits"),
             ),
             (Type::Int(_), _) => {}
             (other, _) => {
@@ -348,7 +392,8 @@ impl Body<'_, '_> {
         if left.ty == Type::Broken || right.ty == Type::Broken {
             return broken(span);
         }
-        // The type of a shift is the one of its amount: old programs depend on it. Rotations keep their width, and type.
+        // The type of a shift is the one of its amount: old programs depend on it. Rotations keep their
+        // width, and type.
         let ty = if op == BinaryOp::Rotl { left.ty.clone() } else { right.ty.clone() };
         Ex { kind: ExKind::Shift { op, keep, operands: Box::new((left, right)) }, ty, span }
     }
@@ -435,9 +480,13 @@ impl Body<'_, '_> {
         } else {
             if a.width.div_ceil(2) != b.width {
                 self.error(
-                    Diagnostic::error("wide::width", span, format!("`{symbol}` divides by a number of half the width"))
-                        .label(format!("{} and {} bits", a.width, b.width))
-                        .hint(format!("the divisor must have {} bits", a.width.div_ceil(2))),
+                    Diagnostic::error(
+                        "wide::width",
+                        span,
+                        format!("`{symbol}` divides by a number of half the width"),
+                    )
+                    .label(format!("{} and {} bits", a.width, b.width))
+                    .hint(format!("the divisor must have {} bits", a.width.div_ceil(2))),
                 );
                 return broken(span);
             }
@@ -445,8 +494,12 @@ impl Body<'_, '_> {
         };
         if width > crate::types::MAX_WIDTH {
             self.error(
-                Diagnostic::error("type::size", span, format!("the result has more than {} bits", crate::types::MAX_WIDTH))
-                    .hint("use narrower operands, or split the multiplication into limbs"),
+                Diagnostic::error(
+                    "type::size",
+                    span,
+                    format!("the result has more than {} bits", crate::types::MAX_WIDTH),
+                )
+                .hint("use narrower operands, or split the multiplication into limbs"),
             );
             return broken(span);
         }
@@ -488,7 +541,10 @@ impl Body<'_, '_> {
                     }
                     name => format!("define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"),
                 };
-                self.error(Diagnostic::error("call::undefined", at, format!("there is no function `{name}`")).hint(hint));
+                self.error(
+                    Diagnostic::error("call::undefined", at, format!("there is no function `{name}`"))
+                        .hint(hint),
+                );
                 return broken(span);
             }
         };
@@ -505,9 +561,13 @@ impl Body<'_, '_> {
         let params: Vec<Type> = signature.params.iter().map(|(_, ty, _)| ty.clone()).collect();
         if params.len() != args.len() {
             self.error(
-                Diagnostic::error("call::count", span, format!("`{name}` takes {} arguments, not {}", params.len(), args.len()))
-                    .also(declared, "declared here")
-                    .hint("give one value for each parameter, in their order"),
+                Diagnostic::error(
+                    "call::count",
+                    span,
+                    format!("`{name}` takes {} arguments, not {}", params.len(), args.len()),
+                )
+                .also(declared, "declared here")
+                .hint("give one value for each parameter, in their order"),
             );
             return Ex { kind: ExKind::Broken, ty: ret, span };
         }

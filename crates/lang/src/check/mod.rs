@@ -99,12 +99,18 @@ impl Checker<'_> {
                     let width = self.positive(width, "a width");
                     self.types.int_names.push(Rc::clone(&name.name));
                     let typedef = Some(self.types.int_names.len() as u32 - 1);
-                    let ty = width.map_or(Type::Broken, |width| Type::Int(IntType { signed: *signed, width, typedef }));
+                    let ty = width
+                        .map_or(Type::Broken, |width| Type::Int(IntType { signed: *signed, width, typedef }));
                     self.declare(name, Global::Type(ty, name.span));
                 }
                 Item::StructType { name, fields } => {
                     let number = self.types.structs.len() as u32;
-                    let ty = StructType { name: Rc::clone(&name.name), span: name.span, fields: Vec::new(), width: 0 };
+                    let ty = StructType {
+                        name: Rc::clone(&name.name),
+                        span: name.span,
+                        fields: Vec::new(),
+                        width: 0,
+                    };
                     self.types.structs.push(ty);
                     self.declare(name, Global::Type(Type::Struct(number), name.span));
                     structs.push(fields);
@@ -120,9 +126,13 @@ impl Checker<'_> {
                     let ty = self.array_of(base, dims);
                     if let Some((_, first)) = fields.iter().find(|(f, _)| f.name == name.name) {
                         self.sink.push(
-                            Diagnostic::error("type::field", name.span, format!("there are two fields `{}`", name.name))
-                                .also(*first, "the first one is here")
-                                .hint("rename one of them"),
+                            Diagnostic::error(
+                                "type::field",
+                                name.span,
+                                format!("there are two fields `{}`", name.name),
+                            )
+                            .also(*first, "the first one is here")
+                            .hint("rename one of them"),
                         );
                         continue;
                     }
@@ -185,19 +195,25 @@ impl Checker<'_> {
     }
 
     fn set_offsets(&mut self, number: usize, reverse: bool) {
-        let widths: Vec<u64> = self.types.structs[number].fields.iter().map(|f| u64::from(self.types.width(&f.ty))).collect();
+        let widths: Vec<u64> =
+            self.types.structs[number].fields.iter().map(|f| u64::from(self.types.width(&f.ty))).collect();
         let total: u64 = widths.iter().sum();
         let s = &mut self.types.structs[number];
         if total > MAX_WIDTH {
             self.sink.push(
-                Diagnostic::error("type::size", s.span, format!("struct `{}` has more than {MAX_WIDTH} bits", s.name))
-                    .hint("use shorter arrays or narrower numbers in its fields"),
+                Diagnostic::error(
+                    "type::size",
+                    s.span,
+                    format!("struct `{}` has more than {MAX_WIDTH} bits", s.name),
+                )
+                .hint("use shorter arrays or narrower numbers in its fields"),
             );
             s.fields.iter_mut().for_each(|f| f.ty = Type::Broken);
             return;
         }
         let mut offset = 0;
-        let order: Vec<usize> = if reverse { (0..widths.len()).rev().collect() } else { (0..widths.len()).collect() };
+        let order: Vec<usize> =
+            if reverse { (0..widths.len()).rev().collect() } else { (0..widths.len()).collect() };
         for field in order {
             s.fields[field].offset = offset;
             offset += widths[field] as u32;
@@ -211,18 +227,31 @@ impl Checker<'_> {
             Some(Global::Function(_, first)) => {
                 let first = *first;
                 self.sink.push(
-                    Diagnostic::error("type::unknown", name.span, format!("`{}` is a function, not a type", name.name))
-                        .also(first, "declared here")
-                        .hint("write the name of a type here; is the type of a declaration missing?"),
+                    Diagnostic::error(
+                        "type::unknown",
+                        name.span,
+                        format!("`{}` is a function, not a type", name.name),
+                    )
+                    .also(first, "declared here")
+                    .hint("write the name of a type here; is the type of a declaration missing?"),
                 );
                 Type::Broken
             }
             None => {
                 let hint = match &*name.name {
                     "void" => "only functions can be `void`".into(),
-                    other => format!("no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"),
+                    other => format!(
+                        "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"
+                    ),
                 };
-                self.sink.push(Diagnostic::error("type::unknown", name.span, format!("there is no type `{}`", name.name)).hint(hint));
+                self.sink.push(
+                    Diagnostic::error(
+                        "type::unknown",
+                        name.span,
+                        format!("there is no type `{}`", name.name),
+                    )
+                    .hint(hint),
+                );
                 Type::Broken
             }
         }
@@ -237,7 +266,9 @@ impl Checker<'_> {
         if base == Type::Broken {
             return base;
         }
-        let bits = sizes.iter().fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
+        let bits = sizes
+            .iter()
+            .fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
         if bits > MAX_WIDTH {
             let span = dims[0].span.to(dims[dims.len() - 1].span);
             self.sink.push(
@@ -258,19 +289,24 @@ impl Checker<'_> {
         match parties {
             None => {
                 self.sink.push(
-                    Diagnostic::error("io::parties", root, "the number of parties is missing").hint("begin the file with `#parties 2`"),
+                    Diagnostic::error("io::parties", root, "the number of parties is missing")
+                        .hint("begin the file with `#parties 2`"),
                 );
                 2
             }
             Some((n @ 1..=2, _)) => n as u32,
             Some((0, span)) => {
-                self.sink.push(Diagnostic::error("io::parties", span, "there must be at least one party").hint("write `#parties 2`"));
+                self.sink.push(
+                    Diagnostic::error("io::parties", span, "there must be at least one party")
+                        .hint("write `#parties 2`"),
+                );
                 2
             }
             Some((n, span)) => {
                 self.sink.push(
-                    Diagnostic::error("io::parties", span, format!("{n} parties are too many"))
-                        .hint("write `#parties 2`: programs run between 1, the garbler, and 2, the evaluator"),
+                    Diagnostic::error("io::parties", span, format!("{n} parties are too many")).hint(
+                        "write `#parties 2`: programs run between 1, the garbler, and 2, the evaluator",
+                    ),
                 );
                 n.min(u64::from(u32::MAX)) as u32
             }
@@ -279,7 +315,11 @@ impl Checker<'_> {
 
     /// Inputs and outputs as (party, type), by party.
     #[allow(clippy::type_complexity)]
-    fn io(&mut self, list: Vec<(bool, u64, Span, ast::Ident, Span)>, parties: u32) -> (Vec<(u32, Type)>, Vec<(u32, Type)>) {
+    fn io(
+        &mut self,
+        list: Vec<(bool, u64, Span, ast::Ident, Span)>,
+        parties: u32,
+    ) -> (Vec<(u32, Type)>, Vec<(u32, Type)>) {
         let mut found: [Vec<(u32, Type, Span)>; 2] = [Vec::new(), Vec::new()];
         for (input, party, party_span, ty, span) in list {
             let ty = self.type_named(&ty);
@@ -326,9 +366,13 @@ impl Checker<'_> {
             let ty = self.type_ref(&p.ty);
             if let Some((.., first)) = params.iter().find(|(name, ..)| *name == p.name.name) {
                 self.sink.push(
-                    Diagnostic::error("variable::redefined", p.name.span, format!("there are two parameters `{}`", p.name.name))
-                        .also(*first, "the first one is here")
-                        .hint("rename one of them"),
+                    Diagnostic::error(
+                        "variable::redefined",
+                        p.name.span,
+                        format!("there are two parameters `{}`", p.name.name),
+                    )
+                    .also(*first, "the first one is here")
+                    .hint("rename one of them"),
                 );
             }
             params.push((Rc::clone(&p.name.name), ty, p.name.span));
@@ -340,8 +384,10 @@ impl Checker<'_> {
 
     fn main(&mut self, root: Span) -> Option<usize> {
         let Some(Global::Function(main, _)) = self.globals.get("main") else {
-            self.sink
-                .push(Diagnostic::error("main::missing", root, "there is no function `main`").hint("write `function void main() { … }`"));
+            self.sink.push(
+                Diagnostic::error("main::missing", root, "there is no function `main`")
+                    .hint("write `function void main() { … }`"),
+            );
             return None;
         };
         let main = *main;
@@ -386,12 +432,19 @@ fn find_recursion(functions: &[Func], sink: &mut Sink) {
                 }
                 1 => {
                     let from = path.iter().position(|(f, _)| *f == callee).unwrap_or(0);
-                    let names: Vec<&str> =
-                        path[from..].iter().map(|(f, _)| &*functions[*f].name).chain([&*functions[callee].name]).collect();
+                    let names: Vec<&str> = path[from..]
+                        .iter()
+                        .map(|(f, _)| &*functions[*f].name)
+                        .chain([&*functions[callee].name])
+                        .collect();
                     sink.push(
-                        Diagnostic::error("function::recursion", span, format!("recursion: {}", names.join(" calls ")))
-                            .label("this call never ends")
-                            .hint("use a `for` loop with a fixed bound: a circuit is finite"),
+                        Diagnostic::error(
+                            "function::recursion",
+                            span,
+                            format!("recursion: {}", names.join(" calls ")),
+                        )
+                        .label("this call never ends")
+                        .hint("use a `for` loop with a fixed bound: a circuit is finite"),
                     );
                 }
                 _ => {}

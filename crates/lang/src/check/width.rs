@@ -1,5 +1,5 @@
-//! Expressions that are evaluated while types are made: widths, dimensions, lengths of slices. They are computed on
-//! 64-bit integers, with literals' own widths ignored.
+//! Expressions that are evaluated while types are made: widths, dimensions, lengths of slices. They are
+//! computed on 64-bit integers, with literals' own widths ignored.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::check::Checker;
@@ -12,15 +12,23 @@ impl Checker<'_> {
         match self.width_value(e)? {
             n if n <= 0 => {
                 self.sink.push(
-                    Diagnostic::error("width::positive", e.span, format!("{what} must be at least 1, not {n}"))
-                        .hint("give a positive number; if it is computed, check the `#define`s in it"),
+                    Diagnostic::error(
+                        "width::positive",
+                        e.span,
+                        format!("{what} must be at least 1, not {n}"),
+                    )
+                    .hint("give a positive number; if it is computed, check the `#define`s in it"),
                 );
                 None
             }
             n if n as u64 > MAX_WIDTH => {
                 self.sink.push(
-                    Diagnostic::error("type::size", e.span, format!("{n} is too large for {what}; at most {MAX_WIDTH}"))
-                        .hint("give a smaller number; if it is computed, check the `#define`s in it"),
+                    Diagnostic::error(
+                        "type::size",
+                        e.span,
+                        format!("{n} is too large for {what}; at most {MAX_WIDTH}"),
+                    )
+                    .hint("give a smaller number; if it is computed, check the `#define`s in it"),
                 );
                 None
             }
@@ -31,9 +39,13 @@ impl Checker<'_> {
     fn width_value(&mut self, e: &Expr) -> Option<i64> {
         let refuse = |cx: &mut Self, what: &str| {
             cx.sink.push(
-                Diagnostic::error("width::constant", e.span, format!("{what} cannot be part of a width, a dimension or a length"))
-                    .label("must be made of numbers")
-                    .hint("sizes are fixed before anything is computed; use a `#define`"),
+                Diagnostic::error(
+                    "width::constant",
+                    e.span,
+                    format!("{what} cannot be part of a width, a dimension or a length"),
+                )
+                .label("must be made of numbers")
+                .hint("sizes are fixed before anything is computed; use a `#define`"),
             );
             None
         };
@@ -56,7 +68,9 @@ impl Checker<'_> {
                 let value = binary(*op, a, b);
                 if value.is_none() {
                     let message = match op {
-                        BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => "division by zero",
+                        BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => {
+                            "division by zero"
+                        }
                         _ => "this does not fit in 64 bits",
                     };
                     self.sink.push(

@@ -7,8 +7,8 @@ use crate::graph::{Bit, Graph};
 use crate::ir::{Ex, Func, Place, St};
 use crate::source::Span;
 
-/// Bodies are executed anew for known arguments to this depth of calls; below, their circuits are appended, which folds
-/// almost as well and keeps the work bounded.
+/// Bodies are executed anew for known arguments to this depth of calls; below, their circuits are appended,
+/// which folds almost as well and keeps the work bounded.
 const MAX_SPECIALISED: u32 = 6;
 /// Depth of calls that are executed as part of `main`.
 const MAX_OPEN: u32 = 200;
@@ -17,7 +17,8 @@ const MAX_OPEN: u32 = 200;
 #[derive(Default)]
 pub(super) struct Var {
     pub(super) bits: Vec<Bit>,
-    /// Number of secret conditions that were open when it was declared: writes depend on those that came later.
+    /// Number of secret conditions that were open when it was declared: writes depend on those that came
+    /// later.
     depth: usize,
 }
 
@@ -33,7 +34,12 @@ pub(super) struct Frame<'m> {
 
 impl<'m> Frame<'m> {
     pub(super) fn new(f: &'m Func, top: bool) -> Self {
-        Frame { widths: &f.vars, vars: f.vars.iter().map(|_| Var::default()).collect(), conditions: Vec::new(), top }
+        Frame {
+            widths: &f.vars,
+            vars: f.vars.iter().map(|_| Var::default()).collect(),
+            conditions: Vec::new(),
+            top,
+        }
     }
 }
 
@@ -107,10 +113,14 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                         Some(true) => {}
                         None => {
                             self.sink.push(
-                                Diagnostic::error("known::loop", cond.span, "the condition of a loop must not depend on secrets")
-                                    .label("this is not known while compiling")
-                                    .also(*span, "loops are unrolled")
-                                    .hint("run to a fixed bound, with an `if` inside of the loop"),
+                                Diagnostic::error(
+                                    "known::loop",
+                                    cond.span,
+                                    "the condition of a loop must not depend on secrets",
+                                )
+                                .label("this is not known while compiling")
+                                .also(*span, "loops are unrolled")
+                                .hint("run to a fixed bound, with an `if` inside of the loop"),
                             );
                             break;
                         }
@@ -183,7 +193,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Executes a function's body on these arguments.
-    pub(super) fn call_body(&mut self, function: usize, args: Vec<Vec<Bit>>, top: bool) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn call_body(
+        &mut self,
+        function: usize,
+        args: Vec<Vec<Bit>>,
+        top: bool,
+    ) -> Result<Vec<Bit>, Stop> {
         let cx = self.cx;
         let callee = &cx.module.functions[function];
         let mut frame = Frame::new(callee, top);
@@ -204,7 +219,13 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// A call on values that have the widths of the parameters.
-    pub(super) fn call(&mut self, f: &Frame<'_>, span: Span, function: usize, args: Vec<Vec<Bit>>) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn call(
+        &mut self,
+        f: &Frame<'_>,
+        span: Span,
+        function: usize,
+        args: Vec<Vec<Bit>>,
+    ) -> Result<Vec<Bit>, Stop> {
         let cx = self.cx;
         let Some(template) = &cx.templates[function] else { return Err(Stop) };
         let callee = &cx.module.functions[function];
@@ -214,12 +235,20 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         if f.top {
             if !cut.open {
                 let all_known = args.iter().flatten().all(|b| b.known().is_some());
-                return Ok(if all_known { self.graph.append(template, &args.concat()) } else { self.slot(function, &args.concat()) });
+                return Ok(if all_known {
+                    self.graph.append(template, &args.concat())
+                } else {
+                    self.slot(function, &args.concat())
+                });
             }
             if self.depth >= MAX_OPEN {
                 self.sink.push(
-                    Diagnostic::error("limit::depth", span, format!("calls more than {MAX_OPEN} deep cannot be part of `main`"))
-                        .hint("put `/*@ component */` before one of the functions between"),
+                    Diagnostic::error(
+                        "limit::depth",
+                        span,
+                        format!("calls more than {MAX_OPEN} deep cannot be part of `main`"),
+                    )
+                    .hint("put `/*@ component */` before one of the functions between"),
                 );
                 return Err(Stop);
             }
@@ -247,7 +276,9 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             None => None,
         };
         let direct: Vec<Option<Bit>> = template.outputs.iter().map(through).collect();
-        let forced = self.cx.cuts[function].component && !args.is_empty() && template.outputs.iter().any(|o| o.known().is_none());
+        let forced = self.cx.cuts[function].component
+            && !args.is_empty()
+            && template.outputs.iter().any(|o| o.known().is_none());
         if !forced && direct.iter().all(Option::is_some) {
             return direct.into_iter().flatten().collect();
         }
@@ -261,18 +292,30 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             results: results.len() as u32,
         });
         self.trace.args.extend_from_slice(args);
-        if forced { results } else { results.into_iter().zip(direct).map(|(leaf, direct)| direct.unwrap_or(leaf)).collect() }
+        if forced {
+            results
+        } else {
+            results.into_iter().zip(direct).map(|(leaf, direct)| direct.unwrap_or(leaf)).collect()
+        }
     }
 
     /// A value of the expression `e` brought to `width` bits; warns where that changes a constant.
     pub(super) fn fit(&mut self, e: &Ex, bits: Vec<Bit>, width: usize) -> Vec<Bit> {
-        if bits.len() > width && e.ty == crate::types::Type::Untyped && arith::all_known(&bits) && bits[width..].contains(&Bit::ONE) {
+        if bits.len() > width
+            && e.ty == crate::types::Type::Untyped
+            && arith::all_known(&bits)
+            && bits[width..].contains(&Bit::ONE)
+        {
             let (before, after) = (arith::known(&bits), arith::known(&bits[..width]).unwrap_or(0));
             let before = before.map_or("this constant".into(), |v| v.to_string());
             self.sink.push(
-                Diagnostic::warning("constant::truncated", e.span, format!("{before} does not fit in {width} bits"))
-                    .label(format!("this is {after}"))
-                    .hint("use a wider type, or write the smaller number"),
+                Diagnostic::warning(
+                    "constant::truncated",
+                    e.span,
+                    format!("{before} does not fit in {width} bits"),
+                )
+                .label(format!("this is {after}"))
+                .hint("use a wider type, or write the smaller number"),
             );
         }
         if bits.len() == width { bits } else { arith::extend(&bits, width) }

@@ -13,7 +13,9 @@ use crate::types::{MAX_WIDTH, Type};
 impl Exec<'_, '_, '_> {
     pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         Ok(match &e.kind {
-            ExKind::Const { value, width } => (0..*width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect(),
+            ExKind::Const { value, width } => {
+                (0..*width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
+            }
             ExKind::Read(place) => {
                 let (offset, width) = self.place(f, place)?;
                 match offset {
@@ -42,8 +44,11 @@ impl Exec<'_, '_, '_> {
                 let Some(offset) = offset else { return Ok(vec![Bit::ZERO; width]) };
                 let old = f.vars[place.var as usize].bits[offset..offset + width].to_vec();
                 let one = arith::extend(&[Bit::ONE], width);
-                let new =
-                    if *increment { arith::add(&mut self.graph, &old, &one, Bit::ZERO) } else { arith::sub(&mut self.graph, &old, &one) };
+                let new = if *increment {
+                    arith::add(&mut self.graph, &old, &one, Bit::ZERO)
+                } else {
+                    arith::sub(&mut self.graph, &old, &one)
+                };
                 self.write(f, place, offset, &new);
                 if *prefix { f.vars[place.var as usize].bits[offset..offset + width].to_vec() } else { old }
             }
@@ -53,7 +58,10 @@ impl Exec<'_, '_, '_> {
                 let width = width.map_or(a.len().max(b.len()), |w| w as usize);
                 let (a, b) = (self.fit(l, a, width), self.fit(r, b, width));
                 use BinaryOp::{Div, Ge, Gt, Le, Lt, Rem};
-                if *signed && matches!(op, Lt | Gt | Le | Ge | Div | Rem) && (l.ty == Type::Untyped) != (r.ty == Type::Untyped) {
+                if *signed
+                    && matches!(op, Lt | Gt | Le | Ge | Div | Rem)
+                    && (l.ty == Type::Untyped) != (r.ty == Type::Untyped)
+                {
                     let (constant, bits) = if l.ty == Type::Untyped { (l, &a) } else { (r, &b) };
                     self.lint_sign(constant, bits);
                 }
@@ -80,11 +88,18 @@ impl Exec<'_, '_, '_> {
             ExKind::Not(a) => self.ex(f, a)?.into_iter().map(|b| !b).collect(),
             ExKind::Shift { op, keep, operands } => {
                 let bits = self.ex(f, &operands.0)?;
-                let Some(amount) = self.number(f, &operands.1, "known::shift", "the amount of a shift")? else { return Ok(bits) };
+                let Some(amount) = self.number(f, &operands.1, "known::shift", "the amount of a shift")?
+                else {
+                    return Ok(bits);
+                };
                 if *op == BinaryOp::Shl && !keep && amount > MAX_WIDTH - bits.len() as u64 {
                     self.sink.push(
-                        Diagnostic::error("shift::amount", operands.1.span, format!("shifting by {amount} makes the value too wide"))
-                            .hint("shift a variable, which keeps its width, or by less"),
+                        Diagnostic::error(
+                            "shift::amount",
+                            operands.1.span,
+                            format!("shifting by {amount} makes the value too wide"),
+                        )
+                        .hint("shift a variable, which keeps its width, or by less"),
                     );
                     return Ok(bits);
                 }
@@ -123,7 +138,9 @@ impl Exec<'_, '_, '_> {
             Sub => arith::sub(g, a, b),
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
-            Shl | Shr | Rotl | WideMul | WideDiv | WideRem => unreachable!("the checker makes other nodes of these"),
+            Shl | Shr | Rotl | WideMul | WideDiv | WideRem => {
+                unreachable!("the checker makes other nodes of these")
+            }
         }
     }
 
@@ -148,7 +165,9 @@ impl Exec<'_, '_, '_> {
 
     /// Warns where the small width of untyped constants changes a result.
     fn lint(&mut self, span: Span, op: BinaryOp, a: &[Bit], b: &[Bit], result: &[Bit]) {
-        let (Some(x), Some(y), Some(got)) = (arith::known(a), arith::known(b), arith::known(result)) else { return };
+        let (Some(x), Some(y), Some(got)) = (arith::known(a), arith::known(b), arith::known(result)) else {
+            return;
+        };
         let (Ok(x), Ok(y)) = (i128::try_from(x), i128::try_from(y)) else { return };
         let exact = match op {
             BinaryOp::Add => x.checked_add(y),
@@ -171,7 +190,13 @@ impl Exec<'_, '_, '_> {
     }
 
     /// A value that must be known and not negative.
-    fn number(&mut self, f: &mut Frame<'_>, e: &Ex, code: &'static str, what: &str) -> Result<Option<u64>, Stop> {
+    fn number(
+        &mut self,
+        f: &mut Frame<'_>,
+        e: &Ex,
+        code: &'static str,
+        what: &str,
+    ) -> Result<Option<u64>, Stop> {
         let bits = self.ex(f, e)?;
         if !arith::all_known(&bits) {
             self.sink.push(
@@ -199,7 +224,12 @@ impl Exec<'_, '_, '_> {
         self.parts(f, &place.parts, whole)
     }
 
-    fn parts(&mut self, f: &mut Frame<'_>, parts: &[Part], whole: usize) -> Result<(Option<usize>, usize), Stop> {
+    fn parts(
+        &mut self,
+        f: &mut Frame<'_>,
+        parts: &[Part],
+        whole: usize,
+    ) -> Result<(Option<usize>, usize), Stop> {
         let (mut offset, mut width) = (Some(0), whole);
         for part in parts {
             match part {
@@ -211,12 +241,18 @@ impl Exec<'_, '_, '_> {
                     let at = self.number(f, index, "known::index", "an index")?;
                     if let Some(at) = at.filter(|at| *at >= u64::from(*count)) {
                         self.sink.push(
-                            Diagnostic::error("index::range", index.span, format!("index {at} of an array of {count} elements"))
-                                .hint(format!("indices run from 0 to {}", count - 1)),
+                            Diagnostic::error(
+                                "index::range",
+                                index.span,
+                                format!("index {at} of an array of {count} elements"),
+                            )
+                            .hint(format!("indices run from 0 to {}", count - 1)),
                         );
                     }
                     width = *w as usize;
-                    offset = offset.zip(at.filter(|at| *at < u64::from(*count))).map(|(o, at)| o + at as usize * width);
+                    offset = offset
+                        .zip(at.filter(|at| *at < u64::from(*count)))
+                        .map(|(o, at)| o + at as usize * width);
                 }
                 Part::Wires { base, width: w, span } => {
                     let first = self.number(f, base, "known::wires", "the first wire of a slice")?;
@@ -224,7 +260,10 @@ impl Exec<'_, '_, '_> {
                     if let Some(first) = first.filter(|first| !fits(first)) {
                         let message = match w {
                             1 => format!("bit {first} of a value of {width} bits"),
-                            w => format!("bits {first} to {} of a value of {width} bits", u128::from(first) + u128::from(*w) - 1),
+                            w => format!(
+                                "bits {first} to {} of a value of {width} bits",
+                                u128::from(first) + u128::from(*w) - 1
+                            ),
                         };
                         self.sink.push(Diagnostic::error("wires::range", *span, message).hint(format!(
                             "bits run from 0 to {}; a slice is `{{first:length}}`, not `{{first:last}}`",
@@ -240,7 +279,8 @@ impl Exec<'_, '_, '_> {
     }
 }
 
-/// Shifts are logical. The result of a variable keeps its width; other values grow to the left and shrink to the right.
+/// Shifts are logical. The result of a variable keeps its width; other values grow to the left and shrink to
+/// the right.
 fn shift(op: BinaryOp, keep: bool, mut bits: Vec<Bit>, amount: u64) -> Vec<Bit> {
     let width = bits.len();
     let cut = usize::try_from(amount).unwrap_or(usize::MAX).min(width);

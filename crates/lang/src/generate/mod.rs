@@ -1,8 +1,8 @@
 //! From meaning to circuits: programs are executed on bits that are constants or wires.
 //!
-//! A function becomes one circuit with secret parameters. A call inside a function appends that circuit to the caller's;
-//! with known bits among the arguments the callee's body is executed anew, so that they fold. `main` is executed once;
-//! its calls become slots, everything else that it computes is glue.
+//! A function becomes one circuit with secret parameters. A call inside a function appends that circuit to
+//! the caller's; with known bits among the arguments the callee's body is executed anew, so that they fold.
+//! `main` is executed once; its calls become slots, everything else that it computes is glue.
 
 mod exec;
 mod expr;
@@ -27,7 +27,8 @@ pub(crate) struct Stop;
 pub struct Cut {
     /// It was asked to be a component.
     pub component: bool,
-    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a component.
+    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
+    /// component.
     pub open: bool,
 }
 
@@ -88,7 +89,12 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
 }
 
 /// The circuit of a function with some parameter bits known; its inputs are the other ones.
-pub fn specialise(cx: &Context<'_>, function: usize, pattern: &[Option<bool>], sink: &mut Sink) -> Option<Template> {
+pub fn specialise(
+    cx: &Context<'_>,
+    function: usize,
+    pattern: &[Option<bool>],
+    sink: &mut Sink,
+) -> Option<Template> {
     let f = &cx.module.functions[function];
     let mut exec = Exec::new(cx, sink);
     let bits: Vec<Bit> = pattern.iter().map(|b| b.map_or_else(|| exec.graph.leaf(), Bit::constant)).collect();
@@ -123,7 +129,8 @@ pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
     for statement in &main.body {
         exec.statement(&mut frame, statement).ok()?;
     }
-    let outputs = cx.module.outputs.iter().map(|o| std::mem::take(&mut frame.vars[o.var as usize].bits)).collect();
+    let outputs =
+        cx.module.outputs.iter().map(|o| std::mem::take(&mut frame.vars[o.var as usize].bits)).collect();
     let mut trace = std::mem::take(&mut exec.trace);
     trace.outputs = outputs;
     trace.graph = Some(exec.graph);
@@ -174,9 +181,11 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
         .iter()
         .map(|f| {
             let asked = |r: Request| f.requests.iter().any(|(request, _)| *request == r);
-            let (inline, component) = (options.inline.contains(&*f.name), options.component.contains(&*f.name));
+            let (inline, component) =
+                (options.inline.contains(&*f.name), options.component.contains(&*f.name));
             // The command line goes before the source, and a name before `*`.
-            let component_now = component || (asked(Request::Component) && !inline && !options.inline.contains("*"));
+            let component_now =
+                component || (asked(Request::Component) && !inline && !options.inline.contains("*"));
             let open = !component_now && (inline || options.inline.contains("*") || asked(Request::Inline));
             Cut { component: component_now, open }
         })
@@ -184,7 +193,10 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
     // What calls a component must be open, so that the component's slots are slots of the program.
     let mut reaches = vec![false; cuts.len()];
     for function in callees_first(module) {
-        reaches[function] = module.functions[function].calls.iter().any(|(callee, _)| cuts[*callee].component || reaches[*callee]);
+        reaches[function] = module.functions[function]
+            .calls
+            .iter()
+            .any(|(callee, _)| cuts[*callee].component || reaches[*callee]);
         if reaches[function] && !cuts[function].component {
             cuts[function].open = true;
         }
@@ -196,8 +208,16 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
 fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
-    let asked = f.requests.iter().find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
-    options.builtins.get(&*f.name).map(String::as_str).or(asked).or((options.aes && first).then_some("aes_sbox"))
+    let asked = f
+        .requests
+        .iter()
+        .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
+    options
+        .builtins
+        .get(&*f.name)
+        .map(String::as_str)
+        .or(asked)
+        .or((options.aes && first).then_some("aes_sbox"))
 }
 
 fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {

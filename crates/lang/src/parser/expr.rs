@@ -8,7 +8,8 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
 use crate::source::Span;
 
-/// Operators that follow each other on one level, like `a + b + c + …`, make a tree as deep as the chain is long.
+/// Operators that follow each other on one level, like `a + b + c + …`, make a tree as deep as the chain is
+/// long.
 const MAX_HEIGHT: u32 = 2500;
 
 impl Parser<'_> {
@@ -27,9 +28,12 @@ impl Parser<'_> {
     fn binary_op(&self) -> Option<BinaryOp> {
         use BinaryOp::*;
         let Tok::Sym(symbol) = self.peek() else { return None };
-        [Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Add, Sub, Mul, Div, Rem, WideMul, WideDiv, WideRem]
-            .into_iter()
-            .find(|op| op.symbol() == *symbol)
+        [
+            Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Add, Sub, Mul, Div, Rem, WideMul, WideDiv,
+            WideRem,
+        ]
+        .into_iter()
+        .find(|op| op.symbol() == *symbol)
     }
 
     /// A new node on top of others.
@@ -37,9 +41,13 @@ impl Parser<'_> {
         let expr = Expr::new(kind, span);
         if expr.height > MAX_HEIGHT {
             self.sink.push(
-                Diagnostic::error("syntax::depth", span, format!("more than {MAX_HEIGHT} operators within each other"))
-                    .label("this expression is too deep")
-                    .hint("use variables to break it up"),
+                Diagnostic::error(
+                    "syntax::depth",
+                    span,
+                    format!("more than {MAX_HEIGHT} operators within each other"),
+                )
+                .label("this expression is too deep")
+                .hint("use variables to break it up"),
             );
             return Err(Lost);
         }
@@ -59,7 +67,9 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parsed<Expr> {
         let start = self.span();
-        let Tok::Sym(symbol @ ("-" | "!" | "~" | "++" | "--")) = *self.peek() else { return self.selection() };
+        let Tok::Sym(symbol @ ("-" | "!" | "~" | "++" | "--")) = *self.peek() else {
+            return self.selection();
+        };
         self.nested(|p| {
             p.bump();
             let operand = Box::new(p.unary()?);

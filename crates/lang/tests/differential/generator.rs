@@ -99,7 +99,11 @@ impl Generator {
         match self.random.below(10) {
             0 if !self.structs.is_empty() => Ty::Struct(self.random.below(self.structs.len())),
             1 | 2 => {
-                let inner = if self.random.chance(20) && !self.structs.is_empty() { Ty::Struct(0) } else { self.int() };
+                let inner = if self.random.chance(20) && !self.structs.is_empty() {
+                    Ty::Struct(0)
+                } else {
+                    self.int()
+                };
                 let array = Ty::Array(Box::new(inner), 3);
                 if self.random.chance(15) { Ty::Array(Box::new(array), 3) } else { array }
             }
@@ -152,7 +156,9 @@ impl Generator {
                 }
             })
             .collect();
-        for (i, (what, party)) in [("input", 1), ("input", 2), ("output", 1), ("output", 2)].into_iter().enumerate() {
+        for (i, (what, party)) in
+            [("input", 1), ("input", 2), ("output", 1), ("output", 2)].into_iter().enumerate()
+        {
             let _ = writeln!(out, "#{what} {party} {}", io[i].name());
         }
         for _ in 0..1 + self.random.below(3) {
@@ -185,7 +191,8 @@ impl Generator {
     fn secrets(&mut self) -> String {
         let mut out = String::new();
         for w in WIDTHS {
-            let (ty, name, from) = (Ty::Int(self.random.chance(40), w), self.name("v"), self.random.below(WIDEST - w + 1));
+            let (ty, name, from) =
+                (Ty::Int(self.random.chance(40), w), self.name("v"), self.random.below(WIDEST - w + 1));
             let _ = writeln!(out, "{} {name} = input{}{{{from}:{w}}};", ty.name(), 1 + self.random.below(2));
             self.vars.push(Var { path: name, ty, writable: true });
         }
@@ -211,21 +218,30 @@ impl Generator {
         self.functions.iter().map(|f| f.name.clone()).collect()
     }
 
-    /// Whatever the variables hold at the end goes into the outputs, so that nothing of the program is in vain.
+    /// Whatever the variables hold at the end goes into the outputs, so that nothing of the program is in
+    /// vain.
     fn harvest(&mut self, outputs: &[Ty]) -> String {
         let mut out = String::new();
         let to: Vec<usize> = (0..2).filter(|i| matches!(outputs[*i], Ty::Int(..))).map(|i| i + 1).collect();
-        let mut values: Vec<(String, Ty)> = self.vars.iter().map(|v| (v.path.clone(), v.ty.clone())).collect();
+        let mut values: Vec<(String, Ty)> =
+            self.vars.iter().map(|v| (v.path.clone(), v.ty.clone())).collect();
         while let Some((path, ty)) = values.pop().filter(|_| !to.is_empty()) {
             match ty {
                 Ty::Int(_, w) if !path.starts_with("input") && !path.starts_with("output") => {
                     let (output, op) = (*self.random.pick(&to), *self.random.pick(&["^", "+", "-"]));
                     let from = self.random.below(WIDEST - w + 1);
-                    let _ = writeln!(out, "output{output}{{{from}:{w}}} = output{output}{{{from}:{w}}} {op} {path};");
+                    let _ = writeln!(
+                        out,
+                        "output{output}{{{from}:{w}}} = output{output}{{{from}:{w}}} {op} {path};"
+                    );
                 }
                 Ty::Int(..) => {}
-                Ty::Array(inner, n) => values.extend((0..n).map(|i| (format!("{path}[{i}]"), (*inner).clone()))),
-                Ty::Struct(n) => values.extend(self.structs[n].iter().map(|(f, ty)| (format!("{path}.{f}"), ty.clone()))),
+                Ty::Array(inner, n) => {
+                    values.extend((0..n).map(|i| (format!("{path}[{i}]"), (*inner).clone())))
+                }
+                Ty::Struct(n) => {
+                    values.extend(self.structs[n].iter().map(|(f, ty)| (format!("{path}.{f}"), ty.clone())))
+                }
             }
         }
         out
@@ -235,12 +251,22 @@ impl Generator {
         let name = self.name("fun");
         let params: Vec<Ty> = (0..1 + self.random.below(3)).map(|_| self.ty()).collect();
         let ret = self.ty();
-        self.vars = params.iter().enumerate().map(|(i, ty)| Var { path: format!("p{i}"), ty: ty.clone(), writable: true }).collect();
-        let list: Vec<String> = params.iter().enumerate().map(|(i, ty)| format!("{} p{i}{}", ty.name(), ty.dims())).collect();
+        self.vars = params
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| Var { path: format!("p{i}"), ty: ty.clone(), writable: true })
+            .collect();
+        let list: Vec<String> =
+            params.iter().enumerate().map(|(i, ty)| format!("{} p{i}{}", ty.name(), ty.dims())).collect();
         self.budget = 3 + self.random.below(10);
         let body = self.block(0);
         let value = self.value(&ret, 3);
-        let text = format!("function {}{} {name}({}) {{\n{body}return {value};\n}}\n", ret.name(), ret.dims(), list.join(", "));
+        let text = format!(
+            "function {}{} {name}({}) {{\n{body}return {value};\n}}\n",
+            ret.name(),
+            ret.dims(),
+            list.join(", ")
+        );
         self.functions.push(Fun { name, params, ret });
         text
     }
@@ -272,7 +298,9 @@ impl Generator {
             0..=2 => {
                 let (ty, name) = (self.ty(), self.name("v"));
                 let init = match &ty {
-                    Ty::Int(..) | Ty::Struct(_) if self.random.chance(70) => format!(" = {}", self.value(&ty, 3)),
+                    Ty::Int(..) | Ty::Struct(_) if self.random.chance(70) => {
+                        format!(" = {}", self.value(&ty, 3))
+                    }
                     Ty::Array(inner, 3) if matches!(**inner, Ty::Int(..)) && self.random.chance(50) => {
                         let items: Vec<String> = (0..3).map(|_| self.value(inner, 2)).collect();
                         format!(" = {{{}}}", items.join(", "))
@@ -414,8 +442,8 @@ impl Generator {
         }
     }
 
-    /// Some value of an aggregate type out of nothing: the result of a function with an empty body is zero. There are
-    /// such functions for every type that can be needed, in the prelude of the test.
+    /// Some value of an aggregate type out of nothing: the result of a function with an empty body is zero.
+    /// There are such functions for every type that can be needed, in the prelude of the test.
     fn zero(&mut self, ty: &Ty) -> String {
         self.names += 0;
         match ty {
@@ -434,7 +462,10 @@ impl Generator {
         let ints = WIDTHS.iter().flat_map(|w| [format!("u{w}"), format!("s{w}")]);
         let structs = (0..self.structs.len()).map(|n| format!("S{n}"));
         for name in ints.chain(structs) {
-            let _ = writeln!(out, "function {name}[3] zero{name}x() {{}} function {name}[3][3] zero{name}xx() {{}}");
+            let _ = writeln!(
+                out,
+                "function {name}[3] zero{name}x() {{}} function {name}[3][3] zero{name}xx() {{}}"
+            );
         }
         for n in 0..self.structs.len() {
             let _ = writeln!(out, "function S{n} zeroS{n}() {{}}");
@@ -487,7 +518,10 @@ impl Generator {
             8 if w == 1 => {
                 let n = *self.random.pick(&WIDTHS);
                 let op = *self.random.pick(&["<", ">", "<=", ">=", "==", "!="]);
-                let (l, r) = (self.typed(n, d), if self.random.chance(25) { self.untyped(n, d) } else { self.typed(n, d) });
+                let (l, r) = (
+                    self.typed(n, d),
+                    if self.random.chance(25) { self.untyped(n, d) } else { self.typed(n, d) },
+                );
                 format!("({l} {op} {r})")
             }
             9 if w == 1 => match self.read(|t| !matches!(t, Ty::Int(..))) {
@@ -505,13 +539,20 @@ impl Generator {
                 let n = *self.random.pick(&wider);
                 let base = self.typed(n, d);
                 let from = self.random.below(n - w + 1);
-                if w == 1 && self.random.chance(70) { format!("(({base}){{{from}}})") } else { format!("(({base}){{{from}:{w}}})") }
+                if w == 1 && self.random.chance(70) {
+                    format!("(({base}){{{from}}})")
+                } else {
+                    format!("(({base}){{{from}:{w}}})")
+                }
             }
-            11 if w.is_multiple_of(2) && WIDTHS.contains(&(w / 2)) => format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d)),
+            11 if w.is_multiple_of(2) && WIDTHS.contains(&(w / 2)) => {
+                format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d))
+            }
             12 => format!("({} <<> {})", self.typed(w, d), self.random.below(w + 3)),
             13 => {
-                let calls: Vec<usize> =
-                    (0..self.functions.len()).filter(|f| matches!(self.functions[*f].ret, Ty::Int(_, n) if n == w)).collect();
+                let calls: Vec<usize> = (0..self.functions.len())
+                    .filter(|f| matches!(self.functions[*f].ret, Ty::Int(_, n) if n == w))
+                    .collect();
                 if calls.is_empty() {
                     return self.typed(w, d);
                 }

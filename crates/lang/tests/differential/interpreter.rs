@@ -1,4 +1,5 @@
-//! The language once more, on plain values: written from its rules, sharing only the parser with the compiler.
+//! The language once more, on plain values: written from its rules, sharing only the parser with the
+//! compiler.
 
 use std::collections::HashMap;
 
@@ -64,7 +65,12 @@ fn uint(width: usize) -> T {
 
 impl Interpreter {
     pub fn new(items: &[Item]) -> Interpreter {
-        let mut me = Interpreter { types: HashMap::new(), structs: HashMap::new(), functions: HashMap::new(), io: Vec::new() };
+        let mut me = Interpreter {
+            types: HashMap::new(),
+            structs: HashMap::new(),
+            functions: HashMap::new(),
+            io: Vec::new(),
+        };
         for item in items {
             match item {
                 Item::IntType { signed, width, name } => {
@@ -83,8 +89,12 @@ impl Interpreter {
         }
         for item in items {
             if let Item::StructType { name, fields } = item {
-                let fields =
-                    fields.iter().flat_map(|f| f.names.iter().map(|(n, dims)| (n.name.to_string(), me.ty(&f.ty.name, dims)))).collect();
+                let fields = fields
+                    .iter()
+                    .flat_map(|f| {
+                        f.names.iter().map(|(n, dims)| (n.name.to_string(), me.ty(&f.ty.name, dims)))
+                    })
+                    .collect();
                 me.structs.insert(name.name.to_string(), fields);
             }
         }
@@ -110,7 +120,8 @@ impl Interpreter {
         let mut scope = Scope(vec![HashMap::new()]);
         for (input, party, ty) in &self.io {
             let ty = self.types[ty].clone();
-            let bits = if *input { inputs[*party as usize - 1].to_vec() } else { vec![false; self.width(&ty)] };
+            let bits =
+                if *input { inputs[*party as usize - 1].to_vec() } else { vec![false; self.width(&ty)] };
             scope.declare(&format!("{}{party}", if *input { "input" } else { "output" }), V { ty, bits });
         }
         for s in &self.functions["main"].body {
@@ -241,7 +252,10 @@ impl Interpreter {
         match &e.kind {
             ExprKind::Ident(name) => (name.to_string(), 0, scope.get(name).ty.clone()),
             ExprKind::Macro(e) => self.target(scope, e),
-            ExprKind::Index(of, _) | ExprKind::Field(of, _) | ExprKind::Bit(of, _) | ExprKind::Slice(of, ..) => {
+            ExprKind::Index(of, _)
+            | ExprKind::Field(of, _)
+            | ExprKind::Bit(of, _)
+            | ExprKind::Slice(of, ..) => {
                 let (name, offset, ty) = self.target(scope, of);
                 let (inner, ty) = self.part(scope, &ty, self.width(&ty), e);
                 (name, offset + inner, ty)
@@ -271,7 +285,10 @@ impl Interpreter {
                 let width = constant(width) as usize;
                 V { ty: T::Int { signed: *signed, width }, bits: pattern(i128::from(*value), width) }
             }
-            ExprKind::Index(of, _) | ExprKind::Field(of, _) | ExprKind::Bit(of, _) | ExprKind::Slice(of, ..) => {
+            ExprKind::Index(of, _)
+            | ExprKind::Field(of, _)
+            | ExprKind::Bit(of, _)
+            | ExprKind::Slice(of, ..) => {
                 let whole = self.expr(scope, of);
                 let (offset, ty) = self.part(scope, &whole.ty, whole.bits.len(), e);
                 let width = self.width(&ty);
@@ -310,9 +327,10 @@ impl Interpreter {
                 self.call(name, args)
             }
             ExprKind::Binary(op, l, r) => {
-                let variable = matches!(strip(l).kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..))
-                    && root_is_variable(l)
-                    || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
+                let variable =
+                    matches!(strip(l).kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..))
+                        && root_is_variable(l)
+                        || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
                 let (l, r) = (self.expr(scope, l), self.expr(scope, r));
                 self.binary(*op, l, r, variable)
             }
@@ -360,7 +378,8 @@ impl Interpreter {
         }
         let signed = is_signed(&common);
         let comparison = matches!(op, Lt | Gt | Le | Ge);
-        let value = |v: &[bool]| if signed && !(comparison && width == 1) { signed_number(v) } else { number(v) };
+        let value =
+            |v: &[bool]| if signed && !(comparison && width == 1) { signed_number(v) } else { number(v) };
         let (x, y) = (value(&a), value(&b));
         let result = match op {
             Lt => return V { ty: uint(1), bits: vec![x < y] },

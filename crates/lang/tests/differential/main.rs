@@ -1,5 +1,5 @@
-//! Random programs: what the compiled program gives is what an interpreter of the source gives, in every cut, after
-//! export and import, and when two parties compute it.
+//! Random programs: what the compiled program gives is what an interpreter of the source gives, in every cut,
+//! after export and import, and when two parties compute it.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -74,9 +74,13 @@ struct Exported {
 
 impl Exported {
     fn new(program: &Program, seed: u64) -> Exported {
-        let again = |text: String| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let again =
+            |text: String| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         // The format of DUPLO knows only some ways of who learns what.
-        Exported { duplo: duplo::write(program).ok().map(again), bristol: again(bristol::write(program).unwrap()) }
+        Exported {
+            duplo: duplo::write(program).ok().map(again),
+            bristol: again(bristol::write(program).unwrap()),
+        }
     }
 
     fn check(&self, [x, y]: &[Vec<bool>; 2], want: &[Vec<bool>; 2], all: &[bool], seed: u64) {
@@ -144,7 +148,13 @@ fn random_programs_compute_the_same_between_two_parties() {
         let bits = inputs(&program, &mut random);
         let want = case.interpreter.run([&bits[0], &bits[1]]);
         components += program.components().len();
-        assert_eq!(run_protocol(program, &bits), want, "seed {}, inputs {bits:?}\n{}", case.seed, case.source);
+        assert_eq!(
+            run_protocol(program, &bits),
+            want,
+            "seed {}, inputs {bits:?}\n{}",
+            case.seed,
+            case.source
+        );
         programs += 1;
         if programs == 12 {
             break;

@@ -22,10 +22,14 @@ fn join() {
     let check = |a: &[(u64, u64)], b: &[(u64, u64)]| {
         let others: BTreeMap<u64, u64> = b.iter().copied().collect();
         let found: Vec<_> = a.iter().map(|(key, _)| others.get(key).copied()).collect();
-        let both: Vec<_> = a.iter().zip(&found).filter_map(|(own, other)| other.map(|other| (own.1, other))).collect();
+        let both: Vec<_> =
+            a.iter().zip(&found).filter_map(|(own, other)| other.map(|other| (own.1, other))).collect();
         let sum = |f: fn(&(u64, u64)) -> u64| both.iter().map(f).sum::<u64>();
         let sums = json!({"matches": both.len(), "a": sum(|r| r.0), "b": sum(|r| r.1)});
-        let mut rows: Vec<_> = found.iter().map(|f| json!({"found": u64::from(f.is_some()), "amount": f.unwrap_or(0)})).collect();
+        let mut rows: Vec<_> = found
+            .iter()
+            .map(|f| json!({"found": u64::from(f.is_some()), "amount": f.unwrap_or(0)}))
+            .collect();
         rows.resize(16, json!({"found": 0, "amount": 0}));
         let learned = |party| decode(&program, party, &run(&program, party, &table(a), &table(b)));
         assert_eq!(learned(Party::Garbler), json!({"all": sums, "rows": rows}), "{a:?} {b:?}");
@@ -42,8 +46,9 @@ fn join() {
     for keys in [16, 20, 40] {
         for _ in 0..15 {
             let mut rows = || {
-                let all: BTreeMap<u64, u64> =
-                    (0..random(&mut state) % 17).map(|_| (random(&mut state) % keys, random(&mut state) >> 32)).collect();
+                let all: BTreeMap<u64, u64> = (0..random(&mut state) % 17)
+                    .map(|_| (random(&mut state) % keys, random(&mut state) >> 32))
+                    .collect();
                 // In another order than that of the keys.
                 let mut rows: Vec<_> = all.into_iter().collect();
                 rows.sort_by_key(|row| row.1);
@@ -69,10 +74,12 @@ fn credit() {
         });
         let worth = [0; 8].map(|_: u32| [0; 5].map(|_: i64| random(&mut state) as i64 % 200));
         // Every third number meets a bound exactly.
-        let values: [u32; 8] =
-            std::array::from_fn(|i| if i % 3 == 0 { bounds[i][round % 4] } else { random(&mut state) as u32 >> (round % 8) });
+        let values: [u32; 8] = std::array::from_fn(|i| {
+            if i % 3 == 0 { bounds[i][round % 4] } else { random(&mut state) as u32 >> (round % 8) }
+        });
         let (base, cutoff) = (300, if round == 0 { -32768 } else { 280 + random(&mut state) as i64 % 100 });
-        let score = base + (0..8).map(|i| worth[i][bounds[i].iter().filter(|b| **b <= values[i]).count()]).sum::<i64>();
+        let score = base
+            + (0..8).map(|i| worth[i][bounds[i].iter().filter(|b| **b <= values[i]).count()]).sum::<i64>();
         let card: Vec<_> = (0..8).map(|i| json!({"bounds": bounds[i], "worth": worth[i]})).collect();
         let policy = json!({"base": base, "cutoff": cutoff, "card": card}).to_string();
         let applicant = json!({"values": values}).to_string();
@@ -88,7 +95,12 @@ fn credit() {
 const FIGURES: [&str; 4] = ["turnover_per_head", "margin", "satisfaction", "retention"];
 
 fn company(figures: [u32; 4]) -> Value {
-    FIGURES.iter().zip(figures).map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect::<serde_json::Map<_, _>>().into()
+    FIGURES
+        .iter()
+        .zip(figures)
+        .map(|(name, figure)| ((*name).to_owned(), json!(figure)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 #[test]
@@ -118,7 +130,10 @@ fn benchmarking() {
         let sample = json!({"count": count, "companies": companies}).to_string();
         let out = run(&program, Party::Evaluator, &sample, &company(own).to_string());
         assert_eq!(decode(&program, Party::Evaluator, &out), Value::Object(expected), "{count}");
-        assert!(run(&program, Party::Garbler, &sample, &company(own).to_string()).is_empty(), "the garbler learns nothing");
+        assert!(
+            run(&program, Party::Garbler, &sample, &company(own).to_string()).is_empty(),
+            "the garbler learns nothing"
+        );
     }
     assert!(quartiles[1..].iter().all(|n| *n > 0), "{quartiles:?}");
 }

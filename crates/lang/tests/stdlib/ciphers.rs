@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::{assert_cut, build, example, hex, load, numbers, random, run};
 
-/// Known answers of NIST SP 800-17: variable plaintext (the first and the last), variable key, permutation, substitution.
+/// Known answers of NIST SP 800-17: variable plaintext (the first and the last), variable key, permutation,
+/// substitution.
 const VECTORS: [(&str, &str, &str); 5] = [
     ("0101010101010101", "8000000000000000", "95f8a5e5dd31d900"),
     ("0101010101010101", "0000000000000001", "166b40b44aba4bd6"),
@@ -67,7 +68,12 @@ fn triple_des_and_decryption() {
         let mut expected = Block::<TdesEde3>::from(plain);
         TdesEde3::new(&key.into()).encrypt_block(&mut expected);
         let keys: Vec<_> = key.chunks(8).map(|k| json!({ "bytes": k })).collect();
-        let out = run(&program, Party::Evaluator, &json!({ "keys": keys }).to_string(), &block(&plain.map(u64::from)));
+        let out = run(
+            &program,
+            Party::Evaluator,
+            &json!({ "keys": keys }).to_string(),
+            &block(&plain.map(u64::from)),
+        );
         let expected: Vec<u64> = expected.iter().chain(&plain).map(|b| u64::from(*b)).collect();
         assert_eq!(numbers(&out, 8), expected);
     }
@@ -86,7 +92,12 @@ fn aes_on_random_inputs() {
             tag.iter_mut().zip(plain).for_each(|(t, p)| *t ^= p);
             cipher.encrypt_block(&mut tag);
             if i == 0 {
-                let out = run(&encrypt, Party::Evaluator, &block(&key.map(u64::from)), &block(&plain.map(u64::from)));
+                let out = run(
+                    &encrypt,
+                    Party::Evaluator,
+                    &block(&key.map(u64::from)),
+                    &block(&plain.map(u64::from)),
+                );
                 assert_eq!(numbers(&out, 8), tag.map(u64::from).to_vec());
             }
         }
@@ -113,7 +124,11 @@ fn sha256_on_random_inputs() {
         };
         let out = run(&program, Party::Garbler, &words(&|i| share[i]), &words(&|i| share[i] ^ padded[i]));
         let expected = digest::digest(&digest::SHA256, &message[..length]);
-        let expected = expected.as_ref().chunks(4).map(|c| u64::from(u32::from_be_bytes(c.try_into().unwrap()))).collect::<Vec<_>>();
+        let expected = expected
+            .as_ref()
+            .chunks(4)
+            .map(|c| u64::from(u32::from_be_bytes(c.try_into().unwrap())))
+            .collect::<Vec<_>>();
         assert_eq!(numbers(&out, 32), expected, "{length} bytes");
     }
 }

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 /// Compiles a file of the library that is a program, without a warning.
 fn load(name: &str) -> (Program, &'static StdFile) {
     let file = std_library().iter().find(|f| f.name == name).expect("a file of the library");
-    let compiled = compile(name, file.text, &NoFiles, &Options::default()).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let compiled = compile(name, file.text, &NoFiles, &Options::default())
+        .unwrap_or_else(|e| panic!("{}", e.render(false)));
     assert_eq!(compiled.warnings.render(false), "", "{name}");
     (compiled.program, file)
 }
@@ -36,7 +37,8 @@ fn bits(program: &Program, party: Party, text: &str) -> Vec<bool> {
 
 /// The bits that a party learns.
 fn run(program: &Program, party: Party, garbler: &str, evaluator: &str) -> Vec<bool> {
-    let inputs = [(Party::Garbler, garbler), (Party::Evaluator, evaluator)].map(|(p, text)| bits(program, p, text));
+    let inputs =
+        [(Party::Garbler, garbler), (Party::Evaluator, evaluator)].map(|(p, text)| bits(program, p, text));
     program.output_bits(party, &program.simulate(&inputs[0], &inputs[1]))
 }
 
@@ -85,7 +87,12 @@ fn every_program_compiles_and_takes_its_example() {
             for party in [Party::Garbler, Party::Evaluator] {
                 let learned = run(&program, party, garbler, evaluator);
                 let output = decode(&program, party, &learned);
-                assert_eq!(value::encode(&program.output_ports(party), &output).unwrap(), learned, "{}", file.name);
+                assert_eq!(
+                    value::encode(&program.output_ports(party), &output).unwrap(),
+                    learned,
+                    "{}",
+                    file.name
+                );
             }
         }
     }
@@ -107,7 +114,16 @@ fn integers() {
         }";
     let program = build(main).program;
     let mut state = 7;
-    let mut cases = vec![(0, 0), (0, 1), (1, 0), (u32::MAX, 1), (1 << 31, u32::MAX), (u32::MAX, u32::MAX), (5, 1 << 31), (1 << 31, 0)];
+    let mut cases = vec![
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (u32::MAX, 1),
+        (1 << 31, u32::MAX),
+        (u32::MAX, u32::MAX),
+        (5, 1 << 31),
+        (1 << 31, 0),
+    ];
     cases.extend((0..40).map(|i| (random(&mut state) as u32, (random(&mut state) as u32) >> (i % 32))));
     for (a, b) in cases {
         let (s, t) = (a as i32, b as i32);
@@ -146,11 +162,15 @@ fn millionaires() {
 fn sha256() {
     let (program, file) = load("sha256_shares.wir");
     let (garbler, evaluator) = example(file);
-    let abc = [0xba7816bfu64, 0x8f01cfea, 0x414140de, 0x5dae2223, 0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad];
+    let abc =
+        [0xba7816bfu64, 0x8f01cfea, 0x414140de, 0x5dae2223, 0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad];
     for party in [Party::Garbler, Party::Evaluator] {
         assert_eq!(numbers(&run(&program, party, garbler, evaluator), 32), abc);
     }
-    assert_cut(&program, &[("constants", 1), ("combine", 1), ("sha256_schedule", 48), ("sha256_round", 64), ("sha256_add", 1)]);
+    assert_cut(
+        &program,
+        &[("constants", 1), ("combine", 1), ("sha256_schedule", 48), ("sha256_round", 64), ("sha256_add", 1)],
+    );
 
     let two =
         "#parties 2 #include \"sha256.wir\" typedef struct_t block { sha256_word w[16]; } typedef struct_t digest { sha256_word h[8]; }
@@ -160,8 +180,14 @@ fn sha256() {
     message.resize(126, 0);
     message.extend(448u16.to_be_bytes());
     let words: Vec<u32> = message.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap())).collect();
-    let digest = run(&build(two).program, Party::Evaluator, &json!({"w": words[..16]}).to_string(), &json!({"w": words[16..]}).to_string());
-    let expected = [0x248d6a61u64, 0xd20638b8, 0xe5c02693, 0x0c3e6039, 0xa33ce459, 0x64ff2167, 0xf6ecedd4, 0x19db06c1];
+    let digest = run(
+        &build(two).program,
+        Party::Evaluator,
+        &json!({"w": words[..16]}).to_string(),
+        &json!({"w": words[16..]}).to_string(),
+    );
+    let expected =
+        [0x248d6a61u64, 0xd20638b8, 0xe5c02693, 0x0c3e6039, 0xa33ce459, 0x64ff2167, 0xf6ecedd4, 0x19db06c1];
     assert_eq!(numbers(&digest, 32), expected);
 }
 
@@ -169,22 +195,46 @@ fn sha256() {
 #[test]
 fn aes128() {
     let (program, file) = load("aes128_encrypt.wir");
-    assert_cut(&program, &[("constants", 1), ("aes_next_key", 10), ("aes_add_key", 1), ("aes_round", 9), ("aes_last_round", 1)]);
+    assert_cut(
+        &program,
+        &[
+            ("constants", 1),
+            ("aes_next_key", 10),
+            ("aes_add_key", 1),
+            ("aes_round", 9),
+            ("aes_last_round", 1),
+        ],
+    );
     assert_eq!(program.and_gates(), 200 * 32);
     let (garbler, evaluator) = example(file);
     let out = run(&program, Party::Evaluator, garbler, evaluator);
     assert_eq!(numbers(&out, 8), hex("69c4e0d86a7b0430d8cdb78070b4c55a"));
     assert!(run(&program, Party::Garbler, garbler, evaluator).is_empty(), "the garbler learns nothing");
     let block = |text: &str| json!({"bytes": hex(text)}).to_string();
-    let out = run(&program, Party::Evaluator, &block("2b7e151628aed2a6abf7158809cf4f3c"), &block("3243f6a8885a308d313198a2e0370734"));
+    let out = run(
+        &program,
+        Party::Evaluator,
+        &block("2b7e151628aed2a6abf7158809cf4f3c"),
+        &block("3243f6a8885a308d313198a2e0370734"),
+    );
     assert_eq!(numbers(&out, 8), hex("3925841d02dc09fbdc118597196a0b32"));
 }
 
-/// The last block of NIST SP 800-38A, F.2.1 (CBC-AES128), whose initial value is in the example's first block.
+/// The last block of NIST SP 800-38A, F.2.1 (CBC-AES128), whose initial value is in the example's first
+/// block.
 #[test]
 fn cbc_mac() {
     let (program, file) = load("cbc_mac.wir");
-    assert_cut(&program, &[("constants", 1), ("aes_next_key", 10), ("aes_add_key", 7), ("aes_round", 36), ("aes_last_round", 4)]);
+    assert_cut(
+        &program,
+        &[
+            ("constants", 1),
+            ("aes_next_key", 10),
+            ("aes_add_key", 7),
+            ("aes_round", 36),
+            ("aes_last_round", 4),
+        ],
+    );
     assert_eq!(program.and_gates(), (40 + 4 * 160) * 32);
     let (garbler, evaluator) = example(file);
     let out = run(&program, Party::Evaluator, garbler, evaluator);
@@ -210,7 +260,9 @@ fn levenshtein(a: &[u8], b: &[u8]) -> u128 {
     match (a, b) {
         ([], rest) | (rest, []) => rest.len() as u128,
         ([x, a1 @ ..], [y, b1 @ ..]) if x == y => levenshtein(a1, b1),
-        ([_, a1 @ ..], [_, b1 @ ..]) => 1 + levenshtein(a1, b).min(levenshtein(a, b1)).min(levenshtein(a1, b1)),
+        ([_, a1 @ ..], [_, b1 @ ..]) => {
+            1 + levenshtein(a1, b).min(levenshtein(a, b1)).min(levenshtein(a1, b1))
+        }
     }
 }
 
@@ -274,7 +326,11 @@ fn vickrey() {
         }
         bids.sort_by_key(|&(amount, who)| (std::cmp::Reverse(amount), who));
         let out = run(&program, Party::Evaluator, garbler, evaluator);
-        assert_eq!((number(&out[..3]) as u64, number(&out[3..]) as u64), (bids[0].1, bids[1].0), "{garbler} {evaluator}");
+        assert_eq!(
+            (number(&out[..3]) as u64, number(&out[3..]) as u64),
+            (bids[0].1, bids[1].0),
+            "{garbler} {evaluator}"
+        );
     };
     let (garbler, evaluator) = example(file);
     check(garbler, evaluator);
@@ -320,11 +376,13 @@ fn matrix() {
         let mut expected = Vec::new();
         for row in &a {
             for j in 0..4 {
-                let sum = row.iter().zip(&b).fold(0i32, |sum, (x, line)| sum.wrapping_add(x.wrapping_mul(line[j])));
+                let sum =
+                    row.iter().zip(&b).fold(0i32, |sum, (x, line)| sum.wrapping_add(x.wrapping_mul(line[j])));
                 expected.push(u64::from(sum as u32));
             }
         }
-        let out = run(&program, Party::Garbler, &json!({ "at": a }).to_string(), &json!({ "at": b }).to_string());
+        let out =
+            run(&program, Party::Garbler, &json!({ "at": a }).to_string(), &json!({ "at": b }).to_string());
         assert_eq!(numbers(&out, 32), expected);
     }
 }
@@ -362,7 +420,10 @@ fn satellites() {
     // As far apart as can be, and a limit that is met exactly.
     let at = |x: i64, y: i64, z: i64| json!({"at": vec![json!({"axis": [x, y, z]}); 8]});
     let all = |x: i64| at(x, x, x);
-    assert!(!closer(&json!({"path": all(bound), "limit": 3_700_000_000u64}).to_string(), &all(-bound).to_string()));
+    assert!(!closer(
+        &json!({"path": all(bound), "limit": 3_700_000_000u64}).to_string(),
+        &all(-bound).to_string()
+    ));
     assert!(closer(&json!({"path": all(bound), "limit": u32::MAX}).to_string(), &all(-bound).to_string()));
     assert!(!closer(&json!({"path": at(3, 0, 4), "limit": 5}).to_string(), &all(0).to_string()));
     assert!(closer(&json!({"path": at(3, 0, 4), "limit": 6}).to_string(), &all(0).to_string()));

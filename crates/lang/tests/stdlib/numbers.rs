@@ -16,8 +16,18 @@ fn modexp() {
     assert_eq!(power(garbler, evaluator), 0x0683_1fa8_d586_d145);
     assert!(run(&program, Party::Garbler, garbler, evaluator).is_empty(), "the garbler learns nothing");
     let mut state = 31;
-    let mut cases = vec![(0, 0, 1), (0, 5, 7), (5, 0, 7), (0, 0, 2), (u64::MAX, u64::MAX, u64::MAX), (u64::MAX, u64::MAX, 1), (9, 10, 3)];
-    cases.extend((0..12).map(|i| (random(&mut state) >> (5 * i), random(&mut state), (random(&mut state) >> (5 * i)).max(1))));
+    let mut cases = vec![
+        (0, 0, 1),
+        (0, 5, 7),
+        (5, 0, 7),
+        (0, 0, 2),
+        (u64::MAX, u64::MAX, u64::MAX),
+        (u64::MAX, u64::MAX, 1),
+        (9, 10, 3),
+    ];
+    cases.extend((0..12).map(|i| {
+        (random(&mut state) >> (5 * i), random(&mut state), (random(&mut state) >> (5 * i)).max(1))
+    }));
     for (exponent, base, modulus) in cases {
         let expected = BigUint::from(base).modpow(&exponent.into(), &modulus.into());
         let out = power(&exponent.to_string(), &json!({"base": base, "modulus": modulus}).to_string());
@@ -57,7 +67,11 @@ fn mean_variance() {
         let variance = (n * squares - sum * sum) / (n * n);
         for party in [Party::Garbler, Party::Evaluator] {
             let out = decode(&program, party, &run(&program, party, &measured(&a), &measured(&b)));
-            assert_eq!(out, json!({"count": n as u64, "mean": (sum / n) as u64, "variance": variance as u64}), "{a:?} {b:?}");
+            assert_eq!(
+                out,
+                json!({"count": n as u64, "mean": (sum / n) as u64, "variance": variance as u64}),
+                "{a:?} {b:?}"
+            );
         }
     }
 }
@@ -75,12 +89,19 @@ fn regression() {
         // As steep as can be: all but one are at the same x.
         (std::array::from_fn(|i| i64::from(i == 5)), 0, 0, 16),
     ];
-    cases.extend((0..15).map(|i| ([0; 24].map(|_: i64| i64::from(random(&mut state) as i16)), 0, i - 7, 1 + i)));
+    cases.extend(
+        (0..15).map(|i| ([0; 24].map(|_: i64| i64::from(random(&mut state) as i16)), 0, i - 7, 1 + i)),
+    );
     for (x, factor, offset, noise) in cases {
-        let y = x.map(|x| factor * x + offset + if noise == 0 { 0 } else { i64::from(random(&mut state) as i16) >> (16 - noise) });
+        let y = x.map(|x| {
+            factor * x
+                + offset
+                + if noise == 0 { 0 } else { i64::from(random(&mut state) as i16) >> (16 - noise) }
+        });
         let n = 24;
         let sum = |f: &dyn Fn(usize) -> i64| (0..24).map(f).sum::<i64>();
-        let (sx, sy, sxx, sxy) = (sum(&|i| x[i]), sum(&|i| y[i]), sum(&|i| x[i] * x[i]), sum(&|i| x[i] * y[i]));
+        let (sx, sy, sxx, sxy) =
+            (sum(&|i| x[i]), sum(&|i| y[i]), sum(&|i| x[i] * x[i]), sum(&|i| x[i] * y[i]));
         let slope = 1000 * (n * sxy - sx * sy) / (n * sxx - sx * sx);
         let intercept = (1000 * sy - slope * sx) / n;
         if noise == 0 {
@@ -103,7 +124,8 @@ fn neural() {
     for smaller in [0, 0, 3, 5, 6, 7, 7] {
         let mut fixed = || i64::from(random(&mut state) as i16) >> smaller;
         let inputs: Vec<i64> = (0..16).map(|_| fixed()).collect();
-        let neurons: Vec<(i64, Vec<i64>)> = (0..8).map(|_| (fixed(), (0..16).map(|_| fixed()).collect())).collect();
+        let neurons: Vec<(i64, Vec<i64>)> =
+            (0..8).map(|_| (fixed(), (0..16).map(|_| fixed()).collect())).collect();
         let expected: Vec<u64> = neurons
             .iter()
             .map(|(bias, weights)| {
@@ -113,8 +135,14 @@ fn neural() {
                 rounded.clamp(0, 32767) as u64
             })
             .collect();
-        let layer: Vec<_> = neurons.iter().map(|(bias, weights)| json!({"bias": bias, "weights": weights})).collect();
-        let out = run(&program, Party::Evaluator, &json!({ "neurons": layer }).to_string(), &json!({ "values": inputs }).to_string());
+        let layer: Vec<_> =
+            neurons.iter().map(|(bias, weights)| json!({"bias": bias, "weights": weights})).collect();
+        let out = run(
+            &program,
+            Party::Evaluator,
+            &json!({ "neurons": layer }).to_string(),
+            &json!({ "values": inputs }).to_string(),
+        );
         assert_eq!(numbers(&out, 16), expected);
     }
     assert_eq!(seen, [true; 3], "negative, in range, too large");

@@ -1,8 +1,10 @@
-//! Whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask recovery-time [RUNS]`.
+//! Whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask
+//! recovery-time [RUNS]`.
 //!
-//! Sessions in which one copy gives the opposite output, with a valid label, and honest ones take turns in random order. What
-//! the garbler can measure is the time from its last message to the evaluator's. Two tests compare the times of both kinds,
-//! Welch's and that of ranks. The challenge is known to the garbler, so it is never caught.
+//! Sessions in which one copy gives the opposite output, with a valid label, and honest ones take turns in
+//! random order. What the garbler can measure is the time from its last message to the evaluator's. Two tests
+//! compare the times of both kinds, Welch's and that of ranks. The challenge is known to the garbler, so it
+//! is never caught.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -23,9 +25,15 @@ const COLD: usize = 10;
 
 /// A session; returns what the garbler measures, in nanoseconds, and whether the evaluator recovered.
 fn session(program: &Arc<Program>, parameters: &Parameters, cheat: bool, rng: &mut Rng) -> (f64, bool) {
-    let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
-    let mut inputs =
-        [Party::Garbler, Party::Evaluator].map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let mut inputs = [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let [x, y] = std::mem::take(&mut inputs);
     let (mut left, right) = memory_pair();
     let last = Arc::new(Mutex::new(Instant::now()));
@@ -33,8 +41,12 @@ fn session(program: &Arc<Program>, parameters: &Parameters, cheat: bool, rng: &m
     left.set_tamper(Box::new(move |_, _| *sent.lock().expect("no panic") = Instant::now()));
     let outputs = program.components()[0].circuit.outputs().len();
     let lie = 16 * outputs * chosen(parameters.components[0])[1];
-    let hooks =
-        |alter: StateHook| Hooks { alter: Some(alter), parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let hooks = |alter: StateHook| Hooks {
+        alter: Some(alter),
+        parameters: Some(parameters.clone()),
+        dealer: Some([7; 32]),
+        ..Hooks::default()
+    };
     let lies = hooks(Box::new(move |point, bytes| {
         if cheat && point == Point::CommittedOutputs(0) {
             bytes[lie] ^= 1;
@@ -81,7 +93,11 @@ fn main() -> ExitCode {
     }
     let Comparison { t, difference, median } = times.compare();
     println!("{runs} sessions of AES-128, buckets of 3; from the garbler's last message to the evaluator's:");
-    println!("  median {:.1} us without recovery, {:.1} us with it", times.median(false) / 1e3, times.median(true) / 1e3);
+    println!(
+        "  median {:.1} us without recovery, {:.1} us with it",
+        times.median(false) / 1e3,
+        times.median(true) / 1e3
+    );
     println!(
         "  Welch's t {t:+.1} at a difference of {:+.1} us of {:.1} us; ranks {:+.1} standard deviations",
         difference / 1e3,

@@ -1,9 +1,9 @@
 //! Circuits in Bristol Fashion, and in the older format with two inputs and one output.
 //!
-//! Both begin with the numbers of gates and wires. Then Bristol Fashion has a line with the number of inputs and their
-//! widths and one for the outputs, the old format the widths of both inputs and of the output in one line. Each gate
-//! follows on a line: numbers of input and output wires, the wires, the name. Inputs are the first wires, outputs the
-//! last.
+//! Both begin with the numbers of gates and wires. Then Bristol Fashion has a line with the number of inputs
+//! and their widths and one for the outputs, the old format the widths of both inputs and of the output in
+//! one line. Each gate follows on a line: numbers of input and output wires, the wires, the name. Inputs are
+//! the first wires, outputs the last.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -20,7 +20,12 @@ pub(super) enum Dialect {
 }
 
 /// Reads a circuit as a program of one component. Gates are kept one for one, so the AND count is the file's.
-pub(super) fn read(mut lines: Lines<'_>, name: &str, dialect: Dialect, map: &InputMap) -> Result<Program, Error> {
+pub(super) fn read(
+    mut lines: Lines<'_>,
+    name: &str,
+    dialect: Dialect,
+    map: &InputMap,
+) -> Result<Program, Error> {
     let header = lines.expect("the numbers of gates and wires")?;
     let [gate_count, wires] = header.exactly("the numbers of gates and wires")?;
     lines.allow_wires(&header, wires.into())?;
@@ -38,7 +43,8 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str, dialect: Dialect, map: &Inp
         return header.fail(format!("{wires} wires are fewer than those of the inputs or of the outputs"));
     }
 
-    let mut body = Body { map: vec![None; wires as usize], inputs: input_wires as u32, gates: Vec::new(), zero: None };
+    let mut body =
+        Body { map: vec![None; wires as usize], inputs: input_wires as u32, gates: Vec::new(), zero: None };
     for wire in 0..input_wires as u32 {
         body.map[wire as usize] = Some(wire);
     }
@@ -123,12 +129,15 @@ impl Body {
             return line.fail("a gate begins with its numbers of input and output wires");
         };
         if u64::from(fan_in) + u64::from(fan_out) != wires.len() as u64 {
-            return line.fail(format!("{fan_in} + {fan_out} wires are announced, but {} follow", wires.len()));
+            return line
+                .fail(format!("{fan_in} + {fan_out} wires are announced, but {} follow", wires.len()));
         }
         let fashion = dialect == Dialect::Fashion;
         match (name, wires) {
             ("XOR" | "AND", &[a, b, out]) if fan_in == 2 => self.binary(line, name, a, b, out),
-            ("OR" | "NAND" | "NOR" | "XNOR" | "NXOR", &[a, b, out]) if fan_in == 2 && !fashion => self.binary(line, name, a, b, out),
+            ("OR" | "NAND" | "NOR" | "XNOR" | "NXOR", &[a, b, out]) if fan_in == 2 && !fashion => {
+                self.binary(line, name, a, b, out)
+            }
             ("INV" | "NOT", &[a, out]) if fan_in == 1 => {
                 let a = self.read(line, a)?;
                 let driven = self.push(Gate::Inv(a));
@@ -145,7 +154,8 @@ impl Body {
             ("MAND", wires) if fashion && fan_out > 0 && fan_in / 2 == fan_out && fan_in % 2 == 0 => {
                 let n = fan_out as usize;
                 // All are read before any is driven: the gates are simultaneous.
-                let read = wires[..2 * n].iter().map(|&w| self.read(line, w)).collect::<Result<Vec<_>, _>>()?;
+                let read =
+                    wires[..2 * n].iter().map(|&w| self.read(line, w)).collect::<Result<Vec<_>, _>>()?;
                 for (i, &out) in wires[2 * n..].iter().enumerate() {
                     let driven = self.push(Gate::And(read[i], read[n + i]));
                     self.drive(line, out, driven)?;
@@ -176,7 +186,13 @@ impl Body {
     }
 }
 
-fn program(name: &str, inputs: &[u32], outputs: &[u32], circuit: Circuit, map: &InputMap) -> Result<Program, Error> {
+fn program(
+    name: &str,
+    inputs: &[u32],
+    outputs: &[u32],
+    circuit: Circuit,
+    map: &InputMap,
+) -> Result<Program, Error> {
     let ports = |prefix: &str, widths: &[u32]| {
         let ports = widths.iter().enumerate().filter(|(_, w)| **w > 0);
         ports.map(|(i, w)| Port::new(format!("{prefix}{i}"), Type::Uint(*w))).collect::<Vec<_>>()
@@ -184,18 +200,23 @@ fn program(name: &str, inputs: &[u32], outputs: &[u32], circuit: Circuit, map: &
     let (inputs, outputs) = (ports("in", inputs), ports("out", outputs));
     if let Some(unknown) = map.keys().find(|name| !inputs.iter().any(|p| p.name == **name)) {
         let names: Vec<_> = inputs.iter().take(10).map(|p| &*p.name).collect();
-        return Err(Error::Input(format!("{name}: there is no input {unknown} to map; the circuit has {}", names.join(", "))));
+        return Err(Error::Input(format!(
+            "{name}: there is no input {unknown} to map; the circuit has {}",
+            names.join(", ")
+        )));
     }
     let owner = |port: &Port| match (map.get(&port.name), &*port.name) {
         (Some(party), _) => Ok(*party),
         (None, "in0") => Ok(Party::Garbler),
         (None, "in1") => Ok(Party::Evaluator),
-        (None, other) => {
-            Err(Error::Input(format!("{name}: whose input is {other}? Say it with --map {other}=garbler or --map {other}=evaluator")))
-        }
+        (None, other) => Err(Error::Input(format!(
+            "{name}: whose input is {other}? Say it with --map {other}=garbler or --map {other}=evaluator"
+        ))),
     };
     let owners = inputs.iter().map(owner).collect::<Result<Vec<_>, _>>()?;
-    let own = |party| inputs.iter().zip(&owners).filter(|(_, o)| **o == party).map(|(p, _)| p.clone()).collect::<Vec<_>>();
+    let own = |party| {
+        inputs.iter().zip(&owners).filter(|(_, o)| **o == party).map(|(p, _)| p.clone()).collect::<Vec<_>>()
+    };
     let (garbler, evaluator) = (own(Party::Garbler), own(Party::Evaluator));
 
     let mut next = [0, garbler.iter().map(|p| p.width() as Wire).sum()];
@@ -206,7 +227,8 @@ fn program(name: &str, inputs: &[u32], outputs: &[u32], circuit: Circuit, map: &
         *next += port.width() as Wire;
     }
     let mut program = ProgramBuilder::new(name, garbler, evaluator)?;
-    let component = Component { name: name.into(), inputs, outputs: outputs.clone(), circuit: Arc::new(circuit) };
+    let component =
+        Component { name: name.into(), inputs, outputs: outputs.clone(), circuit: Arc::new(circuit) };
     let component = program.component(component)?;
     let mut first = program.slot(component, &solderings)?;
     for port in outputs {
@@ -217,16 +239,16 @@ fn program(name: &str, inputs: &[u32], outputs: &[u32], circuit: Circuit, map: &
     program.finish()
 }
 
-/// The whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives none, and the
-/// outputs in order. Who learns an output cannot be said in this format.
+/// The whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives none, and
+/// the outputs in order. Who learns an output cannot be said in this format.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit.
 pub fn write(program: &Program) -> Result<String, Error> {
     let circuit = program.flatten()?;
     let (inputs, outputs) = (circuit.inputs(), circuit.outputs());
-    // The outputs must be the last wires: gates that drive one are numbered there, and what is an input, or an output
-    // twice, is copied there.
+    // The outputs must be the last wires: gates that drive one are numbered there, and what is an input, or
+    // an output twice, is copied there.
     let mut position = vec![None; circuit.wires()];
     let mut copies = Vec::new();
     for (place, &wire) in outputs.iter().enumerate() {

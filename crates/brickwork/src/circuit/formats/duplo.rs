@@ -12,9 +12,9 @@
 //! …
 //! ```
 //!
-//! Wires inside a component begin with inputs, outputs, the constants 1 and 0; those of `main` with the garbler's and
-//! the evaluator's inputs and the outputs. A wire may be driven again, so lines are executed in order. The garbler
-//! learns the first bits of the output, the evaluator the last.
+//! Wires inside a component begin with inputs, outputs, the constants 1 and 0; those of `main` with the
+//! garbler's and the evaluator's inputs and the outputs. A wire may be driven again, so lines are executed in
+//! order. The garbler learns the first bits of the output, the evaluator the last.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -22,7 +22,10 @@ use std::sync::Arc;
 
 use super::lines::{Line, Lines};
 use crate::Error;
-use crate::circuit::{Bit, Builder, Component, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use crate::circuit::{
+    Bit, Builder, Component, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient,
+    Type, Wire,
+};
 
 pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
     let header = lines.expect("the header")?;
@@ -31,8 +34,12 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
     }
     let [components, calls] = header.exactly("the numbers of components and of calls")?;
     let widths = lines.expect("the widths of inputs and outputs")?;
-    let [garbler, evaluator, output, garbler_output, evaluator_output] = widths.exactly("the widths of inputs and outputs")?;
-    let ends = [u64::from(garbler) + u64::from(evaluator), u64::from(garbler) + u64::from(evaluator) + u64::from(output)];
+    let [garbler, evaluator, output, garbler_output, evaluator_output] =
+        widths.exactly("the widths of inputs and outputs")?;
+    let ends = [
+        u64::from(garbler) + u64::from(evaluator),
+        u64::from(garbler) + u64::from(evaluator) + u64::from(output),
+    ];
     lines.allow_wires(&widths, ends[1])?;
     if garbler_output > output || evaluator_output > output {
         return widths.fail("a party cannot learn more bits than the output has");
@@ -69,7 +76,8 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
         let (line, wires) = list(&mut lines, "the input wires of a call", inputs)?;
         let find = |&w: &u32| if u64::from(w) < ends[0] { Ok(w) } else { global.get(&w).copied().ok_or(w) };
         let solderings = wires.iter().map(find).collect::<Result<Vec<_>, _>>();
-        let solderings = solderings.or_else(|w| line.fail(format!("wire {w} is read before any call drives it")))?;
+        let solderings =
+            solderings.or_else(|w| line.fail(format!("wire {w} is read before any call drives it")))?;
         let first = program.slot(id, &solderings)?;
         let (line, wires) = list(&mut lines, "the output wires of a call", outputs)?;
         for (driven, wire) in (first..).zip(wires) {
@@ -82,7 +90,8 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
     lines.end()?;
 
     let mut learn = |name: &str, to, range: std::ops::Range<u64>| {
-        let wires = range.clone().map(|w| global.get(&(w as u32)).copied().ok_or(w)).collect::<Result<Vec<_>, _>>();
+        let wires =
+            range.clone().map(|w| global.get(&(w as u32)).copied().ok_or(w)).collect::<Result<Vec<_>, _>>();
         let wires = wires.or_else(|w| widths.fail(format!("no call drives wire {w}, which is an output")))?;
         match port(name, wires.len() as u32) {
             Some(port) => program.output(port, to, wires),
@@ -102,7 +111,11 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
 fn list<'b>(lines: &mut Lines<'b>, what: &str, count: usize) -> Result<(Line<'b>, Vec<u32>), Error> {
     let line = lines.expect(what)?;
     let wires = line.numbers()?;
-    if wires.len() == count { Ok((line, wires)) } else { line.fail(format!("expected {count} wires, not {}", wires.len())) }
+    if wires.len() == count {
+        Ok((line, wires))
+    } else {
+        line.fail(format!("expected {count} wires, not {}", wires.len()))
+    }
 }
 
 fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
@@ -110,7 +123,8 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
     let Some(rest) = header.text.strip_prefix("FN ") else {
         return header.fail("expected a component, FN and six numbers");
     };
-    let numbers = rest.split_ascii_whitespace().map(|word| header.number(word)).collect::<Result<Vec<_>, _>>()?;
+    let numbers =
+        rest.split_ascii_whitespace().map(|word| header.number(word)).collect::<Result<Vec<_>, _>>()?;
     // The number of AND gates is a statistic; nothing depends on it.
     let [k, inputs, outputs, wires, _, gates] = numbers[..] else {
         return header.fail("a component has six numbers: its own, inputs, outputs, wires, AND gates, gates");
@@ -129,8 +143,10 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
         gate(&line, &mut builder, &mut values)?;
     }
     let end = lines.expect(format_args!("the end of FN {k}"))?;
-    let words: Vec<&str> = end.text.split(|c: char| c == '-' || c.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
-    if !end.text.starts_with("--") || !end.text.ends_with("--") || words[..] != ["end", "FN", &k.to_string()] {
+    let words: Vec<&str> =
+        end.text.split(|c: char| c == '-' || c.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
+    if !end.text.starts_with("--") || !end.text.ends_with("--") || words[..] != ["end", "FN", &k.to_string()]
+    {
         return end.fail(format!("expected --end FN {k}-- after {gates} gates"));
     }
     let results = values[inputs as usize..(inputs + outputs) as usize].iter().enumerate();
@@ -197,15 +213,16 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 
 /// The program for DUPLO. Names and types are lost, and of a component that has no slot nothing remains.
 ///
-/// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one producer with
-/// those of another between them it would change the order.
+/// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one
+/// producer with those of another between them it would change the order.
 ///
 /// # Errors
 /// [`Error::Input`] if the program has more wires than the format's 32-bit numbers can name.
 pub fn write(program: &Program) -> Result<String, Error> {
     let group = |to| program.outputs().iter().filter(move |o| o.to == to);
     // The garbler learns a beginning of the output, the evaluator an end, so what both learn lies between.
-    let outputs: Vec<&OutputPort> = group(Recipient::Garbler).chain(group(Recipient::Both)).chain(group(Recipient::Evaluator)).collect();
+    let outputs: Vec<&OutputPort> =
+        group(Recipient::Garbler).chain(group(Recipient::Both)).chain(group(Recipient::Evaluator)).collect();
     let results: Vec<Wire> = outputs.iter().flat_map(|o| o.wires.iter().copied()).collect();
     let learns = |party| program.outputs_of(party).map(|o| o.wires.len()).sum::<usize>();
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
@@ -227,7 +244,13 @@ pub fn write(program: &Program) -> Result<String, Error> {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{kinds} {}", program.slot_count() + usize::from(!direct));
     let (garbler, evaluator) = (program.input_width(Party::Garbler), program.input_width(Party::Evaluator));
-    let _ = writeln!(text, "{garbler} {evaluator} {} {} {}\n", results.len(), learns(Party::Garbler), learns(Party::Evaluator));
+    let _ = writeln!(
+        text,
+        "{garbler} {evaluator} {} {} {}\n",
+        results.len(),
+        learns(Party::Garbler),
+        learns(Party::Evaluator)
+    );
     for (k, id) in (1..).zip(&order) {
         write_component(&mut text, k, program.component(*id));
     }
@@ -236,7 +259,9 @@ pub fn write(program: &Program) -> Result<String, Error> {
     }
     let _ = writeln!(text, "FN {}\n", kinds + 1);
 
-    let mut global: Vec<u64> = (0..program.wires() as u64).map(|w| if w < inputs as u64 { w } else { w + results.len() as u64 }).collect();
+    let mut global: Vec<u64> = (0..program.wires() as u64)
+        .map(|w| if w < inputs as u64 { w } else { w + results.len() as u64 })
+        .collect();
     if direct {
         for (place, wire) in results.iter().enumerate() {
             global[*wire as usize] = (inputs + place) as u64;
@@ -268,8 +293,8 @@ pub fn write(program: &Program) -> Result<String, Error> {
     Ok(text)
 }
 
-/// DUPLO's own reader takes all outputs of a call that drives an output wire, in the order of the calls, and wants
-/// consecutive wires for each call. Anything else goes through a component that copies its inputs.
+/// DUPLO's own reader takes all outputs of a call that drives an output wire, in the order of the calls, and
+/// wants consecutive wires for each call. Anything else goes through a component that copies its inputs.
 fn outputs_are_whole_slots(program: &Program, results: &[Wire]) -> bool {
     let mut rest = results;
     for slot in program.slots() {

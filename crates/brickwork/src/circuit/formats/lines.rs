@@ -23,13 +23,15 @@ pub(super) struct Line<'b> {
 
 impl<'b> Lines<'b> {
     pub fn new(bytes: &'b [u8], name: &'b str) -> Result<Self, Error> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::Input(format!("{name}: this is not a text file")))?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| Error::Input(format!("{name}: this is not a text file")))?;
         Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: text.lines().enumerate() })
     }
 
     /// The next line, or an error that says that `expected` is missing.
     pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<Line<'b>, Error> {
-        self.next().ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
+        self.next()
+            .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
     }
 
     /// Nothing may follow.
@@ -40,7 +42,8 @@ impl<'b> Lines<'b> {
     /// Refuses more wires than a file of this size can sensibly have, before memory is set aside for them.
     pub fn allow_wires(&mut self, line: &Line<'_>, wires: u64) -> Result<(), Error> {
         let rest = self.wires.checked_sub(wires);
-        self.wires = rest.map_or_else(|| line.fail("that is more wires than a file of this size can have"), Ok)?;
+        self.wires =
+            rest.map_or_else(|| line.fail("that is more wires than a file of this size can have"), Ok)?;
         Ok(())
     }
 }
@@ -50,7 +53,10 @@ impl<'b> Iterator for Lines<'b> {
 
     fn next(&mut self) -> Option<Line<'b>> {
         let name = self.name;
-        self.lines.by_ref().map(|(index, text)| Line { name, number: index + 1, text: text.trim() }).find(|line| !line.text.is_empty())
+        self.lines
+            .by_ref()
+            .map(|(index, text)| Line { name, number: index + 1, text: text.trim() })
+            .find(|line| !line.text.is_empty())
     }
 }
 
@@ -77,7 +83,9 @@ impl<'b> Line<'b> {
 
     /// Exactly `N` numbers, which are `what`.
     pub fn exactly<const N: usize>(&self, what: &str) -> Result<[u32; N], Error> {
-        self.numbers()?.try_into().or_else(|found: Vec<u32>| self.fail(format!("expected {N} numbers, {what}, not {}", found.len())))
+        self.numbers()?.try_into().or_else(|found: Vec<u32>| {
+            self.fail(format!("expected {N} numbers, {what}, not {}", found.len()))
+        })
     }
 }
 

@@ -7,8 +7,8 @@
 //! | old Bristol | [`load`] | |
 //! | `.GC_duplo` | [`load`] | [`duplo::write`] |
 //!
-//! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not exactly
-//! understood is refused with the line it stands in.
+//! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not
+//! exactly understood is refused with the line it stands in.
 
 pub mod bristol;
 pub mod duplo;
@@ -60,10 +60,15 @@ pub fn kind(bytes: &[u8]) -> Option<Kind> {
     if first.starts_with("Error!") {
         return Some(Kind::Duplo);
     }
-    let numbers = |line: &str| line.split_ascii_whitespace().all(|word| word.bytes().all(|c| c.is_ascii_digit()));
+    let numbers =
+        |line: &str| line.split_ascii_whitespace().all(|word| word.bytes().all(|c| c.is_ascii_digit()));
     if !numbers(first) {
-        let source = ["#parties", "#define", "#include", "#input", "typedef", "function", "const", "/*", "//"];
-        return text.lines().any(|line| source.iter().any(|s| line.trim_start().starts_with(s))).then_some(Kind::Wir);
+        let source =
+            ["#parties", "#define", "#include", "#input", "typedef", "function", "const", "/*", "//"];
+        return text
+            .lines()
+            .any(|line| source.iter().any(|s| line.trim_start().starts_with(s)))
+            .then_some(Kind::Wir);
     }
     let second = lines.next()?;
     let words = second.split_ascii_whitespace().count();
@@ -84,8 +89,8 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// [`load`], with the parties that give the inputs of a Bristol circuit. Without an entry `in0` is the garbler's and `in1`
-/// the evaluator's.
+/// [`load`], with the parties that give the inputs of a Bristol circuit. Without an entry `in0` is the
+/// garbler's and `in1` the evaluator's.
 ///
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
@@ -93,12 +98,18 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
     let unbuilt = |what: &str| Err(Error::Input(format!("{name}: {what} cannot be read yet")));
     let kind = kind(bytes);
     if !map.is_empty() && !matches!(kind, Some(Kind::BristolFashion | Kind::OldBristol)) {
-        return Err(Error::Input(format!("{name}: --map is for Bristol circuits; this file says itself whose its inputs are")));
+        return Err(Error::Input(format!(
+            "{name}: --map is for Bristol circuits; this file says itself whose its inputs are"
+        )));
     }
     match kind {
         Some(Kind::Bwp) => Program::from_bytes(bytes).map_err(|e| Error::Input(format!("{name}: {e}"))),
-        Some(Kind::BristolFashion) => bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map),
-        Some(Kind::OldBristol) => bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map),
+        Some(Kind::BristolFashion) => {
+            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map)
+        }
+        Some(Kind::OldBristol) => {
+            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
+        }
         Some(Kind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
         Some(Kind::Wir) => unbuilt("a .wir source must be compiled first; as a program it"),
         Some(Kind::CompGc) => unbuilt("this looks like a CompGC function (JSON), and those"),

@@ -1,11 +1,13 @@
 //! AES (FIPS 197) as circuits and as programs of components.
 //!
-//! A block, a key or a round key is one integer, whose most significant byte is the standard's first; so values read as
-//! in the standard's examples.
+//! A block, a key or a round key is one integer, whose most significant byte is the standard's first; so
+//! values read as in the standard's examples.
 
 use super::{circuit, component, uint, xor};
 use crate::Error;
-use crate::circuit::{Bit, Builder, Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use crate::circuit::{
+    Bit, Builder, Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+};
 
 /// Equations `z = x ^ y` and `z = x & y`, in order.
 macro_rules! straight_line {
@@ -16,9 +18,10 @@ macro_rules! straight_line {
 
 /// SubBytes of one byte: 32 AND gates.
 ///
-/// The circuit is that of Boyar and Peralta ("A new combinational logic minimization technique with applications to
-/// cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a linear layer back. The inversion
-/// in GF(2^4) takes 5 AND gates, and three products in GF(2^4), one before and two after it, 9 each.
+/// The circuit is that of Boyar and Peralta ("A new combinational logic minimization technique with
+/// applications to cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a
+/// linear layer back. The inversion in GF(2^4) takes 5 AND gates, and three products in GF(2^4), one before
+/// and two after it, 9 each.
 pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let &[x7, x6, x5, x4, x3, x2, x1, x0] = byte else { panic!("a byte has 8 bits, not {}", byte.len()) };
     // The basis change, with the sums that the products need.
@@ -120,7 +123,10 @@ pub fn round(b: &mut Builder, state: &[Bit], round_key: &[Bit], last: bool) -> V
 /// If the key has another length.
 pub fn expand_key(b: &mut Builder, key: &[Bit]) -> Vec<Vec<Bit>> {
     let length = key.len() / 32;
-    assert!(key.len().is_multiple_of(32) && [4, 6, 8].contains(&length), "AES keys have 128, 192 or 256 bits");
+    assert!(
+        key.len().is_multiple_of(32) && [4, 6, 8].contains(&length),
+        "AES keys have 128, 192 or 256 bits"
+    );
     let mut words: Vec<Vec<Bit>> = key.rchunks(32).map(<[Bit]>::to_vec).collect();
     let mut constant: Vec<Bit> = (0..8).map(|i| Bit::constant(i == 0)).collect();
     for i in length..4 * (length + 7) {
@@ -181,16 +187,22 @@ pub fn aes_128() -> Result<Program, Error> {
 /// See [`aes_128_component`].
 pub fn aes_128_expanded() -> Result<Program, Error> {
     let round_keys = Port::new("round_keys", Type::Array(Box::new(Type::Uint(128)), 11));
-    let component = component("aes_128_expanded", vec![round_keys, block("block")], vec![block("ciphertext")], |b, words| {
-        let round_keys: Vec<Vec<Bit>> = words[0].chunks(128).map(<[Bit]>::to_vec).collect();
-        vec![encrypt(b, &round_keys, words[1])]
-    })?;
+    let component = component(
+        "aes_128_expanded",
+        vec![round_keys, block("block")],
+        vec![block("ciphertext")],
+        |b, words| {
+            let round_keys: Vec<Vec<Bit>> = words[0].chunks(128).map(<[Bit]>::to_vec).collect();
+            vec![encrypt(b, &round_keys, words[1])]
+        },
+    )?;
     of_one_component("aes-128-expanded", component)
 }
 
 /// The first input is the garbler's, the second the evaluator's.
 fn of_one_component(name: &str, component: Component) -> Result<Program, Error> {
-    let (garbler, evaluator, result) = (component.inputs[0].clone(), component.inputs[1].clone(), component.outputs[0].clone());
+    let (garbler, evaluator, result) =
+        (component.inputs[0].clone(), component.inputs[1].clone(), component.outputs[0].clone());
     let inputs: Vec<Wire> = (0..component.circuit.inputs() as Wire).collect();
     let mut program = ProgramBuilder::new(name, vec![garbler], vec![evaluator])?;
     let id = program.component(component)?;
@@ -216,8 +228,8 @@ pub enum KeySize {
     Aes256,
 }
 
-/// AES cut into rounds and steps of the key schedule. What the three sizes have in common are the same components under
-/// the same names, so one stock serves all three.
+/// AES cut into rounds and steps of the key schedule. What the three sizes have in common are the same
+/// components under the same names, so one stock serves all three.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -231,7 +243,8 @@ pub fn aes_from_rounds(size: KeySize) -> Result<Program, Error> {
     let rounds = length as usize + 6;
     let words = schedule_from_steps(&mut program, length as usize, 4 * (rounds + 1))?;
 
-    let round_key = |r: usize| words[4 * r..4 * (r + 1)].iter().rev().flatten().copied().collect::<Vec<Wire>>();
+    let round_key =
+        |r: usize| words[4 * r..4 * (r + 1)].iter().rev().flatten().copied().collect::<Vec<Wire>>();
     let in_out = || (vec![block("state"), block("round_key")], vec![block("state")]);
     let add = component("aes_add_round_key", in_out().0, in_out().1, |b, w| vec![xor(b, w[0], w[1])])?;
     let middle = component("aes_round", in_out().0, in_out().1, |b, w| vec![round(b, w[0], w[1], false)])?;
@@ -254,8 +267,13 @@ pub fn aes_from_rounds(size: KeySize) -> Result<Program, Error> {
 }
 
 /// The wires of each word of the key schedule, least significant bit first.
-fn schedule_from_steps(program: &mut ProgramBuilder, length: usize, count: usize) -> Result<Vec<Vec<Wire>>, Error> {
-    let mut words: Vec<Vec<Wire>> = (0..length as u32).rev().map(|i| (32 * i..32 * (i + 1)).collect()).collect();
+fn schedule_from_steps(
+    program: &mut ProgramBuilder,
+    length: usize,
+    count: usize,
+) -> Result<Vec<Vec<Wire>>, Error> {
+    let mut words: Vec<Vec<Wire>> =
+        (0..length as u32).rev().map(|i| (32 * i..32 * (i + 1)).collect()).collect();
     let steps = KeySteps::new(program, length == 6)?;
     let constants = program.slot(steps.constants, &[0])?;
     let (mut round_constant, no_constant): (Vec<Wire>, Vec<Wire>) =
@@ -296,10 +314,15 @@ struct KeySteps {
 impl KeySteps {
     fn new(program: &mut ProgramBuilder, pairs: bool) -> Result<Self, Error> {
         // Constants must come from a wire; which one does not matter.
-        let constants = component("aes_constants", vec![uint("any", 1)], vec![uint("one", 8), uint("zero", 8)], |_, _| {
-            vec![(0..8).map(|i| Bit::constant(i == 0)).collect(), vec![Bit::ZERO; 8]]
+        let constants = component(
+            "aes_constants",
+            vec![uint("any", 1)],
+            vec![uint("one", 8), uint("zero", 8)],
+            |_, _| vec![(0..8).map(|i| Bit::constant(i == 0)).collect(), vec![Bit::ZERO; 8]],
+        )?;
+        let sub_word = component("aes_sub_word", vec![uint("word", 32)], vec![uint("word", 32)], |b, w| {
+            vec![sub_bytes(b, w[0])]
         })?;
-        let sub_word = component("aes_sub_word", vec![uint("word", 32)], vec![uint("word", 32)], |b, w| vec![sub_bytes(b, w[0])])?;
         let four = component(
             "aes_key_step",
             vec![block("words"), uint("word", 32), uint("constant", 8)],
@@ -311,9 +334,12 @@ impl KeySteps {
                 vec![chain(b, w[0], previous), double(b, w[2])]
             },
         )?;
-        let pair = component("aes_key_pair", vec![uint("words", 64), uint("word", 32)], vec![uint("words", 64)], |b, w| {
-            vec![chain(b, w[0], w[1].to_vec())]
-        })?;
+        let pair = component(
+            "aes_key_pair",
+            vec![uint("words", 64), uint("word", 32)],
+            vec![uint("words", 64)],
+            |b, w| vec![chain(b, w[0], w[1].to_vec())],
+        )?;
         Ok(KeySteps {
             constants: program.component(constants)?,
             sub_word: program.component(sub_word)?,
@@ -322,8 +348,8 @@ impl KeySteps {
         })
     }
 
-    /// The next four words, from the four that begin at `old`, the substituted `last` and a constant; returns the next
-    /// constant.
+    /// The next four words, from the four that begin at `old`, the substituted `last` and a constant; returns
+    /// the next constant.
     fn four(
         &self,
         program: &mut ProgramBuilder,
@@ -352,8 +378,8 @@ fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     new.iter().rev().flatten().copied().collect()
 }
 
-/// CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's message, the tag for
-/// both. Only for messages of this one length is CBC-MAC a secure MAC.
+/// CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's message, the
+/// tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no block.
@@ -365,7 +391,9 @@ pub fn cbc_mac(blocks: u32) -> Result<Program, Error> {
     let mut program = ProgramBuilder::new(format!("cbc-mac-{blocks}"), vec![block("key")], vec![message])?;
     let aes = program.component(aes_128_component()?)?;
     // One kind of AES component for all blocks; the sums between them cost nothing.
-    let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| vec![xor(b, w[0], w[1])])?;
+    let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| {
+        vec![xor(b, w[0], w[1])]
+    })?;
     let add = if blocks > 1 { Some(program.component(add)?) } else { None };
     let key: Vec<Wire> = (0..128).collect();
     let mut chained: Option<Vec<Wire>> = None;

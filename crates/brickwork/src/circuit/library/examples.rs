@@ -55,7 +55,9 @@ pub fn examples() -> Result<Vec<Example>, Error> {
     let message: Vec<Value> = (0..16).map(|i| hex(&[i; 16])).collect();
     examples.push(Example::new(aes::cbc_mac(16)?, counting(16), json!(message)));
 
-    let matrix = |f: fn(u32, u32) -> u32| json!((0..16).map(|i| (0..16).map(|j| f(i, j)).collect()).collect::<Vec<Vec<u32>>>());
+    let matrix = |f: fn(u32, u32) -> u32| {
+        json!((0..16).map(|i| (0..16).map(|j| f(i, j)).collect()).collect::<Vec<Vec<u32>>>())
+    };
     let (a, b) = (matrix(|i, j| 16 * i + j), matrix(|i, j| ((i + 1) * 0x0101_0101) ^ j));
     examples.push(Example::new(matrix::product(16, 32, 2)?, a, b));
     Ok(examples)
@@ -66,18 +68,24 @@ fn hex(bytes: &[u8]) -> Value {
     Value::String(format!("0x{digits}"))
 }
 
-/// Yao's question: which of two people is richer, without telling either the other's wealth. If they are equally rich,
-/// neither is.
+/// Yao's question: which of two people is richer, without telling either the other's wealth. If they are
+/// equally rich, neither is.
 ///
 /// # Errors
 /// None but those of the circuits' limits.
 pub fn millionaires() -> Result<Program, Error> {
     let richer = Type::Struct(vec![("alice".into(), Type::Uint(1)), ("bob".into(), Type::Uint(1))]);
-    let compare = component("compare", vec![uint("alice", 32), uint("bob", 32)], vec![Port::new("richer", richer.clone())], |b, words| {
-        let (alice, bob) = (words[0], words[1]);
-        vec![vec![less_than(b, bob, alice), less_than(b, alice, bob)]]
-    })?;
-    let mut program = ProgramBuilder::new("millionaires", vec![uint("wealth", 32)], vec![uint("wealth", 32)])?;
+    let compare = component(
+        "compare",
+        vec![uint("alice", 32), uint("bob", 32)],
+        vec![Port::new("richer", richer.clone())],
+        |b, words| {
+            let (alice, bob) = (words[0], words[1]);
+            vec![vec![less_than(b, bob, alice), less_than(b, alice, bob)]]
+        },
+    )?;
+    let mut program =
+        ProgramBuilder::new("millionaires", vec![uint("wealth", 32)], vec![uint("wealth", 32)])?;
     let compare = program.component(compare)?;
     let inputs: Vec<u32> = (0..64).collect();
     let first = program.slot(compare, &inputs)?;

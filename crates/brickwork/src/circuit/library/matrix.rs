@@ -8,24 +8,31 @@ fn matrix(name: &str, size: u32, width: u32) -> Port {
     Port::new(name, Type::Array(Box::new(Type::Array(Box::new(Type::Uint(width)), size)), size))
 }
 
-/// The product of the garbler's and the evaluator's matrix of `size` × `size` integers modulo 2^`width`, for both. It is
-/// cut into products of blocks of `block` × `block` integers and sums of such blocks.
+/// The product of the garbler's and the evaluator's matrix of `size` × `size` integers modulo 2^`width`, for
+/// both. It is cut into products of blocks of `block` × `block` integers and sums of such blocks.
 ///
-/// Whatever the block, that is `size`³ products of width² - width + 1 AND gates and `size`³ - `size`² sums of width - 1:
-/// 4 186 368 for 16 × 16 integers of 32 bits.
+/// Whatever the block, that is `size`³ products of width² - width + 1 AND gates and `size`³ - `size`² sums of
+/// width - 1: 4 186 368 for 16 × 16 integers of 32 bits.
 ///
 /// # Errors
 /// [`Error::Usage`] if `block` does not divide `size`, or a number is 0 or beyond 1024.
 pub fn product(size: u32, width: u32, block: u32) -> Result<Program, Error> {
     if [size, width, block].iter().any(|n| !(1..=1024).contains(n)) || !size.is_multiple_of(block) {
-        return Err(Error::Usage(format!("no product of {size} x {size} integers of {width} bits in blocks of {block} x {block}")));
+        return Err(Error::Usage(format!(
+            "no product of {size} x {size} integers of {width} bits in blocks of {block} x {block}"
+        )));
     }
-    let mut program =
-        ProgramBuilder::new(format!("matrix-product-{size}x{size}"), vec![matrix("a", size, width)], vec![matrix("b", size, width)])?;
-    let ports = || (vec![matrix("a", block, width), matrix("b", block, width)], vec![matrix("c", block, width)]);
+    let mut program = ProgramBuilder::new(
+        format!("matrix-product-{size}x{size}"),
+        vec![matrix("a", size, width)],
+        vec![matrix("b", size, width)],
+    )?;
+    let ports =
+        || (vec![matrix("a", block, width), matrix("b", block, width)], vec![matrix("c", block, width)]);
     let (n, w) = (block as usize, width as usize);
     let multiply_blocks = component("block_product", ports().0, ports().1, |builder, words| {
-        let element = |matrix: &'_ [Bit], i: usize, j: usize| matrix[(i * n + j) * w..(i * n + j + 1) * w].to_vec();
+        let element =
+            |matrix: &'_ [Bit], i: usize, j: usize| matrix[(i * n + j) * w..(i * n + j + 1) * w].to_vec();
         let mut result = Vec::with_capacity(n * n);
         for (i, j) in (0..n * n).map(|e| (e / n, e % n)) {
             let mut sum: Option<Vec<Bit>> = None;

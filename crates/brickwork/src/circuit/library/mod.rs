@@ -1,7 +1,7 @@
 //! Words, ciphers and matrices as circuits, and the example programs made of them.
 //!
-//! A word is a slice of [`Bit`]s, least significant first. Each function says what it costs in AND gates; constants
-//! among the inputs make it cheaper.
+//! A word is a slice of [`Bit`]s, least significant first. Each function says what it costs in AND gates;
+//! constants among the inputs make it cheaper.
 
 pub mod aes;
 mod examples;
@@ -29,7 +29,8 @@ pub fn add(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     add_with_carry(b, x, y, Bit::ZERO)
 }
 
-/// The difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is not known.
+/// The difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is not
+/// known.
 pub fn subtract(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     let complement: Vec<Bit> = y.iter().map(|&y| !y).collect();
     add_with_carry(b, x, &complement, Bit::ONE)
@@ -108,11 +109,17 @@ pub fn component(
     Ok(Component { name: name.into(), inputs, outputs, circuit: Arc::new(circuit) })
 }
 
-fn circuit(inputs: &[Port], body: impl FnOnce(&mut Builder, &[&[Bit]]) -> Vec<Vec<Bit>>) -> Result<Circuit, Error> {
+fn circuit(
+    inputs: &[Port],
+    body: impl FnOnce(&mut Builder, &[&[Bit]]) -> Vec<Vec<Bit>>,
+) -> Result<Circuit, Error> {
     let mut builder = Builder::new(super::port::total_width(inputs) as u32);
     let bits = builder.all_inputs();
     let mut rest = &bits[..];
-    let words: Vec<&[Bit]> = inputs.iter().map(|port| rest.split_off(..port.width() as usize).expect("as wide as the ports")).collect();
+    let words: Vec<&[Bit]> = inputs
+        .iter()
+        .map(|port| rest.split_off(..port.width() as usize).expect("as wide as the ports"))
+        .collect();
     let outputs = body(&mut builder, &words).concat();
     builder.finish(&outputs)
 }

@@ -12,9 +12,10 @@ fn block(name: &str) -> Port {
     Port::new(name, Type::Uint(128))
 }
 
-/// A random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates, 256 inputs and 128 outputs
-/// (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A slot reads the outputs of the slot before it and
-/// 128 random wires of the 256 before these. Both parties bring 128 bits, and both learn the last 128. The same in every call.
+/// A random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates, 256 inputs
+/// and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A slot reads the
+/// outputs of the slot before it and 128 random wires of the 256 before these. Both parties bring 128 bits,
+/// and both learn the last 128. The same in every call.
 ///
 /// # Errors
 /// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
@@ -70,15 +71,22 @@ pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
         outputs: vec![block("sum")],
         circuit: Arc::new(whole.flatten()?),
     };
-    let mut program = ProgramBuilder::new(format!("cbc-mac-{blocks}-by-{each}"), vec![block("key")], vec![message(blocks)])?;
+    let mut program = ProgramBuilder::new(
+        format!("cbc-mac-{blocks}-by-{each}"),
+        vec![block("key")],
+        vec![message(blocks)],
+    )?;
     let part = program.component(blocks_each)?;
-    let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| vec![xor(b, w[0], w[1])])?;
+    let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| {
+        vec![xor(b, w[0], w[1])]
+    })?;
     let add = if blocks > each { Some(program.component(add)?) } else { None };
     let mut sum: Option<Wire> = None;
     for first in (0..blocks).step_by(each as usize) {
         let mut message: Vec<Wire> = (128 * (first + 1)..128 * (first + 1 + each)).collect();
         if let (Some(add), Some(sum)) = (add, sum) {
-            let start = program.slot(add, &(sum..sum + 128).chain(message[..128].iter().copied()).collect::<Vec<_>>())?;
+            let start = program
+                .slot(add, &(sum..sum + 128).chain(message[..128].iter().copied()).collect::<Vec<_>>())?;
             message.splice(..128, start..start + 128);
         }
         sum = Some(program.slot(part, &(0..128).chain(message).collect::<Vec<_>>())?);
@@ -109,9 +117,11 @@ pub fn aes_in_rounds() -> Result<Program, Error> {
         },
     )?;
     let middle = component("round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], false)])?;
-    let last = component("final_round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], true)])?;
+    let last =
+        component("final_round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], true)])?;
     let mut program = ProgramBuilder::new("aes-128-in-three", vec![block("key")], vec![block("block")])?;
-    let (first, middle, last) = (program.component(first)?, program.component(middle)?, program.component(last)?);
+    let (first, middle, last) =
+        (program.component(first)?, program.component(middle)?, program.component(last)?);
     let start = program.slot(first, &(0..256).collect::<Vec<_>>())?;
     let mut state = start;
     for k in 1..=10 {
@@ -123,8 +133,8 @@ pub fn aes_in_rounds() -> Result<Program, Error> {
     program.finish()
 }
 
-/// AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each function of the
-/// algorithm.
+/// AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each function of
+/// the algorithm.
 ///
 /// # Errors
 /// See [`aes_in_rounds`].
@@ -132,13 +142,18 @@ pub fn aes_in_functions() -> Result<Program, Error> {
     let state = || vec![block("state")];
     let mut program = ProgramBuilder::new("aes-128-in-five", vec![block("key")], vec![block("block")])?;
     let expand =
-        component("key_expansion", vec![block("key")], vec![round_keys("round_keys", 11)], |b, w| vec![aes::expand_key(b, w[0]).concat()])?;
-    let add = component("add_round_key", vec![block("state"), block("round_key")], state(), |b, w| vec![xor(b, w[0], w[1])])?;
+        component("key_expansion", vec![block("key")], vec![round_keys("round_keys", 11)], |b, w| {
+            vec![aes::expand_key(b, w[0]).concat()]
+        })?;
+    let add = component("add_round_key", vec![block("state"), block("round_key")], state(), |b, w| {
+        vec![xor(b, w[0], w[1])]
+    })?;
     let substitute = component("sub_bytes", state(), state(), |b, w| vec![aes::sub_bytes(b, w[0])])?;
     let shift = component("shift_rows", state(), state(), |_, w| vec![aes::shift_rows(w[0])])?;
     let mix = component("mix_columns", state(), state(), |b, w| vec![aes::mix_columns(b, w[0])])?;
     let (expand, add) = (program.component(expand)?, program.component(add)?);
-    let (substitute, shift, mix) = (program.component(substitute)?, program.component(shift)?, program.component(mix)?);
+    let (substitute, shift, mix) =
+        (program.component(substitute)?, program.component(shift)?, program.component(mix)?);
     let wires = |first: Wire| first..first + 128;
     let keys = program.slot(expand, &wires(0).collect::<Vec<_>>())?;
     let mut state = program.slot(add, &wires(128).chain(wires(keys)).collect::<Vec<_>>())?;
@@ -172,7 +187,9 @@ mod tests {
         let bits = |n: usize| (0..n).map(|i| i * i % 7 < 3).collect::<Vec<bool>>();
         let (key, block) = (bits(128), bits(256)[128..].to_vec());
         let expected = aes::aes_128().unwrap().simulate(&key, &block);
-        for (program, kinds) in [(aes_in_rounds().unwrap(), vec![1, 9, 1]), (aes_in_functions().unwrap(), vec![1, 11, 10, 10, 9])] {
+        for (program, kinds) in
+            [(aes_in_rounds().unwrap(), vec![1, 9, 1]), (aes_in_functions().unwrap(), vec![1, 11, 10, 10, 9])]
+        {
             assert_eq!((program.and_gates(), program.slots_by_component()), (6400, kinds));
             assert_eq!(program.simulate(&key, &block), expected);
         }

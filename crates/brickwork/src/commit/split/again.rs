@@ -1,7 +1,8 @@
-//! Commitments made again. All that a sender knows of random commitments, and its shares of any, follow from its seeds and
-//! from where they lie in the streams; so a store keeps only where.
+//! Commitments made again. All that a sender knows of random commitments, and its shares of any, follow from
+//! its seeds and from where they lie in the streams; so a store keeps only where.
 //!
-//! Those of a stock lie scattered, one in a block of 128: all bits of a coordinate's block cost one AES, whoever is wanted.
+//! Those of a stock lie scattered, one in a block of 128: all bits of a coordinate's block cost one AES,
+//! whoever is wanted.
 
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
@@ -48,8 +49,8 @@ impl Sender {
         self.next_block
     }
 
-    /// Random commitments that were made before: of those that began at block `row` the ones with these numbers, which may be
-    /// told to anybody.
+    /// Random commitments that were made before: of those that began at block `row` the ones with these
+    /// numbers, which may be told to anybody.
     pub(crate) fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed {
         let (values, shares) = self.made_again(row, lsb, numbers, true);
         Committed { values: values.to_vec(), shares }
@@ -72,7 +73,8 @@ impl Sender {
             values.extend(group.places.iter().filter(|_| with_values).map(|&(_, from)| room.values[from]));
             (columns, values)
         };
-        let picked: Vec<(Zeroizing<Vec<u64>>, Labels)> = groups.par_iter().map_init(Room::default, pick).collect();
+        let picked: Vec<(Zeroizing<Vec<u64>>, Labels)> =
+            groups.par_iter().map_init(Room::default, pick).collect();
         let mut all_columns = vec![0; numbers.len() * words];
         let mut all_values = Labels::new(vec![Label::ZERO; if with_values { numbers.len() } else { 0 }]);
         for (group, (columns, values)) in groups.iter().zip(&picked) {
@@ -100,7 +102,10 @@ impl Room {
     /// Makes all commitments of some blocks.
     fn make(&mut self, sender: &Sender, row: u64, lsb: Lsb, blocks: &[u64], with_values: bool) {
         let mut counters = [0; BLOCKS_IN_HAND];
-        counters.iter_mut().zip(blocks).for_each(|(counter, &block)| *counter = u128::from(row) + u128::from(block));
+        counters
+            .iter_mut()
+            .zip(blocks)
+            .for_each(|(counter, &block)| *counter = u128::from(row) + u128::from(block));
         let counters = &counters[..blocks.len()];
         let expand = |keys: &[kernels::Aes128], lowest: u128, rows: &mut Vec<u128>| {
             resize(rows, keys.len() * blocks.len());
@@ -116,7 +121,11 @@ impl Room {
         resize(&mut self.columns, blocks.len() * BLOCK * sender.code.words());
         kernels::transpose(&self.first, blocks.len(), &mut self.columns);
         if with_values {
-            expand(&sender.second[..DIMENSION], if lsb == Lsb::One { u128::MAX } else { 0 }, &mut self.message);
+            expand(
+                &sender.second[..DIMENSION],
+                if lsb == Lsb::One { u128::MAX } else { 0 },
+                &mut self.message,
+            );
             self.message.iter_mut().zip(&*self.first).for_each(|(b, a)| *b ^= a);
             resize(&mut self.values, blocks.len() * BLOCK);
             rows_to_values(&self.message, &mut self.values, blocks.len());

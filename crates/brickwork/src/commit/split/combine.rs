@@ -1,4 +1,5 @@
-//! Random combinations of claims and of new commitments: what both parties of a proof compute alike, each of its own shares.
+//! Random combinations of claims and of new commitments: what both parties of a proof compute alike, each of
+//! its own shares.
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
@@ -78,8 +79,11 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
     let weights = &Weights::draw(seed, claims.known.iter().map(Known::count));
-    let lists: Vec<_> =
-        claims.weighted.iter().map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums))).collect();
+    let lists: Vec<_> = claims
+        .weighted
+        .iter()
+        .map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums)))
+        .collect();
     Shares::weighted(&lists, &mut sums.shares);
     if with_values {
         for (count, tell) in &claims.values {
@@ -90,12 +94,16 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
     sums
 }
 
-/// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result `i`. `tell` gives some
-/// values, the first of which has this number, and their weights.
-fn weighted_values(count: usize, tell: impl Fn(usize, &mut [Label], &mut [u128]) + Sync) -> [u128; DIMENSION] {
+/// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result
+/// `i`. `tell` gives some values, the first of which has this number, and their weights.
+fn weighted_values(
+    count: usize,
+    tell: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
+) -> [u128; DIMENSION] {
     let work = |mut total: [Label; BLOCK], chunk: usize| {
         let here = CHUNK.min(count - chunk * CHUNK);
-        let (mut values, mut weights) = (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
+        let (mut values, mut weights) =
+            (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
         tell(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
         for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
             // Which values are in which sum.
@@ -131,7 +139,8 @@ impl Weights {
     }
 }
 
-/// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p · 2^64 + b).
+/// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
+/// 2^64 + b).
 pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
@@ -222,7 +231,13 @@ impl Accumulator {
         }
     }
 
-    fn add_claims(&mut self, start: usize, count: usize, claim: &(dyn Fn(usize, &mut Column) -> Label + Sync + '_), elements: &[u128]) {
+    fn add_claims(
+        &mut self,
+        start: usize,
+        count: usize,
+        claim: &(dyn Fn(usize, &mut Column) -> Label + Sync + '_),
+        elements: &[u128],
+    ) {
         let n = self.shares.len();
         self.rows.resize(n, 0);
         for (block, &element) in elements.iter().enumerate() {
@@ -236,7 +251,11 @@ impl Accumulator {
             kernels::transpose_back(self.columns.as_flattened(), COLUMN_WORDS, &mut self.rows[..n]);
             kernels::hash_accumulate(&mut self.shares, &self.rows[..n], element);
             if !self.values.is_empty() {
-                kernels::transpose_back(bytemuck::cast_slice(&self.labels), DIMENSION / 64, &mut self.rows[..DIMENSION]);
+                kernels::transpose_back(
+                    bytemuck::cast_slice(&self.labels),
+                    DIMENSION / 64,
+                    &mut self.rows[..DIMENSION],
+                );
                 kernels::hash_accumulate(&mut self.values, &self.rows[..DIMENSION], element);
             }
         }
@@ -282,7 +301,8 @@ impl Accumulator {
     }
 
     fn merge(&mut self, other: &Accumulator) {
-        let pairs = self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
+        let pairs =
+            self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
         let pairs = pairs.chain(self.one.iter_mut().zip(&other.one));
         for (a, b) in pairs {
             a[0] ^= b[0];
@@ -293,7 +313,8 @@ impl Accumulator {
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
-        // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the value.
+        // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the
+        // value.
         self.shares.zeroize();
         self.values.zeroize();
         self.columns.zeroize();

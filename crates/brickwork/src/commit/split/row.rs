@@ -1,7 +1,7 @@
-//! Rows of many commitments, at the sender. Their values are held while there is room for them, and otherwise made again whenever
-//! they are wanted: random ones follow from the seeds like the shares, for a few nanoseconds each; those of the sender's choice
-//! from the corrections, too, which lie in a temporary file: they are what was sent, and hide the values from everybody who does
-//! not know the seeds.
+//! Rows of many commitments, at the sender. Their values are held while there is room for them, and otherwise
+//! made again whenever they are wanted: random ones follow from the seeds like the shares, for a few
+//! nanoseconds each; those of the sender's choice from the corrections, too, which lie in a temporary file:
+//! they are what was sent, and hide the values from everybody who does not know the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::again::resize;
-use super::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Lsb, Recipe, Sender, Shares, rows_to_values};
+use super::{
+    BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Lsb, Recipe, Sender, Shares, rows_to_values,
+};
 use crate::Error;
 use crate::commit::{Committed, New, NewValues, Selection};
 use crate::label::{Label, Labels};
@@ -58,7 +60,9 @@ impl Origin {
         let Room { first, message, corrections, .. } = room;
         let (recipe, count) = (&self.recipe, blocks.len());
         let start = u128::from(recipe.start) + (chunk * CHUNK_BLOCKS + blocks.start) as u128;
-        for (keys, lowest, rows) in [(&recipe.source.seeds, 0, &mut *first), (&*self.second, u128::MAX, &mut *message)] {
+        for (keys, lowest, rows) in
+            [(&recipe.source.seeds, 0, &mut *first), (&*self.second, u128::MAX, &mut *message)]
+        {
             resize(rows, DIMENSION * count);
             kernels::ctr_rows(&keys[..DIMENSION], start, rows, count);
             match recipe.lsb {
@@ -73,7 +77,9 @@ impl Origin {
             corrections.resize(DIMENSION * all, 0);
             file.read(bytemuck::cast_slice_mut(corrections), Self::offset(chunk))?;
             for (row, correction) in message.chunks_exact_mut(count).zip(corrections.chunks_exact(all)) {
-                row.iter_mut().zip(&correction[blocks.clone()]).for_each(|(row, correction)| *row ^= correction);
+                row.iter_mut()
+                    .zip(&correction[blocks.clone()])
+                    .for_each(|(row, correction)| *row ^= correction);
             }
         }
         Ok(())
@@ -84,7 +90,8 @@ impl Origin {
         (chunk * CHUNK * DIMENSION / 8) as u64
     }
 
-    /// As [`Origin::message`] of a whole chunk, zero behind the last commitment. What cannot be read is noted.
+    /// As [`Origin::message`] of a whole chunk, zero behind the last commitment. What cannot be read is
+    /// noted.
     pub(super) fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
         let blocks = self.recipe.blocks(chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault.note(error));
@@ -109,8 +116,13 @@ impl Origin {
         Ok(())
     }
 
-    /// The values of those chunks that are wanted, in their order: `with` gets the first place and the values.
-    fn each_chunk(&self, wanted: impl Fn(Range<usize>) -> bool, mut with: impl FnMut(usize, &[Label]) + Send) -> Result<(), Error> {
+    /// The values of those chunks that are wanted, in their order: `with` gets the first place and the
+    /// values.
+    fn each_chunk(
+        &self,
+        wanted: impl Fn(Range<usize>) -> bool,
+        mut with: impl FnMut(usize, &[Label]) + Send,
+    ) -> Result<(), Error> {
         let count = self.recipe.count;
         let places = |chunk: usize| chunk * CHUNK..count.min((chunk + 1) * CHUNK);
         let chunks: Vec<usize> = (0..count.div_ceil(CHUNK)).filter(|&chunk| wanted(places(chunk))).collect();
@@ -118,7 +130,9 @@ impl Origin {
         let room = || Labels::new(vec![Label::ZERO; CHUNK * chunks.len().min(CHUNKS_IN_HAND)]);
         let make = |group: Option<&&[usize]>, values: &mut Labels| -> Result<(), Error> {
             let chunks = group.copied().unwrap_or_default().par_iter().zip(values.par_chunks_mut(CHUNK));
-            chunks.map(|(&chunk, values)| self.fill(chunk * CHUNK, &mut values[..places(chunk).len()])).collect()
+            chunks
+                .map(|(&chunk, values)| self.fill(chunk * CHUNK, &mut values[..places(chunk).len()]))
+                .collect()
         };
         let (mut ready, mut next) = (room(), room());
         make(groups.first(), &mut ready)?;
@@ -187,7 +201,8 @@ impl Row {
         self.shares
     }
 
-    /// The values at the places from `first` on, which are fewest work where they follow each other in the row.
+    /// The values at the places from `first` on, which are fewest work where they follow each other in the
+    /// row.
     ///
     /// # Errors
     /// [`Error::Resource`] if they lie in a file that cannot be read.
@@ -224,23 +239,33 @@ impl Row {
     pub fn values(&self) -> Result<Labels, Error> {
         let mut values = Labels::new(vec![Label::ZERO; self.len()]);
         match &self.values {
-            Values::Again(_) => values.par_chunks_mut(CHUNK).enumerate().try_for_each(|(c, values)| self.fill(c * CHUNK, values))?,
+            Values::Again(_) => values
+                .par_chunks_mut(CHUNK)
+                .enumerate()
+                .try_for_each(|(c, values)| self.fill(c * CHUNK, values))?,
             _ => self.fill(0, &mut values)?,
         }
         Ok(values)
     }
 
-    /// Puts the values of items, of `each` commitments, where they are wanted: for each item the place among `wanted`.
+    /// Puts the values of items, of `each` commitments, where they are wanted: for each item the place among
+    /// `wanted`.
     ///
     /// # Errors
     /// As [`Row::fill`].
-    pub fn scatter(&self, each: usize, place: impl Fn(usize) -> Option<usize> + Sync, wanted: &mut [Label]) -> Result<(), Error> {
+    pub fn scatter(
+        &self,
+        each: usize,
+        place: impl Fn(usize) -> Option<usize> + Sync,
+        wanted: &mut [Label],
+    ) -> Result<(), Error> {
         let mut put = |first: usize, values: &[Label]| {
             let (mut at, end) = (first, first + values.len());
             while at < end {
                 let (item, until) = (at / each, end.min((at / each + 1) * each));
                 if let Some(place) = place(item) {
-                    wanted[place * each + at % each..][..until - at].copy_from_slice(&values[at - first..until - first]);
+                    wanted[place * each + at % each..][..until - at]
+                        .copy_from_slice(&values[at - first..until - first]);
                 }
                 at = until;
             }
@@ -248,7 +273,9 @@ impl Row {
         match &self.values {
             Values::Held(memory) => put(0, &memory.0),
             Values::Again(origin) => {
-                let some = |places: Range<usize>| (places.start / each..places.end.div_ceil(each)).any(|item| place(item).is_some());
+                let some = |places: Range<usize>| {
+                    (places.start / each..places.end.div_ceil(each)).any(|item| place(item).is_some())
+                };
                 origin.each_chunk(some, put)?;
             }
             Values::Picked(..) => put(0, &self.values()?),
@@ -368,14 +395,25 @@ impl Sender {
             false => Kept::File(Scratch::new()?),
         };
         let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
-        Ok(Committing { recipe: self.next_recipe(count, Lsb::Random), waiting, corrections: Vec::new(), sent: 0, kept })
+        Ok(Committing {
+            recipe: self.next_recipe(count, Lsb::Random),
+            waiting,
+            corrections: Vec::new(),
+            sent: 0,
+            kept,
+        })
     }
 
     /// Commits to the next values.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Resource`] if there is no room for a file.
-    pub(crate) fn push(&self, channel: &mut Channel, row: &mut Committing, mut values: &[Label]) -> Result<(), Error> {
+    pub(crate) fn push(
+        &self,
+        channel: &mut Channel,
+        row: &mut Committing,
+        mut values: &[Label],
+    ) -> Result<(), Error> {
         while !values.is_empty() {
             let (here, behind) = values.split_at(values.len().min(MESSAGE - row.waiting.len()));
             row.waiting.extend_from_slice(here);
@@ -414,7 +452,9 @@ impl Sender {
         let Committing { recipe, sent, kept, .. } = row;
         assert_eq!(sent, recipe.count, "a value for each commitment");
         match kept {
-            Kept::Memory(values, held) => Row { values: Values::Held(Memory(values, held)), shares: Shares::of_recipe(recipe) },
+            Kept::Memory(values, held) => {
+                Row { values: Values::Held(Memory(values, held)), shares: Shares::of_recipe(recipe) }
+            }
             Kept::File(file) => self.made(recipe, Some(file)),
         }
     }
@@ -444,10 +484,13 @@ mod tests {
         [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
     }
 
-    /// A row has the values and the shares that commitments would have which are held, whichever of them are asked for.
+    /// A row has the values and the shares that commitments would have which are held, whichever of them are
+    /// asked for.
     fn assert_same(row: &Row, made: &Committed) {
         let count = made.values.len();
-        let columns = |shares: &Shares| if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() };
+        let columns = |shares: &Shares| {
+            if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() }
+        };
         assert_eq!(row.len(), count);
         assert!(*row.values().unwrap() == made.values);
         assert!(columns(row.shares()) == columns(&made.shares));
@@ -460,9 +503,14 @@ mod tests {
             let items = count / each;
             // Every fourth item, in an order of its own: 7 has no factor in common with the number of them.
             let kept = (items / 4).max(1) / 7 * 7 + 1;
-            let chosen: Vec<u32> = (0..kept).map(|k| (k * 7 % kept * 4) as u32).filter(|&item| (item as usize) < items).collect();
-            let expected: Vec<Label> =
-                chosen.iter().flat_map(|&item| made.values[item as usize * each..(item as usize + 1) * each].to_vec()).collect();
+            let chosen: Vec<u32> = (0..kept)
+                .map(|k| (k * 7 % kept * 4) as u32)
+                .filter(|&item| (item as usize) < items)
+                .collect();
+            let expected: Vec<Label> = chosen
+                .iter()
+                .flat_map(|&item| made.values[item as usize * each..(item as usize + 1) * each].to_vec())
+                .collect();
             let picked = row.pick(&Arc::new(Selection::new(chosen.clone(), each)));
             assert!(*picked.values().unwrap() == expected);
             let some = expected.len() / 3..expected.len() / 2;
@@ -484,7 +532,8 @@ mod tests {
 
     #[test]
     fn values_made_again_are_those_that_were_committed_to() {
-        for (s, count) in [(40, 1), (40, CHUNK), (40, CHUNK + 1), (80, 2 * CHUNK + 130), (40, MESSAGE + 777)] {
+        for (s, count) in [(40, 1), (40, CHUNK), (40, CHUNK + 1), (80, 2 * CHUNK + 130), (40, MESSAGE + 777)]
+        {
             for memory in [u64::MAX, 0] {
                 let [mut plain, mut sender] = twins(s, memory);
                 let [(mut left, _right), (mut other, _other)] = [memory_pair(), memory_pair()];
@@ -492,7 +541,8 @@ mod tests {
                     let made = plain.commit_random(&mut left, count, lsb).unwrap();
                     assert_same(&sender.row(&mut other, count, lsb).unwrap(), &made);
                 }
-                let values: Vec<Label> = (0..count as u128).map(|k| Label::from_bits(k * k * k + 5)).collect();
+                let values: Vec<Label> =
+                    (0..count as u128).map(|k| Label::from_bits(k * k * k + 5)).collect();
                 let made = plain.commit(&mut left, &values).unwrap();
                 let mut row = sender.begin_row(count).unwrap();
                 values.chunks(1000).for_each(|values| sender.push(&mut other, &mut row, values).unwrap());
@@ -587,7 +637,12 @@ mod tests {
                 recipe.clear_behind_the_last(chunk, &mut rows);
                 rows
             };
-            assert!([shares.same().gathered(), shares.in_place(&all)].iter().all(|other| rows(other) == rows(&shares)), "{chunk}");
+            assert!(
+                [shares.same().gathered(), shares.in_place(&all)]
+                    .iter()
+                    .all(|other| rows(other) == rows(&shares)),
+                "{chunk}"
+            );
         }
     }
 
@@ -601,7 +656,9 @@ mod tests {
         let row = sender.row(&mut left, 9 * CHUNK + 100, Lsb::Random).unwrap();
         let weigh = |factor: u128| {
             move |first: usize, sums: &mut [u128]| {
-                sums.iter_mut().zip(first as u128..).for_each(|(sum, k)| *sum ^= (k + 1).wrapping_mul(factor));
+                sums.iter_mut()
+                    .zip(first as u128..)
+                    .for_each(|(sum, k)| *sum ^= (k + 1).wrapping_mul(factor));
             }
         };
         let sums = |lists: &[List]| {
@@ -615,10 +672,18 @@ mod tests {
             let picked = row.shares().in_place(&Arc::new(Selection::new(items, each)));
             let (columns, all) = (picked.same().gathered(), row.shares().same().gathered());
             // Weights of a commitment have bits in common.
-            let (first, second, third) = (0x1234_5678_9abc_def1 << 50, 0x9e37_79b9_7f4a_7c15 << 45, 0xffff_0001 << 64);
-            let where_they_lie: Vec<u128> =
-                sums(&[(row.shares(), Box::new(weigh(first))), (&picked, Box::new(weigh(second))), (&picked, Box::new(weigh(third)))]);
-            let apart = sums(&[(&all, Box::new(weigh(first))), (&columns, Box::new(weigh(second))), (&columns, Box::new(weigh(third)))]);
+            let (first, second, third) =
+                (0x1234_5678_9abc_def1 << 50, 0x9e37_79b9_7f4a_7c15 << 45, 0xffff_0001 << 64);
+            let where_they_lie: Vec<u128> = sums(&[
+                (row.shares(), Box::new(weigh(first))),
+                (&picked, Box::new(weigh(second))),
+                (&picked, Box::new(weigh(third))),
+            ]);
+            let apart = sums(&[
+                (&all, Box::new(weigh(first))),
+                (&columns, Box::new(weigh(second))),
+                (&columns, Box::new(weigh(third))),
+            ]);
             assert!(where_they_lie == apart && where_they_lie.iter().any(|&sum| sum != 0));
             // And a single one is what it is among the columns.
             let column = |shares: &Shares, k: usize| {

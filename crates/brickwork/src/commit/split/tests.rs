@@ -15,7 +15,8 @@ fn deal(s: u32) -> (Sender, Receiver) {
     (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
-/// What a script of commitments and claims comes to: the same script runs against the split scheme and the ideal one.
+/// What a script of commitments and claims comes to: the same script runs against the split scheme and the
+/// ideal one.
 struct Script {
     security: u32,
     /// Sizes of the rows: random, ending in 0, ending in 1, chosen.
@@ -40,7 +41,8 @@ impl Script {
         }
     }
 
-    /// Against the split scheme, and against the ideal one where nobody alters messages: both come to the same.
+    /// Against the split scheme, and against the ideal one where nobody alters messages: both come to the
+    /// same.
     fn run(self) -> Result<Vec<Label>, Error> {
         let (sender, receiver) = deal(self.security);
         if self.tamper.is_none() {
@@ -63,7 +65,9 @@ impl Script {
         std::thread::scope(|scope| {
             let committer = scope.spawn(move || -> Result<Vec<Label>, Error> {
                 let rows = [Lsb::Random, Lsb::Zero, Lsb::One].into_iter().zip(random);
-                let mut made = rows.map(|(lsb, n)| sender.commit_random(&mut left, n, lsb)).collect::<Result<Vec<_>, _>>()?;
+                let mut made = rows
+                    .map(|(lsb, n)| sender.commit_random(&mut left, n, lsb))
+                    .collect::<Result<Vec<_>, _>>()?;
                 made.push(sender.commit(&mut left, chosen)?);
                 // Claims: chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
                 let sum = |i: usize| made[3].values[i] ^ made[0].values[i] ^ made[2].values[i];
@@ -96,7 +100,9 @@ impl Script {
             });
             let verdict = (|| -> Result<Vec<Label>, Error> {
                 let rows = [Lsb::Random, Lsb::Zero, Lsb::One].into_iter().zip(random);
-                let mut got = rows.map(|(lsb, n)| receiver.receive_random(&mut right, n, lsb)).collect::<Result<Vec<_>, _>>()?;
+                let mut got = rows
+                    .map(|(lsb, n)| receiver.receive_random(&mut right, n, lsb))
+                    .collect::<Result<Vec<_>, _>>()?;
                 got.push(receiver.receive(&mut right, chosen.len())?);
                 let mut told = vec![Label::ZERO; count];
                 right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut told))?;
@@ -167,11 +173,15 @@ fn row_11_a_value_and_a_bit_that_are_wrong() {
 #[test]
 fn row_07_wrong_indicator_bit() {
     for at in [0, 33] {
-        assert_eq!(cheat(&Script { lie_bit: Some(at), ..Script::new(40, 100) }.run()), Some(Cheat::Indicator));
+        assert_eq!(
+            cheat(&Script { lie_bit: Some(at), ..Script::new(40, 100) }.run()),
+            Some(Cheat::Indicator)
+        );
     }
 }
 
-/// A correction of weight 1 is seen if the receiver watches the second share of that coordinate: half the time.
+/// A correction of weight 1 is seen if the receiver watches the second share of that coordinate: half the
+/// time.
 #[test]
 fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
     for weight in [1usize, 2, 3] {
@@ -211,12 +221,15 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
                 bytes[16 * word + 3] ^= 4;
             }
         });
-        assert!(cheat(&Script { tamper: Some(tamper), ..Script::new(40, 50) }.run()).is_some(), "word {word}");
+        assert!(
+            cheat(&Script { tamper: Some(tamper), ..Script::new(40, 50) }.run()).is_some(),
+            "word {word}"
+        );
     }
 }
 
-/// Row 27: what a proof tells about hidden values is masked. Two proofs over the same commitments give unrelated answers,
-/// and an answer never is the combination itself.
+/// Row 27: what a proof tells about hidden values is masked. Two proofs over the same commitments give
+/// unrelated answers, and an answer never is the combination itself.
 #[test]
 fn row_27_hidden_values_are_combined_under_fresh_masks() {
     let (mut sender, mut receiver) = deal(40);
@@ -248,7 +261,8 @@ fn row_27_hidden_values_are_combined_under_fresh_masks() {
     });
 }
 
-/// Bytes of commitments and proofs, exactly: 147 bits of correction a random commitment at s = 40, 275 a chosen one.
+/// Bytes of commitments and proofs, exactly: 147 bits of correction a random commitment at s = 40, 275 a
+/// chosen one.
 #[test]
 fn traffic_is_what_the_documentation_says() {
     let (mut sender, mut receiver) = deal(40);
@@ -291,12 +305,22 @@ fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
     let (mut left, mut right) = memory_pair();
     let mut rng = Rng::new("test parts").unwrap();
-    for (count, lsb) in [(300, Lsb::Random), (CHUNK + 1, Lsb::One), (3 * CHUNK - 5, Lsb::Random), (CHUNKS_IN_HAND * CHUNK + 200, Lsb::Zero)]
-    {
+    for (count, lsb) in [
+        (300, Lsb::Random),
+        (CHUNK + 1, Lsb::One),
+        (3 * CHUNK - 5, Lsb::Random),
+        (CHUNKS_IN_HAND * CHUNK + 200, Lsb::Zero),
+    ] {
         let values: Vec<Label> = (0..count).map(|_| rng.label()).collect();
-        let made = [sender.commit_random(&mut left, count, lsb).unwrap(), sender.commit(&mut left, &values).unwrap()];
+        let made = [
+            sender.commit_random(&mut left, count, lsb).unwrap(),
+            sender.commit(&mut left, &values).unwrap(),
+        ];
         left.flush().unwrap();
-        let got = [receiver.receive_random(&mut right, count, lsb).unwrap(), receiver.receive(&mut right, count).unwrap()];
+        let got = [
+            receiver.receive_random(&mut right, count, lsb).unwrap(),
+            receiver.receive(&mut right, count).unwrap(),
+        ];
         let mut order: Vec<usize> = (0..count).collect();
         (1..count).rev().for_each(|i| order.swap(i, rng.below(i as u64 + 1) as usize));
         let lists = [&order[..7], &order[7..200], &[], &order[count - 20..]];
@@ -326,7 +350,8 @@ fn parts_are_taken_from_chunks_that_lie_apart() {
     let (mut left, _right) = memory_pair();
     let made = sender.commit_random(&mut left, 20 * CHUNK + 5, Lsb::Random).unwrap();
     // Something of every chunk but the second.
-    let list: Vec<usize> = (0..=20).rev().filter(|&chunk| chunk != 1).map(|chunk| chunk * CHUNK + chunk % 5).collect();
+    let list: Vec<usize> =
+        (0..=20).rev().filter(|&chunk| chunk != 1).map(|chunk| chunk * CHUNK + chunk % 5).collect();
     let part = made.select(list.iter().copied());
     let column = |shares: &Shares, i: usize| {
         let mut sum = Column::default();
@@ -336,7 +361,8 @@ fn parts_are_taken_from_chunks_that_lie_apart() {
     assert!(list.iter().enumerate().all(|(k, &i)| column(&part.shares, k) == column(&made.shares, i)));
 }
 
-/// Corrections in memory take their part of the budget; those for which nothing is left lie in a file, all messages of them.
+/// Corrections in memory take their part of the budget; those for which nothing is left lie in a file, all
+/// messages of them.
 #[test]
 fn corrections_are_kept_in_memory_or_in_a_file() {
     const COUNT: usize = CHUNKS_IN_HAND * CHUNK + 1;
@@ -360,7 +386,8 @@ fn corrections_are_kept_in_memory_or_in_a_file() {
     });
 }
 
-/// A row and one of which there is nothing are told apart from all others, so that a proof is about those that were part of it.
+/// A row and one of which there is nothing are told apart from all others, so that a proof is about those
+/// that were part of it.
 #[test]
 fn row_03_every_row_has_a_number_of_its_own() {
     let (mut sender, mut receiver) = deal(40);
@@ -384,8 +411,8 @@ fn no_commitment_is_taken_twice() {
     made.parts(&[&[4, 5], &[4]]);
 }
 
-/// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they were made. The first of
-/// `heads` are part of many claims.
+/// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they
+/// were made. The first of `heads` are part of many claims.
 fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],
@@ -431,7 +458,11 @@ fn two_ways<'a>(
         for (sum, head) in sums.iter_mut().zip(first..) {
             // Some one by one, some in a row.
             for k in (head..count).step_by(heads.len()) {
-                *sum ^= if k % 3 == 0 { weights.of(group, k) } else { weights.from(group, k - k % 3).nth(k % 3).unwrap() };
+                *sum ^= if k % 3 == 0 {
+                    weights.of(group, k)
+                } else {
+                    weights.from(group, k - k % 3).nth(k % 3).unwrap()
+                };
             }
         }
     });
@@ -454,12 +485,16 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
                 let head_wires = wires.select(heads.iter().copied());
                 let of = |made: &Committed, k: usize, part: u8| made.values[k].times(part);
                 let value = |k: usize| {
-                    of(&wires, k, part(k)) ^ of(&offsets, k, flip(k)) ^ of(&ka, 0, flip(k)) ^ of(&head_wires, k % heads.len(), 1)
+                    of(&wires, k, part(k))
+                        ^ of(&offsets, k, flip(k))
+                        ^ of(&ka, 0, flip(k))
+                        ^ of(&head_wires, k % heads.len(), 1)
                 };
                 let values: Vec<Label> = (0..count).map(value).collect();
                 left.send(Tag(200), bytemuck::cast_slice(&values)).unwrap();
                 let shares = [&wires.shares, &offsets.shares, &head_wires.shares, &ka.shares];
-                let combined = two_ways(shares, &values, part, flip).map(|claims| combine_known(77, n, false, &claims).shares.clone());
+                let combined = two_ways(shares, &values, part, flip)
+                    .map(|claims| combine_known(77, n, false, &claims).shares.clone());
                 assert!(combined[0] == combined[1], "{count} at {s}");
                 let claims = two_ways(shares, &values, part, flip);
                 left.send(Tag(201), &[]).unwrap();
@@ -508,7 +543,9 @@ fn row_11_claims_that_follow_their_commitments() {
             right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut values)).unwrap();
             lie.iter().for_each(|&k| values[k] ^= Label::from_bits(1 << 99));
             let mut claims = Claims::new();
-            claims.each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(got.shares(), |_, _| 1));
+            claims.each(
+                Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(got.shares(), |_, _| 1),
+            );
             let verdict = receiver.verify(&mut right, &[], &claims);
             assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?}");
         });
@@ -518,7 +555,8 @@ fn row_11_claims_that_follow_their_commitments() {
 /// Claims or commitments that one task combines.
 const TASK: usize = COMBINE_BLOCKS * BLOCK;
 
-/// Each of so many claims counts that there are several tasks, whether columns are added up or the claims follow their commitments.
+/// Each of so many claims counts that there are several tasks, whether columns are added up or the claims
+/// follow their commitments.
 #[test]
 fn row_11_each_of_many_claims() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -530,7 +568,8 @@ fn row_11_each_of_many_claims() {
             let columns = shares.slice(0..COUNT);
             let mut claims = Claims::new();
             if follow {
-                claims.each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(shares, |_, _| 1));
+                claims
+                    .each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(shares, |_, _| 1));
             } else {
                 claims.known(COUNT, |k, sum| {
                     columns.add(k, sum);
@@ -543,7 +582,9 @@ fn row_11_each_of_many_claims() {
             scope.spawn(|| {
                 let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
                 left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
-                claimed(&made.shares, &made.values, &mut |claims| sender.prove(&mut left, &[], claims).unwrap());
+                claimed(&made.shares, &made.values, &mut |claims| {
+                    sender.prove(&mut left, &[], claims).unwrap()
+                });
             });
             let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
             let mut values = vec![Label::ZERO; COUNT];
@@ -594,7 +635,8 @@ fn claims_are_counted_item_after_item() {
         for claims in [0..1, 5..7, 0..CHUNK, CHUNK..CHUNK + 1, CHUNK..2 * CHUNK, 3 * CHUNK..3 * CHUNK + 776] {
             let expected = || claims.clone().map(|k| (k / wires, k % wires));
             assert!(each.places(claims.clone()).eq(expected()), "{wires} {claims:?}");
-            let runs = each.runs(claims.clone()).flat_map(|(item, wires)| wires.map(move |wire| (item, wire)));
+            let runs =
+                each.runs(claims.clone()).flat_map(|(item, wires)| wires.map(move |wire| (item, wire)));
             assert!(runs.eq(expected()), "{wires} {claims:?}");
         }
     }
@@ -634,11 +676,16 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
             });
             let got = receiver.receive_random(&mut right, CHUNK + 1, Lsb::Random).unwrap();
             let depot = Depot::file(receiver.fault()).unwrap();
-            let told = depot.fill(CHUNK + 1, |told: &mut [Label]| right.receive_into(Tag(200), bytemuck::cast_slice_mut(told))).unwrap();
+            let told = depot
+                .fill(CHUNK + 1, |told: &mut [Label]| {
+                    right.receive_into(Tag(200), bytemuck::cast_slice_mut(told))
+                })
+                .unwrap();
             let values = told.read(0..told.len()).unwrap().to_vec();
             assert!(!lost || told.lose());
             let mut claims = Claims::new();
-            let followed = Each::new(CHUNK + 1, 1).are(|k, _, value| value.copy_from_slice(&told.read_or_note(k..k + 1)));
+            let followed = Each::new(CHUNK + 1, 1)
+                .are(|k, _, value| value.copy_from_slice(&told.read_or_note(k..k + 1)));
             claims.each(followed.with(got.shares(), |_, _| 1));
             claims.known(CHUNK + 1, |k, sum| {
                 got.shares().add(k, sum);
@@ -676,7 +723,8 @@ fn nothing_is_proven_from_lost_values() {
 #[should_panic(expected = "an epoch ends before its ranges do")]
 fn row_16_no_range_is_entered_twice() {
     let last = (1u64 << (64 - BLOCKS_OF_A_RANGE)) - 1;
-    let starts: std::collections::BTreeSet<u64> = [0, 1, 2, last - 1, last].into_iter().map(first_block).collect();
+    let starts: std::collections::BTreeSet<u64> =
+        [0, 1, 2, last - 1, last].into_iter().map(first_block).collect();
     assert_eq!(starts.len(), 5);
     first_block(last + 1);
 }

@@ -1,7 +1,8 @@
 //! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat.
 //!
-//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message more: its
-//! transcript is the beginning of an honest one. What the other side sees is a closed connection, whatever the cause.
+//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
+//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! whatever the cause.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -22,8 +23,8 @@ use crate::{Cheat, Error};
 /// A run takes a fraction of a second; a party that waits for another gives up after a minute.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell apart
-/// before it looks at values.
+/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
+/// apart before it looks at values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A phase began.
@@ -150,18 +151,29 @@ impl Case {
     }
 
     /// The evaluator alters its state.
-    pub fn evaluator_lies(mut self, point: Point, alter: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Case {
+    pub fn evaluator_lies(
+        mut self,
+        point: Point,
+        alter: impl FnMut(&mut [u8]) + Send + Sync + 'static,
+    ) -> Case {
         self.evaluator.lies.push((point, Box::new(alter)));
         self
     }
 
     /// A party alters its `nth` message of this tag.
-    pub fn sends(mut self, role: Party, tag: Tag, nth: usize, rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> Case {
+    pub fn sends(
+        mut self,
+        role: Party,
+        tag: Tag,
+        nth: usize,
+        rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static,
+    ) -> Case {
         self.side(role).rewrites.push((tag, nth, Box::new(rewrite)));
         self
     }
 
-    /// The garbler alters tables, before it hashes them and when it sends them: component, copy, offset, bytes.
+    /// The garbler alters tables, before it hashes them and when it sends them: component, copy, offset,
+    /// bytes.
     pub fn tables(mut self, alter: impl Fn(usize, usize, usize, &mut [u8]) + Send + Sync + 'static) -> Case {
         self.garbler.tables = Some(Box::new(alter));
         self
@@ -206,7 +218,8 @@ impl Case {
     /// # Panics
     /// If a party panics or hangs.
     pub fn run(self) -> Outcome {
-        let (program, parameters, dealt) = (self.evaluator.job.program.clone(), self.evaluator.parameters.clone(), self.dealer.is_some());
+        let (program, parameters, dealt) =
+            (self.evaluator.job.program.clone(), self.evaluator.parameters.clone(), self.dealer.is_some());
         let mut outcome = self.run_alone();
         outcome.honest = Some(honest_events(&program, &parameters, dealt));
         outcome
@@ -223,7 +236,9 @@ impl Case {
         let (done, results) = channel();
         let dealer = self.dealer;
         let mut events = Vec::new();
-        for (role, side, channel) in [(Party::Garbler, self.garbler, left), (Party::Evaluator, self.evaluator, right)] {
+        for (role, side, channel) in
+            [(Party::Garbler, self.garbler, left), (Party::Evaluator, self.evaluator, right)]
+        {
             let (seen, done) = (Events::default(), done.clone());
             events.push(seen.clone());
             std::thread::spawn(move || drop(done.send((role, side.run(role, channel, dealer, seen)))));
@@ -240,12 +255,24 @@ impl Case {
         }
         let events = [0, 1].map(|role: usize| std::mem::take(&mut *events[role].lock().unwrap()));
         let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
-        Outcome { garbler: garbler.expect("both came"), evaluator: evaluator.expect("both came"), events, honest: None, expected }
+        Outcome {
+            garbler: garbler.expect("both came"),
+            evaluator: evaluator.expect("both came"),
+            events,
+            honest: None,
+            expected,
+        }
     }
 }
 
 impl Side {
-    fn run(self, role: Party, mut channel: Channel, dealer: Option<[u8; 32]>, events: Events) -> Result<Report, Error> {
+    fn run(
+        self,
+        role: Party,
+        mut channel: Channel,
+        dealer: Option<[u8; 32]>,
+        events: Events,
+    ) -> Result<Report, Error> {
         let Side { job, input, parameters, mut lies, mut rewrites, tables } = self;
         let log = events.clone();
         channel.set_tamper(Box::new(move |tag, payload| {
@@ -257,11 +284,17 @@ impl Side {
             }
             log.lock().unwrap().push(Event::Sent(tag, payload.len()));
         }));
-        let alter = move |point: Point, bytes: &mut [u8]| lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes));
+        let alter = move |point: Point, bytes: &mut [u8]| {
+            lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes))
+        };
         let hooks = Hooks { alter: Some(Box::new(alter)), tables, parameters: Some(parameters), dealer };
         match role {
-            Party::Garbler => garbler_with(channel, &job, proposal(&job, &hooks)?, &input, &mut Log(events), hooks),
-            Party::Evaluator => evaluator_with(channel, &job, &Limits::default(), &input, &mut Log(events), hooks),
+            Party::Garbler => {
+                garbler_with(channel, &job, proposal(&job, &hooks)?, &input, &mut Log(events), hooks)
+            }
+            Party::Evaluator => {
+                evaluator_with(channel, &job, &Limits::default(), &input, &mut Log(events), hooks)
+            }
         }
     }
 }
@@ -291,10 +324,10 @@ impl Outcome {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it sent the beginning
-    /// of an honest transcript and nothing after it noticed, least of all what depends on an output; the cheater sees a closed
-    /// connection and no more; and if it noticed nothing, or recovered, all of an honest transcript. (That nobody panics or hangs
-    /// [`Case::run`] has seen.)
+    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
+    /// sent the beginning of an honest transcript and nothing after it noticed, least of all what depends on
+    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
+    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
     ///
     /// # Errors
     /// What did not hold.
@@ -328,15 +361,20 @@ impl Outcome {
         }
     }
 
-    /// Rule (b): who noticed something has not said all, and an evaluator nothing of the garbler's outputs. But the garbler's last
-    /// message leaves before the evaluator's comes: what is wrong with that one, or that it never comes, shows when all is said.
+    /// Rule (b): who noticed something has not said all, and an evaluator nothing of the garbler's outputs.
+    /// But the garbler's last message leaves before the evaluator's comes: what is wrong with that one, or
+    /// that it never comes, shows when all is said.
     fn kept_back(&self, victim: Party, ending: Ending) -> bool {
         let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
         let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
-        let outputs = self.events[Party::Evaluator as usize].iter().any(|e| matches!(e, Event::Sent(msg::OUTPUT_LABELS, _)));
+        let outputs = self.events[Party::Evaluator as usize]
+            .iter()
+            .any(|e| matches!(e, Event::Sent(msg::OUTPUT_LABELS, _)));
         match (victim, ending) {
             (Party::Evaluator, _) => not_all && !outputs,
-            (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => not_all || outputs,
+            (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
+                not_all || outputs
+            }
             (Party::Garbler, Ending::Gone) => not_all || !outputs,
             (Party::Garbler, _) => not_all,
         }
@@ -358,14 +396,20 @@ impl Outcome {
     /// `party` detected `cheat`, in this phase, and after this message said nothing more.
     #[track_caller]
     pub fn caught(&self, party: Party, cheat: Cheat, phase: &str, last: Tag) {
-        let told: Vec<_> =
-            [Party::Garbler, Party::Evaluator].map(|p| self.result(p).as_ref().map(|_| "fine").map_err(|e| e.to_string())).into();
+        let told: Vec<_> = [Party::Garbler, Party::Evaluator]
+            .map(|p| self.result(p).as_ref().map(|_| "fine").map_err(|e| e.to_string()))
+            .into();
         assert_eq!(self.cheat(), Some((party, cheat)), "{told:?}");
         let (mine, honest) = (&self.events[party as usize], &self.honest()[party as usize]);
-        assert!(mine.len() < honest.len() || (party == Party::Garbler && phase == "decode"), "it ran to its end");
+        assert!(
+            mine.len() < honest.len() || (party == Party::Garbler && phase == "decode"),
+            "it ran to its end"
+        );
         assert!(honest.starts_with(mine), "no beginning of an honest run: {mine:?}");
-        let running = mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
-        let said = mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
+        let running =
+            mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
+        let said =
+            mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
         assert_eq!((running, said), (Some(phase), Some(last)));
         // The peer is told nothing: it finds the connection closed, or had finished before.
         let other = if party == Party::Garbler { Party::Evaluator } else { Party::Garbler };
@@ -382,7 +426,8 @@ impl Outcome {
         self.caught(Party::Evaluator, cheat, phase, last);
     }
 
-    /// Both parties ended with their outputs, and nothing that either sent looks different from an honest run.
+    /// Both parties ended with their outputs, and nothing that either sent looks different from an honest
+    /// run.
     #[track_caller]
     pub fn survived(&self) {
         self.right_outputs(false);
@@ -497,10 +542,12 @@ pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) 
     Arc::new(program.finish().unwrap())
 }
 
-/// Three bits from each party, two kinds of component with two slots each, outputs to the garbler, to the evaluator and to
-/// both, among these an input of the garbler.
+/// Three bits from each party, two kinds of component with two slots each, outputs to the garbler, to the
+/// evaluator and to both, among these an input of the garbler.
 pub fn toy() -> Arc<Program> {
-    let mut program = ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))]).unwrap();
+    let mut program =
+        ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))])
+            .unwrap();
     let (pair, mix) = (program.component(pair()).unwrap(), program.component(mix()).unwrap());
     let p = program.slot(pair, &[0, 3]).unwrap();
     let q = program.slot(pair, &[1, 4]).unwrap();

@@ -1,5 +1,6 @@
-//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays attacks. Only in
-//! builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays
+//! attacks. Only in builds with the feature `adversary`; nothing outside this module can make hooks that do
+//! anything.
 
 pub mod harness;
 pub mod parsers;
@@ -46,6 +47,7 @@ pub fn stocked<'o>(
 
 /// The standard parameters, or whatever the cheater wants.
 pub(in crate::duplo) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
-    let parameters = hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
+    let parameters =
+        hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
     Ok(Proposal::given(job, parameters))
 }

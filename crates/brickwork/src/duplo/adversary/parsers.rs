@@ -1,4 +1,5 @@
-//! Doors to what reads the bytes of others, for the fuzz targets: what a peer says, and what a disk gives back. Where it can be, what was read is written again, so that a target sees whether anything else passes
+//! Doors to what reads the bytes of others, for the fuzz targets: what a peer says, and what a disk gives
+//! back. Where it can be, what was read is written again, so that a target sees whether anything else passes
 //! for it.
 
 use std::sync::Arc;
@@ -25,7 +26,12 @@ pub fn transport_hello(bytes: [u8; 39]) -> Option<[u8; 39]> {
 ///
 /// # Errors
 /// [`Error::Mismatch`] if anything differs that may not.
-pub fn greeting(channel: &mut Channel, role: Party, terms: &Terms, program: [u8; 32]) -> Result<SessionId, Error> {
+pub fn greeting(
+    channel: &mut Channel,
+    role: Party,
+    terms: &Terms,
+    program: [u8; 32],
+) -> Result<SessionId, Error> {
     let greeting = Greeting::send(channel, role, terms, &Digests { program, parameters: [0; 32] })?;
     channel.flush()?;
     Ok(greeting.answered(channel)?.session)
@@ -44,8 +50,13 @@ pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Param
 /// The program in the cut that a garbler proposes, and the message written again.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says; [`Cheat::UnexpectedMessage`] if it is malformed.
-pub fn decomposition(given: &Arc<Program>, bytes: &[u8], decompose: Option<&Decompose>) -> Result<(Arc<Program>, Vec<u8>), Error> {
+/// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says;
+/// [`Cheat::UnexpectedMessage`] if it is malformed.
+pub fn decomposition(
+    given: &Arc<Program>,
+    bytes: &[u8],
+    decompose: Option<&Decompose>,
+) -> Result<(Arc<Program>, Vec<u8>), Error> {
     let (mut peer, mut own) = memory_pair();
     peer.send(DECOMPOSITION, bytes)?;
     peer.flush()?;
@@ -56,7 +67,8 @@ pub fn decomposition(given: &Arc<Program>, bytes: &[u8], decompose: Option<&Deco
     Ok((program, peer.receive_up_to(DECOMPOSITION, 32 + MAX_DECOMPOSITION_BYTES)?))
 }
 
-/// All keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of which it has.
+/// All keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of which it
+/// has.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer's message has another length or holds what is no point or the identity.
@@ -82,12 +94,20 @@ pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Cheat> {
     stored::compared(state, bytes)
 }
 
-/// A record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for input authenticators, 3
-/// for OTs; `header` is that of the batch, and `items` what the index says that the record holds.
+/// A record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for input
+/// authenticators, 3 for OTs; `header` is that of the batch, and `items` what the index says that the record
+/// holds.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
-pub fn record(party: Party, component: &Component, kind: u8, header: &[u8], items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn record(
+    party: Party,
+    component: &Component,
+    kind: u8,
+    header: &[u8],
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
     stored::again::record(party, component, kind, header, items, bytes)
 }
 

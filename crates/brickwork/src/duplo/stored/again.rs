@@ -1,5 +1,5 @@
-//! What a disk gives back, read and written again: for the fuzz targets, which find out whether anything but what was
-//! written is taken for it.
+//! What a disk gives back, read and written again: for the fuzz targets, which find out whether anything but
+//! what was written is taken for it.
 
 use std::sync::Arc;
 
@@ -41,7 +41,13 @@ pub(in crate::duplo) fn record(
     }
 }
 
-fn of_side<'o, S: Side<'o>>(context: &Context, kind: u8, header: &Header, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+fn of_side<'o, S: Side<'o>>(
+    context: &Context,
+    kind: u8,
+    header: &Header,
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
     match kind {
         kind::COMPONENT => pieces::<S::Component>(context, header, items, bytes),
         kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
@@ -49,7 +55,12 @@ fn of_side<'o, S: Side<'o>>(context: &Context, kind: u8, header: &Header, items:
     }
 }
 
-fn pieces<P: Stored>(context: &Context, header: &Header, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+fn pieces<P: Stored>(
+    context: &Context,
+    header: &Header,
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
     let mut record = In::new(bytes, context.words);
     let pieces = P::decode(header, context, items, &mut record)?;
     record.end()?;
@@ -64,7 +75,8 @@ fn pieces<P: Stored>(context: &Context, header: &Header, items: usize, bytes: &[
 /// # Errors
 /// [`Error::Stock`] if it is malformed.
 pub(in crate::duplo) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let terms =
+        Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (channel, _) = memory_pair();
     let mut observer = Unobserved;
     let run = Run::new(channel, party, &mut observer);

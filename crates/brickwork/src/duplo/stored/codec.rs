@@ -1,5 +1,5 @@
-//! Bytes of records: arrays of plain values one after the other. How many there are follows from the batch's header, never
-//! from the bytes.
+//! Bytes of records: arrays of plain values one after the other. How many there are follows from the batch's
+//! header, never from the bytes.
 
 use bytemuck::Pod;
 use zeroize::Zeroizing;
@@ -56,7 +56,10 @@ impl<'a> In<'a> {
     }
 
     pub fn pods<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, Error> {
-        let length = count.checked_mul(size_of::<T>()).filter(|&length| length <= self.bytes.len()).ok_or_else(Self::broken)?;
+        let length = count
+            .checked_mul(size_of::<T>())
+            .filter(|&length| length <= self.bytes.len())
+            .ok_or_else(Self::broken)?;
         let (bytes, rest) = self.bytes.split_at(length);
         self.bytes = rest;
         let mut values = vec![T::zeroed(); count];
@@ -107,8 +110,11 @@ mod tests {
             record.pods::<u64>(count).and_then(|_| record.end())
         };
         assert!(read(&bytes, 2).is_ok());
-        for (bytes, count) in [(&bytes[..], 1), (&bytes[..], 3), (&bytes[..15], 2), (&bytes[..], usize::MAX)] {
-            assert!(matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("shorter or longer")));
+        for (bytes, count) in [(&bytes[..], 1), (&bytes[..], 3), (&bytes[..15], 2), (&bytes[..], usize::MAX)]
+        {
+            assert!(
+                matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("shorter or longer"))
+            );
         }
     }
 }

@@ -48,7 +48,8 @@ pub struct BatchInventory {
     pub attempts: u32,
     /// Copies in a bucket, and opened ones.
     pub cuts: Vec<CutInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none where nothing is cut and chosen.
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none where nothing is
+    /// cut and chosen.
     pub bound_log2: Option<f64>,
 }
 
@@ -98,7 +99,8 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             opened: origin.cut.opened,
         });
         let cuts = cuts.collect();
-        let bound: Upper = header.origins.iter().map(|o| o.cut.bound(o.kind.rule()) * Upper::integer(attempts.into())).sum();
+        let bound: Upper =
+            header.origins.iter().map(|o| o.cut.bound(o.kind.rule()) * Upper::integer(attempts.into())).sum();
         batches.push(BatchInventory {
             serial: left.serial,
             kind: match left.batch.kind {
@@ -133,7 +135,13 @@ impl Inventory {
         let slots = program.slots_by_component();
         for digest in program.component_digests() {
             // Under several names it may be one component.
-            let needed = program.component_digests().iter().zip(&slots).filter(|(d, _)| *d == digest).map(|(_, slots)| slots).sum();
+            let needed = program
+                .component_digests()
+                .iter()
+                .zip(&slots)
+                .filter(|(d, _)| *d == digest)
+                .map(|(_, slots)| slots)
+                .sum();
             needs.push((counts.components.get(digest).copied().unwrap_or(0), needed));
         }
         needs.push((counts.input, crate::duplo::stock::garbler_wires(program)));

@@ -11,15 +11,16 @@
 //!                             build, evaluate, decode
 //! ```
 //!
-//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and all that was made with them. Every
-//! entry of its log has a number, and with it a range of every counter: blocks of the commitments' and the OTs' streams,
-//! indices of authenticators, serials of cut-and-chooses. A range is entered once, by the process that has just made the
-//! entry durable and has heard that the peer has it too. So no stream is ever used twice, whatever crashes in between
-//! (`docs/stock.md`).
+//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and all that was made with
+//! them. Every entry of its log has a number, and with it a range of every counter: blocks of the
+//! commitments' and the OTs' streams, indices of authenticators, serials of cut-and-chooses. A range is
+//! entered once, by the process that has just made the entry durable and has heard that the peer has it too.
+//! So no stream is ever used twice, whatever crashes in between (`docs/stock.md`).
 //!
-//! What is broken off is not continued but given up: the items of a program's entry are burned, those of a step that is
-//! not made are never used, and the step is begun anew in another range. A peer that cheats costs the whole epoch: what
-//! its failed check told it concerns everything that was made with the same secrets.
+//! What is broken off is not continued but given up: the items of a program's entry are burned, those of a
+//! step that is not made are never used, and the step is begun anew in another range. A peer that cheats
+//! costs the whole epoch: what its failed check told it concerns everything that was made with the same
+//! secrets.
 
 #[cfg(any(test, feature = "adversary"))]
 pub(super) mod again;
@@ -63,7 +64,8 @@ pub enum Lacking {
     Refuse,
 }
 
-/// Whether this party's store has all that a program needs, of what belongs to these terms and both parties may still use.
+/// Whether this party's store has all that a program needs, of what belongs to these terms and both parties
+/// may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -83,7 +85,8 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the peer.
+    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
+    /// peer.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
     pub security: SecurityReport,
@@ -112,8 +115,8 @@ impl<'o> Stocked<'o> {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Stock`] if its store does not fit this one; what does not
-    /// fit is burned. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Stock`] if its store does not fit this
+    /// one; what does not fit is burned. [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -136,14 +139,27 @@ impl<'o> Stocked<'o> {
         decomposition: &str,
         observer: &'o mut dyn Observer,
     ) -> Result<Self, Error> {
-        Self::open_with(Party::Garbler, channel, store, terms, &Cut::of(program, decomposition), observer, Hooks::none())
+        Self::open_with(
+            Party::Garbler,
+            channel,
+            store,
+            terms,
+            &Cut::of(program, decomposition),
+            observer,
+            Hooks::none(),
+        )
     }
 
-    /// The evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is the one that both have.
+    /// The evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is the one
+    /// that both have.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if this party does not cut it so, or not into what the garbler has.
-    pub fn proposed(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<(Arc<Program>, String), Error> {
+    pub fn proposed(
+        &self,
+        given: &Arc<Program>,
+        decompose: Option<&Decompose>,
+    ) -> Result<(Arc<Program>, String), Error> {
         match &self.0 {
             Of::Evaluator(inner) => Ok((inner.cut.make(given, decompose)?, inner.cut.name.clone())),
             Of::Garbler(_) => Ok((given.clone(), String::new())),
@@ -177,29 +193,40 @@ impl<'o> Stocked<'o> {
         }))
     }
 
-    /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not made again. It
-    /// joins an epoch in which no program has been run yet, or begins one.
+    /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not
+    /// made again. It joins an epoch in which no program has been run yet, or begins one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
     pub fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
         Ok(match self.0 {
-            Of::Garbler(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
-            Of::Evaluator(inner) => inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
+            Of::Garbler(inner) => {
+                inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?
+            }
+            Of::Evaluator(inner) => inner
+                .preprocess(steps)
+                .map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
         })
     }
 
     /// Runs a program on what is in stock. `input` are the bits of this party's input ports, in order.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made, [`Error::Input`] if `input` has
-    /// the wrong length.
-    pub fn run(self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// [`Error::Input`] if `input` has the wrong length.
+    pub fn run(
+        self,
+        program: &Arc<Program>,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
         Ok(match self.0 {
-            Of::Garbler(inner) => inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
-            Of::Evaluator(inner) => {
-                inner.run(program, input, lacking).map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?
-            }
+            Of::Garbler(inner) => inner
+                .run(program, input, lacking)
+                .map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
+            Of::Evaluator(inner) => inner
+                .run(program, input, lacking)
+                .map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
         })
     }
 
@@ -236,8 +263,8 @@ mod plan {
 #[allow(clippy::large_enum_variant)]
 enum Line<'o, S> {
     Nobody(Run<'o>, Hooks),
-    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves a copy behind, and it
-    /// has secrets.
+    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves
+    /// a copy behind, and it has secrets.
     Session(Box<S>),
 }
 
@@ -293,17 +320,27 @@ fn job_digest(steps: &[Request]) -> [u8; 32] {
 /// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
 fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     if let Err(Error::Peer(cheat)) = &result
-        && let Err(error) = store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
+        && let Err(error) =
+            store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
     {
-        tracing::error!("what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`");
+        tracing::error!(
+            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`"
+        );
     }
     result
 }
 
 impl<'o, S: Side<'o>> Inner<'o, S> {
-    fn open(mut run: Run<'o>, store: &'o mut Store, terms: &Terms, cut: &Cut, hooks: Hooks) -> Result<Self, Error> {
+    fn open(
+        mut run: Run<'o>,
+        store: &'o mut Store,
+        terms: &Terms,
+        cut: &Cut,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
         run.phase("setup");
-        let digests = Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
+        let digests =
+            Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
         let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
@@ -311,7 +348,14 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         super::setup::no_proposal(&greeting.answered(&mut run.channel)?)?;
         let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
         let epochs = reconcile(&mut run, store, terms)?;
-        Ok(Inner { line: Line::Nobody(run, hooks), store, terms: terms.clone(), epochs, plans: Plans::new(), cut })
+        Ok(Inner {
+            line: Line::Nobody(run, hooks),
+            store,
+            terms: terms.clone(),
+            epochs,
+            plans: Plans::new(),
+            cut,
+        })
     }
 
     fn expect(mut self, program: &Program) -> Result<Self, Error> {
@@ -348,7 +392,9 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
             None => {
                 room_for_one_more(epochs.len())?;
                 let mut session = Box::new(S::setup(run, &terms, hooks)?);
-                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs());
+                let now = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
                     protocol: PROTOCOL.into(),
                     role: S::ROLE,
@@ -384,12 +430,19 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         open.fill(session, steps, &parameters)
     }
 
-    fn run(mut self, program: &Arc<Program>, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+    fn run(
+        mut self,
+        program: &Arc<Program>,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
         check_input(program, S::ROLE, input)?;
         self.plan(program);
         let chosen = self.choose(program)?;
         let (what, step) = match (&chosen, lacking) {
-            (Ok((epoch, entry)), _) => (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)])),
+            (Ok((epoch, entry)), _) => {
+                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)]))
+            }
             (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
             (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
         };
@@ -400,19 +453,25 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let theirs = run.channel.receive(msg::PLAN, 33)?;
         match (what, theirs[0], chosen) {
             (plan::REFUSE, _, Err(why)) => Err(why),
-            (_, plan::REFUSE, _) => Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())),
+            (_, plan::REFUSE, _) => {
+                Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into()))
+            }
             (plan::USE, plan::USE, Ok((epoch, entry))) if theirs[1..] == step => {
                 let (open, session) = self.session(Some(epoch))?;
                 open.take(session, epoch, &entry, program, input)
             }
             (plan::MAKE, plan::MAKE, Err(why)) => self.make_and_run(program, input, &why),
-            _ => Err(Error::Stock("this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells".into())),
+            _ => Err(Error::Stock(
+                "this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells"
+                    .into(),
+            )),
         }
     }
 
     /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
     fn choose(&self, program: &Program) -> Result<Result<(EpochId, Entry), Error>, Error> {
-        let mut lacking = Error::Stock(format!("the program needs {}, and there is nothing", Request::of(program)));
+        let mut lacking =
+            Error::Stock(format!("the program needs {}, and there is nothing", Request::of(program)));
         for id in &self.epochs {
             match Shelves::of(self.store, id)?.choose(program, self.terms.security) {
                 Ok(taken) => return Ok(Ok((*id, Entry::Use { program: program.digest(), taken }))),
@@ -423,9 +482,15 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         Ok(Err(lacking))
     }
 
-    /// Makes what a program lacks, and runs it. What a program uses exists before its session's first input: what is lacking is
-    /// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program needs.
-    fn make_and_run(self, program: &Arc<Program>, input: &[bool], why: &Error) -> Result<(FromStock, Self), Error> {
+    /// Makes what a program lacks, and runs it. What a program uses exists before its session's first input:
+    /// what is lacking is added to an epoch without inputs, if there is one; otherwise a new one is filled
+    /// with all that the program needs.
+    fn make_and_run(
+        self,
+        program: &Arc<Program>,
+        input: &[bool],
+        why: &Error,
+    ) -> Result<(FromStock, Self), Error> {
         let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
         let mut epoch = self.unused()?;
         let mut request = match epoch {
@@ -510,11 +575,19 @@ fn fill_step<'o, S: Side<'o>>(
 ) -> Result<(), Error> {
     // A peer may say that it has begun it once more often.
     if store.state(epoch)?.attempts_of(&step) >= MAX_ATTEMPTS {
-        let _ = store.append(epoch, &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")))?;
-        return Err(Error::Stock(format!("preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew")));
+        let _ = store.append(
+            epoch,
+            &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")),
+        )?;
+        return Err(Error::Stock(format!(
+            "preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew"
+        )));
     }
     let entry = Entry::Fill(step);
-    let next = digest("brickwork 2026-11 stock fill", &[epoch, &encoded(&entry), &request.digest(), &parameters.digest()]);
+    let next = digest(
+        "brickwork 2026-11 stock fill",
+        &[epoch, &encoded(&entry), &request.digest(), &parameters.digest()],
+    );
     agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
     let begun = store.append(epoch, &entry)?;
     meet(session.run(), store.state(epoch)?.head())?;

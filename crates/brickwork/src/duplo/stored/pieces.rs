@@ -1,8 +1,9 @@
 //! The pieces of a stock as records.
 //!
-//! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs are soldered; of
-//! the other copies and gadgets what the evaluator checks and evaluates with. The garbler keeps no tables: it has sent
-//! them; and of commitments only where they lie in its streams, as its seeds make them again. Tables are units of the segment's bulk, in the order in which they arrived.
+//! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
+//! are soldered; of the other copies and gadgets what the evaluator checks and evaluates with. The garbler
+//! keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its seeds
+//! make them again. Tables are units of the segment's bulk, in the order in which they arrived.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use crate::commit::split::{self, Row};
 use crate::commit::{Committed, Lsb, Shares};
 use crate::cut_and_choose;
 use crate::duplo::challenge::Batch;
-use crate::duplo::gadgets::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
+use crate::duplo::gadgets::{
+    EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets,
+};
 use crate::duplo::ots::{EvaluatorOts, GarblerOts};
 use crate::duplo::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::duplo::stock::{Origin, Pieces, Places};
@@ -54,10 +57,15 @@ impl Header {
     pub fn decode(bytes: &[u8], attempts: u32) -> Result<Self, Error> {
         let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
-            return Err(Error::Stock(format!("a batch has version {}, this is version {VERSION}", header.version)));
+            return Err(Error::Stock(format!(
+                "a batch has version {}, this is version {VERSION}",
+                header.version
+            )));
         }
         if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.cut)) {
-            return Err(Error::Stock("the header of a batch has cut-and-choose parameters that nobody would choose".into()));
+            return Err(Error::Stock(
+                "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
+            ));
         }
         header.origins.iter_mut().for_each(|origin| origin.attempts = attempts);
         Ok(header)
@@ -153,7 +161,8 @@ pub(super) trait Stored: Pieces {
         None
     }
 
-    /// The units of the batch's bulk that belong to the items, one after the other; none where there is no bulk.
+    /// The units of the batch's bulk that belong to the items, one after the other; none where there is no
+    /// bulk.
     fn units(&self) -> &[u32] {
         &[]
     }
@@ -195,8 +204,15 @@ impl Stored for GarblerGadgets {
         let delta = |i: usize| Delta::new(offsets.values[i].bits());
         let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
         let mut values = Labels::new(values);
-        values.iter_mut().enumerate().for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
-        self.wires = Committed { values: std::mem::take(&mut *values), shares: committer.shares_again(wires, &numbers) }.into();
+        values
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
+        self.wires = Committed {
+            values: std::mem::take(&mut *values),
+            shares: committer.shares_again(wires, &numbers),
+        }
+        .into();
         self.offsets = offsets.into();
         Ok(())
     }
@@ -221,7 +237,10 @@ impl Stored for GarblerComponent {
         let at = header.places(header.rows.first(), count, bytes)?;
         let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
         let [inputs, offsets] = std::array::from_fn(|_| Row::default());
-        Ok(GarblerComponent { batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets }, authenticators })
+        Ok(GarblerComponent {
+            batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
+            authenticators,
+        })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -266,7 +285,8 @@ impl Stored for GarblerOts {
 
     fn derive(&mut self, context: &Context) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
-        self.committed = std::mem::take(&mut self.committed).with_shares(committer.shares_again(self.at.rows[0], &numbers));
+        self.committed = std::mem::take(&mut self.committed)
+            .with_shares(committer.shares_again(self.at.rows[0], &numbers));
         self.wires = committer.again(self.at.rows[1], Lsb::Random, &numbers).into();
         Ok(())
     }
@@ -293,11 +313,15 @@ impl Stored for EvaluatorGadgets {
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let origin = header.of_gadgets()?;
-        let (size, input) = (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
+        let (size, input) =
+            (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
         let kind = if input { Kind::Input } else { Kind::Plain };
         let wires = bytes.shares(count)?;
-        let (offsets, links) =
-            if input { (bytes.shares(count)?, bytes.pods::<Label>(count * size)?) } else { (Shares::default(), Vec::new()) };
+        let (offsets, links) = if input {
+            (bytes.shares(count)?, bytes.pods::<Label>(count * size)?)
+        } else {
+            (Shares::default(), Vec::new())
+        };
         Ok(EvaluatorGadgets {
             origin,
             size,
@@ -328,7 +352,11 @@ impl Stored for EvaluatorGadgets {
 
 impl Stored for EvaluatorComponent {
     fn header(&self) -> Header {
-        Header { start: self.batch.keys.start(), made: self.authenticators.hasher.made(), ..Header::new(self.origins()) }
+        Header {
+            start: self.batch.keys.start(),
+            made: self.authenticators.hasher.made(),
+            ..Header::new(self.origins())
+        }
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
@@ -412,7 +440,12 @@ impl Stored for EvaluatorOts {
 
     fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let (committed, wires) = (bytes.shares(count)?, bytes.shares(count)?);
-        Ok(EvaluatorOts { committed, wires, choices: bytes.pods(count)?.into(), labels: bytes.pods(count)?.into() })
+        Ok(EvaluatorOts {
+            committed,
+            wires,
+            choices: bytes.pods(count)?.into(),
+            labels: bytes.pods(count)?.into(),
+        })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -483,18 +516,25 @@ mod tests {
         let header = Header::new(vec![]);
         assert!(Header::decode(&header.encode(), 1).is_ok());
         let other = Header { version: VERSION + 1, ..header };
-        assert!(matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version")));
-        assert!(matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed")));
+        assert!(
+            matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version"))
+        );
+        assert!(
+            matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed"))
+        );
     }
 
     #[test]
     fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
         let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
         let header = |bucket| {
-            let origin = Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
+            let origin =
+                Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
             Header::new(vec![origin]).encode()
         };
         assert!(Header::decode(&header(3), 1).is_ok());
-        assert!(matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose")));
+        assert!(
+            matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose"))
+        );
     }
 }

@@ -5,9 +5,9 @@
 //!   both ways    after the log of whoever was one entry behind was completed: a hash over where all stand now
 //! ```
 //!
-//! Nothing that depends on an input or on stock is sent before. If anything differs in a way that a crash between two
-//! writes does not explain, somebody brought back an old copy, lost a folder, or lies: what differs is burned, and the
-//! run is refused.
+//! Nothing that depends on an input or on stock is sent before. If anything differs in a way that a crash
+//! between two writes does not explain, somebody brought back an old copy, lost a folder, or lies: what
+//! differs is burned, and the run is refused.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,10 @@ struct Stand {
 /// The epochs of a store that belong to these terms, oldest first.
 fn ours(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
     let is_ours = |epoch: &Epoch| {
-        epoch.protocol == PROTOCOL && epoch.role == role && epoch.security == terms.security && epoch.identities == terms.identities
+        epoch.protocol == PROTOCOL
+            && epoch.role == role
+            && epoch.security == terms.security
+            && epoch.identities == terms.identities
     };
     let ours = store.epochs()?.into_iter().filter(|(_, epoch)| is_ours(epoch));
     ours.map(|(id, _)| Ok((id, store.state(&id)?))).collect()
@@ -74,8 +77,8 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
     if living < MAX_EPOCHS { Ok(()) } else { Err(too_many(living)) }
 }
 
-/// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a copy name one
-/// of them again, it is as unknown as any other, and refused.
+/// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a
+/// copy name one of them again, it is as unknown as any other, and refused.
 fn forget_burned(store: &mut Store, role: Party, terms: &Terms, theirs: &[Stand]) -> Result<(), Error> {
     let mut burned = ours(store, role, terms)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
@@ -128,16 +131,21 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     let mine = living(store, run.role, terms)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().try_for_each(|(id, _)| store.present(id))?;
-    let stands: Vec<Stand> = mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
-    let bytes = postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    let stands: Vec<Stand> =
+        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    let bytes =
+        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
     if bytes.len() > MAX_BYTES {
-        return Err(Error::Stock("the last programs took from too many batches to be compared; burn them".into()));
+        return Err(Error::Stock(
+            "the last programs took from too many batches to be compared; burn them".into(),
+        ));
     }
     run.channel.send(msg::STANDINGS, &bytes)?;
     let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let theirs = read(&theirs)?;
 
-    // What is new was never begun here, and of what is used up the peer may not know yet that this party knows.
+    // What is new was never begun here, and of what is used up the peer may not know yet that this party
+    // knows.
     let unknown = |stand: &Stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand);
     let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_used_up(store, &stand.epoch));
     let mut shared = Vec::new();
@@ -153,7 +161,10 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
             // The peer knew first.
             None if is_used_up(store, id, state)? => drop(store.append(id, &Entry::Burned(USED_UP.into()))?),
             Some(Verdict::Apart) | None => {
-                let _ = store.append(id, &Entry::Burned("the peer's log of it is another one, or the peer has none".into()))?;
+                let _ = store.append(
+                    id,
+                    &Entry::Burned("the peer's log of it is another one, or the peer has none".into()),
+                )?;
                 differs = true;
             }
         }
@@ -202,7 +213,11 @@ fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Erro
 pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
     let theirs = run.channel.receive(msg::STAND, mine.len())?;
-    if theirs == mine { Ok(()) } else { Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())) }
+    if theirs == mine {
+        Ok(())
+    } else {
+        Err(Error::Stock("the peer's store stands elsewhere; it is refused".into()))
+    }
 }
 
 #[cfg(test)]
@@ -216,17 +231,30 @@ mod tests {
     #[test]
     fn as_many_epochs_as_fit_a_message() {
         assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
-        assert!(matches!(room_for_one_more(MAX_EPOCHS), Err(Error::Stock(why)) if why.contains("stock burn")));
+        assert!(
+            matches!(room_for_one_more(MAX_EPOCHS), Err(Error::Stock(why)) if why.contains("stock burn"))
+        );
     }
 
-    const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
+    const TERMS: Terms =
+        Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
 
     /// A party's store with these epochs, by when they were begun, and what happened in each of them.
-    fn store(role: Party, epochs: impl IntoIterator<Item = (u8, u64)>, entries: &[Entry]) -> (tempfile::TempDir, Store) {
+    fn store(
+        role: Party,
+        epochs: impl IntoIterator<Item = (u8, u64)>,
+        entries: &[Entry],
+    ) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         for (id, created) in epochs {
-            let epoch = Epoch { protocol: PROTOCOL.into(), role, security: 40, identities: TERMS.identities, created };
+            let epoch = Epoch {
+                protocol: PROTOCOL.into(),
+                role,
+                security: 40,
+                identities: TERMS.identities,
+                created,
+            };
             store.begin(&[id; 32], &epoch, b"secrets").unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
@@ -259,7 +287,8 @@ mod tests {
     #[test]
     fn epochs_have_one_order() {
         for created in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
-            let [mine, theirs] = [[(1, 1), (2, 2), (3, 3)], [(1, created[0]), (2, created[1]), (3, created[2])]];
+            let [mine, theirs] =
+                [[(1, 1), (2, 2), (3, 3)], [(1, created[0]), (2, created[1]), (3, created[2])]];
             let agreed = reconciled([&mine, &theirs]).map(Result::unwrap);
             assert_eq!(agreed, [(); 2].map(|()| vec![[1; 32], [2; 32], [3; 32]]));
         }
@@ -271,23 +300,32 @@ mod tests {
         let (all, some) = ([(1, 1), (2, 2)], [(1, 1)]);
         for epochs in [[&all[..], &some], [&some, &all], [&all, &[]]] {
             let refused = reconciled(epochs);
-            assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))), "{refused:?}");
+            assert!(
+                refused
+                    .iter()
+                    .all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))),
+                "{refused:?}"
+            );
         }
     }
 
-    /// Row 25: what the peer still names is not forgotten, however much was burned after it. If the peer dies before it has burned it,
-    /// too, it will name it again, and nobody has to burn anything for that.
+    /// Row 25: what the peer still names is not forgotten, however much was burned after it. If the peer dies
+    /// before it has burned it, too, it will name it again, and nobody has to burn anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let used = Entry::Use { program: [1; 32], taken: Vec::new() };
         let burned = [used.clone(), Entry::Burned(USED_UP.into())];
-        let (_folder, mut garblers) = store(Party::Garbler, (0..=KEPT as u8).map(|id| (id, id.into())), &burned);
+        let (_folder, mut garblers) =
+            store(Party::Garbler, (0..=KEPT as u8).map(|id| (id, id.into())), &burned);
         let oldest = [0; 32];
         let peer = || store(Party::Evaluator, [(0, 0)], std::slice::from_ref(&used));
         let [(_dies, mut dies), (_lives, mut lives)] = [peer(), peer()];
         for evaluators in [&mut dies, &mut lives] {
             let agreed = agreed([&mut garblers, evaluators]);
-            assert!(agreed.iter().all(|epochs| matches!(epochs, Ok(epochs) if epochs.is_empty())), "{agreed:?}");
+            assert!(
+                agreed.iter().all(|epochs| matches!(epochs, Ok(epochs) if epochs.is_empty())),
+                "{agreed:?}"
+            );
             assert!(was_used_up(&garblers, &oldest) && was_used_up(evaluators, &oldest));
         }
         // Who has lived on does not name it any more.

@@ -1,5 +1,5 @@
-//! What a session needs to go on in another process: its seeds, its offsets, the evaluator's watch bits. They live as long as
-//! there is stock that was made with them.
+//! What a session needs to go on in another process: its seeds, its offsets, the evaluator's watch bits. They
+//! live as long as there is stock that was made with them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -92,17 +92,26 @@ impl<'o> Garbler<'o> {
         let secrets: OfGarbler = decode(secrets)?;
         let code = code(terms.security)?;
         let lengths = [secrets.commitments.len(), secrets.ots.len(), secrets.ka.1.len(), secrets.ot.1.len()];
-        if secrets.version != VERSION || lengths != [code.length(), 128, code.words(), code.words()] || secrets.ka.0 & 1 == 0 {
+        if secrets.version != VERSION
+            || lengths != [code.length(), 128, code.words(), code.words()]
+            || secrets.ka.0 & 1 == 0
+        {
             return Err(malformed());
         }
-        let committed =
-            |c: &(u128, Vec<u64>)| Committed { values: vec![Label::from_bits(c.0)], shares: Shares::of_columns(code.words(), c.1.clone()) };
+        let committed = |c: &(u128, Vec<u64>)| Committed {
+            values: vec![Label::from_bits(c.0)],
+            shares: Shares::of_columns(code.words(), c.1.clone()),
+        };
         Ok(Garbler {
             run,
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            committer: split::Sender::new(code, &seed_pairs(&secrets.commitments), garbler_memory(terms.table_memory)),
+            committer: split::Sender::new(
+                code,
+                &seed_pairs(&secrets.commitments),
+                garbler_memory(terms.table_memory),
+            ),
             cot: extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots)),
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
@@ -136,8 +145,16 @@ impl<'o> Evaluator<'o> {
     pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator = decode(secrets)?;
         let code = code(terms.security)?;
-        let lengths = [secrets.commitments.len(), secrets.watch_bits.len(), secrets.ots.len(), secrets.ka.len(), secrets.ot.len()];
-        if secrets.version != VERSION || lengths != [code.length(), code.length(), 128, code.words(), code.words()] {
+        let lengths = [
+            secrets.commitments.len(),
+            secrets.watch_bits.len(),
+            secrets.ots.len(),
+            secrets.ka.len(),
+            secrets.ot.len(),
+        ];
+        if secrets.version != VERSION
+            || lengths != [code.length(), code.length(), 128, code.words(), code.words()]
+        {
             return Err(malformed());
         }
         let shares = |columns: &[u64]| Shares::of_columns(code.words(), columns.to_vec());
@@ -146,7 +163,12 @@ impl<'o> Evaluator<'o> {
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            holder: split::Receiver::new(code, &seeds(&secrets.commitments), &secrets.watch_bits, terms.table_memory)?,
+            holder: split::Receiver::new(
+                code,
+                &seeds(&secrets.commitments),
+                &secrets.watch_bits,
+                terms.table_memory,
+            )?,
             cot: extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,

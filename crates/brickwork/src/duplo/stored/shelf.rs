@@ -38,7 +38,9 @@ pub(super) fn keep<'o, S: Side<'o>>(
         let named = request.components.iter().find(|(c, _)| c.digest() == digest);
         shelf.put(kind::COMPONENT, named.map_or("", |(c, _)| &c.name), digest, pieces)?;
     }
-    input.into_iter().try_for_each(|pieces| shelf.put(kind::INPUT, "input authenticators", [0; 32], pieces))?;
+    input
+        .into_iter()
+        .try_for_each(|pieces| shelf.put(kind::INPUT, "input authenticators", [0; 32], pieces))?;
     ots.into_iter().try_for_each(|pieces| shelf.put(kind::OTS, "OTs", [0; 32], pieces))
 }
 
@@ -50,7 +52,13 @@ struct Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    fn put<P: Stored>(&mut self, kind: u8, name: &str, component: ComponentDigest, mut pieces: P) -> Result<(), Error> {
+    fn put<P: Stored>(
+        &mut self,
+        kind: u8,
+        name: &str,
+        component: ComponentDigest,
+        mut pieces: P,
+    ) -> Result<(), Error> {
         let serial = pieces.origins().first().map_or(self.next, Origin::batch_serial);
         self.next = self.next.max(serial + 1);
         let mut writer = match pieces.take_segment() {
@@ -85,7 +93,14 @@ impl Shelves {
             let header = Header::decode(&left.batch.header, state.attempts(left.serial))?;
             Ok((left, header))
         };
-        Ok(Shelves { batches: store.batches(epoch)?.into_iter().filter(|left| left.left > 0).map(header).collect::<Result<_, Error>>()? })
+        Ok(Shelves {
+            batches: store
+                .batches(epoch)?
+                .into_iter()
+                .filter(|left| left.left > 0)
+                .map(header)
+                .collect::<Result<_, Error>>()?,
+        })
     }
 
     fn of_kind(&self, kind: u8) -> impl Iterator<Item = &(Left, Header)> {
@@ -106,7 +121,8 @@ impl Shelves {
     /// What a program takes: items of batches, oldest first.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is exceeded.
+    /// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is
+    /// exceeded.
     pub fn choose(&self, program: &Program, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
         let counts = self.counts();
         let with_ots = counts.ots.is_some();
@@ -129,7 +145,11 @@ impl Shelves {
             for (left, header) in self.of_kind(kind).filter(|(left, _)| left.batch.component == component) {
                 let here = count.min(left.left as usize);
                 if here > 0 {
-                    taken.push((left.serial, u32::try_from(here).map_err(|_| Error::Limit("a program of more than 2^32 slots".into()))?));
+                    taken.push((
+                        left.serial,
+                        u32::try_from(here)
+                            .map_err(|_| Error::Limit("a program of more than 2^32 slots".into()))?,
+                    ));
                     origins.extend(header.origins.iter().map(|origin| (left.batch.name.clone(), *origin)));
                     count -= here;
                 }
@@ -151,7 +171,13 @@ pub(super) fn plan(plans: &mut Plans, program: &Program) {
 }
 
 /// Fetches what was taken for a program.
-pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Taken, program: &Program, plans: &Plans) -> Result<(), Error> {
+pub(super) fn fetch<'o, S: Side<'o>>(
+    session: &mut S,
+    store: &Store,
+    taken: &Taken,
+    program: &Program,
+    plans: &Plans,
+) -> Result<(), Error> {
     let id = *session.id();
     let words = code(session.security())?.words();
     let state = store.state(&id)?;
@@ -162,11 +188,17 @@ pub(super) fn fetch<'o, S: Side<'o>>(session: &mut S, store: &Store, taken: &Tak
     })?;
     let batches = store.batches(&id)?;
     for &(serial, first, count) in taken.items() {
-        let batch = &batches.iter().find(|b| b.serial == serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
+        let batch = &batches
+            .iter()
+            .find(|b| b.serial == serial)
+            .ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?
+            .batch;
         let header = Header::decode(&batch.header, state.attempts(serial))?;
         let mut components = program.components().iter().zip(program.component_digests());
-        let component = components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
-        let component = component.map(|(component, digest)| Known { component, digest, plan: plans.get(digest) });
+        let component =
+            components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
+        let component =
+            component.map(|(component, digest)| Known { component, digest, plan: plans.get(digest) });
         let context = Context { session: &id, words, component, committer: session.committer() };
         let piece = Piece {
             header,
@@ -226,7 +258,9 @@ impl Piece<'_> {
                 Some(whole) => whole.append(piece)?,
             }
         }
-        let mut whole = whole.filter(|whole| whole.len() == count).ok_or_else(|| Error::Stock("a record is missing".into()))?;
+        let mut whole = whole
+            .filter(|whole| whole.len() == count)
+            .ok_or_else(|| Error::Stock("a record is missing".into()))?;
         whole.derive(&context)?;
         if !whole.units().is_empty() {
             let units = read_bulk(whole.units())?;

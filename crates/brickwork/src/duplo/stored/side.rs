@@ -1,5 +1,5 @@
-//! What the two roles have in common where their stock lies on disk: a session that is set up or restored, is filled, and
-//! runs programs.
+//! What the two roles have in common where their stock lies on disk: a session that is set up or restored, is
+//! filled, and runs programs.
 
 use std::sync::Arc;
 
@@ -20,15 +20,16 @@ use crate::duplo::{Evaluator, Garbler, build, decode, evaluate};
 use crate::session::{Run, SecurityReport, SessionId, Terms};
 use crate::stock::Writers;
 
-/// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was promised.
+/// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was
+/// promised.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
     pub recovered: bool,
     pub security: SecurityReport,
 }
 
-/// A role's session. After an error nothing more is done with it, but it has the connection: that must not close before what a
-/// cheat was about is burned.
+/// A role's session. After an error nothing more is done with it, but it has the connection: that must not
+/// close before what a cheat was about is burned.
 pub(super) trait Side<'o>: Sized + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentPieces;
@@ -51,7 +52,8 @@ pub(super) trait Side<'o>: Sized + Pooled {
         None
     }
 
-    /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the same.
+    /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the
+    /// same.
     fn enter(&mut self, number: u64);
     /// Makes what is asked for; what need not wait goes into segments as it comes.
     fn fill(&mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<(), Error>;
@@ -128,7 +130,8 @@ impl<'o> Side<'o> for Garbler<'o> {
             let (parts, told) = party.with_ots(parts)?;
             let (ready, joints) = build::garbler(party, program, parts)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
-            // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on them.
+            // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on
+            // them.
             let unproven = GarblerUnproven { program, joints: &joints, told: &told };
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
@@ -201,7 +204,8 @@ impl<'o> Side<'o> for Evaluator<'o> {
             let (parts, opened) = party.with_ots(parts)?;
             let ready = build::evaluator(party, parts)?;
             let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
-            let (ready, evaluated) = evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
+            let (ready, evaluated) =
+                evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
         Ok(Outcome { outputs, recovered, security })

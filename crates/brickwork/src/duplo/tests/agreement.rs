@@ -11,13 +11,17 @@ use crate::session::{Job, Unobserved};
 use crate::wire::{Tag, memory_pair};
 use crate::{Cheat, Error};
 
-/// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh randomness.
+/// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh
+/// randomness.
 fn greeting(events: &[Event]) -> bool {
-    let sent: Vec<Tag> = events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
-    matches!(events[0], Event::Phase("setup")) && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
+    let sent: Vec<Tag> =
+        events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
+    matches!(events[0], Event::Phase("setup"))
+        && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
 }
 
-/// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no agreement.
+/// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no
+/// agreement.
 #[track_caller]
 fn refused(case: Case, why: &str) {
     let outcome = case.run_alone();
@@ -46,7 +50,8 @@ fn row_19_another_program() {
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
 }
 
-/// A proposal of another length, or that says something about a batch which the program does not use, is none for this program.
+/// A proposal of another length, or that says something about a batch which the program does not use, is none
+/// for this program.
 #[test]
 fn row_19_a_proposal_for_another_program() {
     // Without inputs of the garbler and outputs for it alone there are no input authenticators.
@@ -61,7 +66,9 @@ fn row_19_a_proposal_for_another_program() {
         other => panic!("{:?}", other.map(drop)),
     };
     assert!(Parameters::proposed(&program, 40, &proposal).is_ok());
-    let unused = |bucket: u8, opened: u8| [&proposal[..proposal.len() - 8], &[bucket, 0, 0, 0, opened, 0, 0, 0]].concat();
+    let unused = |bucket: u8, opened: u8| {
+        [&proposal[..proposal.len() - 8], &[bucket, 0, 0, 0, opened, 0, 0, 0]].concat()
+    };
     assert_eq!(unused(1, 0), proposal);
     for proposal in [unused(0, 0), unused(1, 1)] {
         assert!(refusal(&proposal).contains("a component that is not used"));
@@ -76,7 +83,8 @@ fn row_19_a_proposal_for_another_program() {
     }
 }
 
-/// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal, and base OTs.
+/// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal,
+/// and base OTs.
 #[test]
 fn row_19_other_parameters() {
     type Change = fn(&mut Parameters);
@@ -100,8 +108,12 @@ fn row_19_other_parameters() {
 #[test]
 fn row_19_altered_proposals() {
     for byte in [0, 4, 31] {
-        let outcome = Case::toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
-        assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")), "byte {byte}");
+        let outcome =
+            Case::toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
+        assert!(
+            matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
+            "byte {byte}"
+        );
         assert!(greeting(&outcome.events[1]));
     }
     let longer = Case::toy().sends(Party::Garbler, PROPOSAL, 0, |proposal| proposal.push(0)).run_alone();
@@ -131,7 +143,9 @@ fn row_19_altered_greetings() {
 #[test]
 fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
-    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 3") && why.contains("is 2")));
+    assert!(
+        matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 3") && why.contains("is 2"))
+    );
 }
 
 /// A party whose own messages come back, or two parties of one role.
@@ -139,7 +153,13 @@ fn row_19_an_older_version() {
 fn row_19_two_garblers() {
     let (left, right) = memory_pair();
     let program = ands(1, Recipient::Both);
-    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: crate::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     std::thread::scope(|scope| {
         let run = |channel| crate::duplo::garbler(channel, &job, &[true], &mut crate::session::Unobserved);
         let one = scope.spawn(move || run(left));
@@ -152,7 +172,8 @@ fn row_19_two_garblers() {
 /// An input of another length than the program's is the caller's mistake: nothing is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
-    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
     for length in [0, 2, 4] {
         for party in [Party::Garbler, Party::Evaluator] {
             let (left, right) = memory_pair();
@@ -167,8 +188,8 @@ fn row_19_inputs_of_another_length() {
     }
 }
 
-/// A nonce altered on its way leaves the parties with two session identifiers, under which nothing fits together: the
-/// keys of the base OTs differ, and with them the rows of their extension.
+/// A nonce altered on its way leaves the parties with two session identifiers, under which nothing fits
+/// together: the keys of the base OTs differ, and with them the rows of their extension.
 #[test]
 fn row_19_two_sessions() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[112] ^= 1).run();
@@ -176,7 +197,11 @@ fn row_19_two_sessions() {
 }
 
 /// An honest evaluator against a garbler that proposes these parameters.
-fn proposed(program: &Arc<Program>, parameters: Parameters, limits: Limits) -> [Result<crate::session::Report, Error>; 2] {
+fn proposed(
+    program: &Arc<Program>,
+    parameters: Parameters,
+    limits: Limits,
+) -> [Result<crate::session::Report, Error>; 2] {
     let (left, right) = memory_pair();
     let job = Job {
         program: program.clone(),
@@ -188,13 +213,16 @@ fn proposed(program: &Arc<Program>, parameters: Parameters, limits: Limits) -> [
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
         let hooks = crate::duplo::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
-        let garbler = scope.spawn(|| crate::duplo::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
-        let evaluator = crate::duplo::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), &mut Unobserved);
+        let garbler =
+            scope.spawn(|| crate::duplo::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
+        let evaluator =
+            crate::duplo::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), &mut Unobserved);
         [garbler.join().unwrap(), evaluator]
     })
 }
 
-/// The evaluator computes the bound of what is proposed: weaker parameters, and such that nobody would choose, are refused.
+/// The evaluator computes the bound of what is proposed: weaker parameters, and such that nobody would
+/// choose, are refused.
 #[test]
 fn row_19_weaker_parameters_are_refused() {
     let program = toy();
@@ -214,7 +242,10 @@ fn row_19_weaker_parameters_are_refused() {
         let mut other = safe.clone();
         change(&mut other);
         let [garbler, evaluator] = proposed(&program, other, Limits::default());
-        assert!(matches!(&evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")), "{k}: {evaluator:?}");
+        assert!(
+            matches!(&evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
+            "{k}: {evaluator:?}"
+        );
         assert!(matches!(garbler, Err(Error::Io(_))), "{k}");
     }
     for result in proposed(&program, small(&program, [1, 1], [1, 1], [1, 1]), Limits::default()) {
@@ -222,8 +253,8 @@ fn row_19_weaker_parameters_are_refused() {
     }
 }
 
-/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed what the evaluator
-/// is ready to spend.
+/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed what
+/// the evaluator is ready to spend.
 #[test]
 fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     let program = toy();
@@ -235,12 +266,17 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
             assert_eq!(report.proposal.parameters.proposal(), other.proposal());
             assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
         }
-        assert_eq!(reports[0].outputs, program.output_bits(Party::Garbler, &program.simulate(&[false; 3], &[false; 3])));
+        assert_eq!(
+            reports[0].outputs,
+            program.output_bits(Party::Garbler, &program.simulate(&[false; 3], &[false; 3]))
+        );
     }
     let [_, memory] = crate::plan::memory(&program, &standard);
-    let [_, evaluator] = proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory), decompose: None });
+    let [_, evaluator] =
+        proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory), decompose: None });
     evaluator.unwrap();
-    let [_, evaluator] = proposed(&program, standard, Limits { memory_bytes: Some(memory - 1), decompose: None });
+    let [_, evaluator] =
+        proposed(&program, standard, Limits { memory_bytes: Some(memory - 1), decompose: None });
     assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
 }
 
@@ -249,15 +285,27 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
 fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let program = toy();
     let weak = small(&program, [1, 1], [1, 1], [1, 1]);
-    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: crate::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let (left, right) = memory_pair();
     drop(right);
-    let result = crate::duplo::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], &mut Unobserved);
+    let result = crate::duplo::garbler_proposing(
+        left,
+        &job,
+        &Proposal::given(&job, weak),
+        &[true; 3],
+        &mut Unobserved,
+    );
     assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
 }
 
-/// What an evaluator with these limits and a garbler do that proposes this, honest or not, and lets `tamper` alter its messages; and
-/// what each has sent.
+/// What an evaluator with these limits and a garbler do that proposes this, honest or not, and lets `tamper`
+/// alter its messages; and what each has sent.
 fn cut(
     proposal: &Proposal,
     tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
@@ -265,7 +313,13 @@ fn cut(
 ) -> ([Result<crate::session::Report, Error>; 2], [Vec<Tag>; 2]) {
     let program = toy();
     let (mut left, mut right) = memory_pair();
-    let job = Job { program, security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: crate::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let (sent, log) = std::sync::mpsc::channel();
     let tampers: [crate::wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
     for ((party, channel), mut tamper) in [&mut left, &mut right].into_iter().enumerate().zip(tampers) {
@@ -278,7 +332,16 @@ fn cut(
     drop(sent);
     let results = std::thread::scope(|scope| {
         let hooks = crate::duplo::hooks::Hooks::default();
-        let garbler = || crate::duplo::garbler_with(left, &job, proposal.clone(), &[true, false, true], &mut Unobserved, hooks);
+        let garbler = || {
+            crate::duplo::garbler_with(
+                left,
+                &job,
+                proposal.clone(),
+                &[true, false, true],
+                &mut Unobserved,
+                hooks,
+            )
+        };
         let garbler = scope.spawn(garbler);
         let evaluator = crate::duplo::evaluator_within(right, &job, &limits, &[true; 3], &mut Unobserved);
         [garbler.join().unwrap(), evaluator]
@@ -326,12 +389,16 @@ fn row_19_another_cut_of_the_same_program() {
     for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
         let report = result.unwrap();
         assert_eq!(report.outputs, toy().output_bits(party, &expected));
-        assert_eq!((report.proposal.program.slot_count(), &*report.proposal.parameters.decomposition), (1, "whole"));
+        assert_eq!(
+            (report.proposal.program.slot_count(), &*report.proposal.parameters.decomposition),
+            (1, "whole")
+        );
         assert_eq!(report.security.components.len(), 1);
     }
 }
 
-/// A garbler that wants another function, or other components, than the evaluator makes of its own program by that name.
+/// A garbler that wants another function, or other components, than the evaluator makes of its own program by
+/// that name.
 #[test]
 fn row_19_a_cut_that_is_another_program() {
     // The same interface, another function.
@@ -347,7 +414,8 @@ fn row_19_a_cut_that_is_another_program() {
     let other = Arc::new(others.finish().unwrap());
     let parameters = Parameters::choose(&other, 40).unwrap();
     for name in ["whole", "given"] {
-        let proposal = Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
+        let proposal =
+            Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
         cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
     }
     // Under the empty name it would be the job's own program.
@@ -361,21 +429,27 @@ fn row_19_a_cut_that_is_another_program() {
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
     let proposal = Proposal { program: other, parameters };
     cut_refused(cut(&proposal, |_, _| (), CUTS), "inputs or outputs");
-    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
     assert!(matches!(proposal.checked(&job), Err(Error::Mismatch(_))));
 }
 
 #[test]
 fn row_19_a_cut_that_the_evaluator_does_not_make() {
-    let unknown = Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
+    let unknown =
+        Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
     cut_refused(cut(&unknown, |_, _| (), CUTS), "no such cut");
     // A name from the peer does not reach a terminal as it is.
     cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
     let [_, memory] = crate::plan::memory(&whole().program, &whole().parameters);
     cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
     // An honest garbler does not propose what has no place in a message.
-    let job = Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
-    let long = |bytes: usize| Proposal { parameters: whole().parameters.of_decomposition(&"x".repeat(bytes)), ..whole() };
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let long = |bytes: usize| Proposal {
+        parameters: whole().parameters.of_decomposition(&"x".repeat(bytes)),
+        ..whole()
+    };
     assert!(matches!(long(4097).checked(&job), Err(Error::Usage(_))));
     assert!(long(4096).checked(&job).is_ok());
 }
@@ -395,7 +469,8 @@ fn row_19_altered_cuts() {
     cut_refused(cut(&whole(), alter(|cut| cut[32] = 0xff), CUTS), "message");
     cut_refused(cut(&whole(), alter(|cut| cut.truncate(31)), CUTS), "message");
     cut_refused(cut(&whole(), alter(|cut| cut.resize(32 + 4097, b'x')), CUTS), "message");
-    // Another cut that the evaluator can make, with its right digest: the message fits, the parameters behind it do not.
+    // Another cut that the evaluator can make, with its right digest: the message fits, the parameters behind
+    // it do not.
     let to_given = |cut: &mut Vec<u8>| *cut = [&toy().digest()[..], b"given"].concat();
     cut_refused(cut(&whole(), alter(to_given), CUTS), "message");
     // The same cut by another name.

@@ -1,4 +1,5 @@
-//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse what they should accept, or the reverse.
+//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse what they should accept, or the
+//! reverse.
 
 use super::super::evaluate::one_or_two;
 use super::super::msg;
@@ -24,7 +25,9 @@ fn some_of(cut: Cut, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
 
 /// These authenticators refuse both labels.
 fn refuse(gadgets: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
-    move |hashes| gadgets.iter().for_each(|&g| hashes[32 * g..32 * (g + 1)].iter_mut().for_each(|byte| *byte ^= 0x3c))
+    move |hashes| {
+        gadgets.iter().for_each(|&g| hashes[32 * g..32 * (g + 1)].iter_mut().for_each(|byte| *byte ^= 0x3c))
+    }
 }
 
 #[test]
@@ -71,22 +74,27 @@ fn row_08_threshold_of_refusals() {
     }
 }
 
-/// The wire of one AND gate gives a label of the opposite colour that is none, in every copy but the last; `bad`
-/// authenticators accept such labels and refuse the honest ones.
+/// The wire of one AND gate gives a label of the opposite colour that is none, in every copy but the last;
+/// `bad` authenticators accept such labels and refuse the honest ones.
 fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
     let copies = chosen(Cut { slots: 1, bucket: 3, opened: 4 });
-    // The committed wire differs by what the soldering then adds to the label: all but the lowest bit, which the
-    // authenticators are made for.
-    let rubbish = |labels: Vec<usize>| move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55);
+    // The committed wire differs by what the soldering then adds to the label: all but the lowest bit, which
+    // the authenticators are made for.
+    let rubbish = |labels: Vec<usize>| {
+        move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55)
+    };
     let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 6 }, 0, bad, last);
-    let case = case.lie(Point::PlainHashed, rubbish(gadgets)).lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
+    let case = case
+        .lie(Point::PlainHashed, rubbish(gadgets))
+        .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
     // It stands for the opposite bit too, so that one sees who believed it.
     case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
 }
 
-/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. That is what the bound counts.
+/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. That is what the
+/// bound counts.
 #[test]
 fn row_08_threshold_of_rubbish() {
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
@@ -102,7 +110,8 @@ fn row_09_checked_input_authenticator_is_wrong() {
         let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![gadget])).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
         // One hash is enough.
-        let outcome = Case::toy().lie(Point::InputAuthenticators, move |hashes| hashes[32 * gadget + 31] ^= 1).run();
+        let outcome =
+            Case::toy().lie(Point::InputAuthenticators, move |hashes| hashes[32 * gadget + 31] ^= 1).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
@@ -117,7 +126,8 @@ fn row_09_checked_label_is_not_self_authenticating() {
     let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 0)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     // The hashes are right, the committed labels are not.
-    let case = Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).lie(Point::InputHashed, flip(gadget, 40));
+    let case =
+        Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).lie(Point::InputHashed, flip(gadget, 40));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
@@ -129,7 +139,8 @@ fn row_09_wrong_offset_of_a_checked_input_authenticator() {
     }
 }
 
-/// Made with the offset that is opened, and so right in all that can be computed from it; but another one was committed to.
+/// Made with the offset that is opened, and so right in all that can be computed from it; but another one was
+/// committed to.
 #[test]
 fn row_09_opened_offset_is_not_the_committed_one() {
     for (k, gadget) in opened(INPUT).into_iter().enumerate() {
@@ -159,8 +170,8 @@ fn row_09_threshold_of_refusals() {
     }
 }
 
-/// A bucket yields two labels, so that the garbler's input is recovered from gadgets of which `bad` do not authenticate
-/// themselves.
+/// A bucket yields two labels, so that the garbler's input is recovered from gadgets of which `bad` do not
+/// authenticate themselves.
 fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
@@ -205,8 +216,8 @@ fn row_29_hashes_in_the_other_order() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// Labels of one wire that the authenticators of a bucket accept. A third one takes a collision of the hash, so here
-/// the test says what they accept.
+/// Labels of one wire that the authenticators of a bucket accept. A third one takes a collision of the hash,
+/// so here the test says what they accept.
 pub fn accepted(labels: &[u128]) -> Result<(Label, Label), Error> {
     Ok(one_or_two(labels.iter().map(|&bits| (Label::from_bits(bits), bits < 100)))?)
 }

@@ -1,4 +1,5 @@
-//! Rows 4 to 6: the challenge, components that are garbled or opened wrongly, offsets that are not the committed ones.
+//! Rows 4 to 6: the challenge, components that are garbled or opened wrongly, offsets that are not the
+//! committed ones.
 
 use super::super::msg;
 use super::harness::*;
@@ -21,12 +22,14 @@ const MIX: usize = 1;
 fn row_04_no_challenge_before_everything_is_hashed() {
     // The garbler keeps back what it must be bound to; the evaluator does not say which copies it would open.
     for (tag, nth) in [(msg::TABLE_HASHES, 0), (msg::TABLE_HASHES, 1), (CORRECTIONS, 6)] {
-        let outcome = Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+        let outcome =
+            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "preprocess", CHECK);
         assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
     }
     for (tag, nth) in [(msg::AUTHENTICATORS, 0), (msg::AUTHENTICATORS, 1), (CORRECTIONS, 9)] {
-        let outcome = Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+        let outcome =
+            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "prepare", CHECK);
         assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
     }
@@ -34,8 +37,12 @@ fn row_04_no_challenge_before_everything_is_hashed() {
 
 #[test]
 fn row_04_challenges_of_the_wrong_size_are_refused() {
-    let sizes: [fn(&mut Vec<u8>); 4] =
-        [|seed| seed.clear(), |seed| seed.truncate(16), |seed| seed.push(0), |seed| seed.extend_from_within(..)];
+    let sizes: [fn(&mut Vec<u8>); 4] = [
+        |seed| seed.clear(),
+        |seed| seed.truncate(16),
+        |seed| seed.push(0),
+        |seed| seed.extend_from_within(..),
+    ];
     for (nth, phase) in [(0, "preprocess"), (1, "prepare")] {
         for size in sizes {
             // Both challenges are two seeds of 16 bytes.
@@ -47,7 +54,10 @@ fn row_04_challenges_of_the_wrong_size_are_refused() {
 
 #[test]
 fn row_04_as_many_copies_are_opened_as_agreed() {
-    for change in [|opened: &mut Vec<u8>| opened.truncate(opened.len() - 16), |opened: &mut Vec<u8>| opened.extend([0; 16])] {
+    for change in [
+        |opened: &mut Vec<u8>| opened.truncate(opened.len() - 16),
+        |opened: &mut Vec<u8>| opened.extend([0; 16]),
+    ] {
         for (tag, phase) in [(msg::OPENED, "preprocess"), (msg::OPENED_AUTHENTICATORS, "prepare")] {
             let outcome = Case::toy().sends(Party::Garbler, tag, 0, change).run();
             outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, msg::OT_BINDING);
@@ -64,13 +74,18 @@ fn row_04_challenges_do_not_repeat() {
         let mut case = Case::toy().cheap(&mut rng);
         for nth in 0..2 {
             let seen = seen.clone();
-            case = case
-                .sends(Party::Evaluator, msg::CHALLENGE, nth, move |seeds| seen.lock().unwrap().extend(seeds.chunks(16).map(Vec::from)));
+            case = case.sends(Party::Evaluator, msg::CHALLENGE, nth, move |seeds| {
+                seen.lock().unwrap().extend(seeds.chunks(16).map(Vec::from))
+            });
         }
         assert!(case.run_alone().evaluator.is_ok());
     }
     let mut seen = seen.lock().unwrap();
-    assert_eq!(seen.len(), 12, "a seed for each of two components and two kinds of authenticator, in each of three runs");
+    assert_eq!(
+        seen.len(),
+        12,
+        "a seed for each of two components and two kinds of authenticator, in each of three runs"
+    );
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 12);
@@ -88,10 +103,18 @@ fn flipped_table(component: usize, copy: usize, byte: usize) -> Case {
 #[test]
 fn row_05_flipped_table_bit_in_an_opened_copy() {
     for copy in opened(CUT) {
-        flipped_table(PAIR, copy, 31).run().evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+        flipped_table(PAIR, copy, 31).run().evaluator_caught(
+            Cheat::OpenedCopy,
+            "preprocess",
+            msg::OT_BINDING,
+        );
     }
     for byte in [0, 40, 4 * 32 - 1] {
-        flipped_table(MIX, opened(CUT)[3], byte).run().evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+        flipped_table(MIX, opened(CUT)[3], byte).run().evaluator_caught(
+            Cheat::OpenedCopy,
+            "preprocess",
+            msg::OT_BINDING,
+        );
     }
 }
 
@@ -102,8 +125,8 @@ fn row_05_flipped_table_bit_in_a_chosen_copy() {
     }
 }
 
-/// All tables of all copies of a bucket but one are rubbish. The evaluator sees that: in an honest run, with which this one is compared,
-/// none of its labels is refused.
+/// All tables of all copies of a bucket but one are rubbish. The evaluator sees that: in an honest run, with
+/// which this one is compared, none of its labels is refused.
 #[test]
 fn row_05_one_good_copy_is_enough() {
     let refused = Arc::new(AtomicU64::new(0));
@@ -131,7 +154,12 @@ fn chain() -> Arc<Program> {
             b.xor(a, w[0])
         })]
     };
-    let mut program = ProgramBuilder::new("chain", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))]).unwrap();
+    let mut program = ProgramBuilder::new(
+        "chain",
+        vec![Port::new("x", Type::Uint(1))],
+        vec![Port::new("y", Type::Uint(1))],
+    )
+    .unwrap();
     let chain = program.component(component("chain", 2, circuit)).unwrap();
     let z = program.slot(chain, &[0, 1]).unwrap();
     program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![z]).unwrap();
@@ -150,7 +178,8 @@ fn row_05_no_good_copy_in_a_bucket() {
 #[test]
 fn row_05_tables_altered_after_the_challenge() {
     for (message, byte) in [(0, 0), (0, 6 * 32 - 1), (1, 100)] {
-        let outcome = Case::toy().sends(Party::Garbler, msg::TABLES, message, move |tables| tables[byte] ^= 1).run();
+        let outcome =
+            Case::toy().sends(Party::Garbler, msg::TABLES, message, move |tables| tables[byte] ^= 1).run();
         outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
     }
 }
@@ -168,7 +197,8 @@ fn row_05_hashes_of_other_tables() {
     assert!([Cheat::OpenedCopy, Cheat::ChosenTables].contains(&cheat));
 }
 
-/// The keys of the hash follow from a start that was sent before the challenge; tables under others are no garbling.
+/// The keys of the hash follow from a start that was sent before the challenge; tables under others are no
+/// garbling.
 #[test]
 fn row_05_other_hash_keys() {
     let outcome = Case::toy().sends(Party::Garbler, msg::TABLE_HASHES, 1, |hashes| hashes[15] ^= 0x80).run();
@@ -177,14 +207,17 @@ fn row_05_other_hash_keys() {
 
 /// A component without AND gates.
 fn xor() -> Arc<Program> {
-    let mut program = ProgramBuilder::new("xor", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))]).unwrap();
+    let mut program =
+        ProgramBuilder::new("xor", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))])
+            .unwrap();
     let xor = program.component(component("xor", 2, |b, w| vec![b.xor(w[0], w[1])])).unwrap();
     let z = program.slot(xor, &[0, 1]).unwrap();
     program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![z]).unwrap();
     Arc::new(program.finish().unwrap())
 }
 
-/// Two wrong inputs whose sum is right: the tables, of which there are none, and the output are those of an honest copy.
+/// Two wrong inputs whose sum is right: the tables, of which there are none, and the output are those of an
+/// honest copy.
 #[test]
 fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
     let program = xor();
@@ -216,7 +249,11 @@ fn row_05_another_function() {
     // It would work if nothing were opened.
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 0], [3, 0], [3, 0]));
-    assert!(case.lie(Point::CommittedOutputs(0), |labels| labels.chunks_mut(16).for_each(|label| label[0] ^= 1)).run().fooled());
+    assert!(
+        case.lie(Point::CommittedOutputs(0), |labels| labels.chunks_mut(16).for_each(|label| label[0] ^= 1))
+            .run()
+            .fooled()
+    );
 }
 
 /// The original implementation left out the last output wire of an opened copy.
@@ -241,20 +278,22 @@ fn row_05_wrong_output_wire_of_a_chosen_copy() {
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
 
-/// An error that a worker thread raises ends the session, whatever the number of threads: the original implementation
-/// loses it.
+/// An error that a worker thread raises ends the session, whatever the number of threads: the original
+/// implementation loses it.
 #[test]
 fn row_05_errors_of_worker_threads_reach_the_caller() {
     let program = ands(20, Recipient::Both);
     let cut = Cut { slots: 20, bucket: 3, opened: 40 };
     for threads in [1, 2, 4] {
         // The last of the opened copies belongs to a task of its own.
-        let (last, case) = (opened(cut)[39], Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads));
+        let (last, case) =
+            (opened(cut)[39], Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads));
         let outcome = case.tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == last)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
         // The last of the chosen copies comes in the last message.
         let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
-        let outcome = case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
+        let outcome =
+            case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
         outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
         // No copy of the last slot gives a valid label.
         let bad = chosen(cut)[57..].to_vec();
@@ -276,7 +315,10 @@ fn row_06_opened_copy_garbled_with_another_offset() {
 #[test]
 fn row_06_opened_offset_is_not_the_committed_one() {
     for (k, copy) in opened(CUT).into_iter().enumerate() {
-        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).lie(Point::Opened(MIX), flip(k, 50)).run();
+        let outcome = Case::toy()
+            .lie(Point::GarbledOffsets(MIX), flip(copy, 50))
+            .lie(Point::Opened(MIX), flip(k, 50))
+            .run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -290,7 +332,8 @@ fn row_06_another_offset_is_visible_in_solderings() {
     }
 }
 
-/// The garbler links and solders with the committed offset: the copy is bad, the others of its bucket are not.
+/// The garbler links and solders with the committed offset: the copy is bad, the others of its bucket are
+/// not.
 #[test]
 fn row_06_chosen_copy_garbled_with_another_offset() {
     for place in 0..6 {
@@ -302,7 +345,9 @@ fn row_06_chosen_copy_garbled_with_another_offset() {
                 label[6] ^= if k / 4 == place - head - 1 && label[0] & 1 == 1 { 4 } else { 0 };
             }
         };
-        let case = Case::toy().lie(Point::GarbledOffsets(MIX), flip(chosen(CUT)[place], 50)).lie(Point::Links(MIX), flip(place, 50));
+        let case = Case::toy()
+            .lie(Point::GarbledOffsets(MIX), flip(chosen(CUT)[place], 50))
+            .lie(Point::Links(MIX), flip(place, 50));
         case.lie(Point::BucketSolderings(MIX), to_committed).run().survived();
     }
 }
@@ -352,12 +397,18 @@ fn row_06_links_that_end_in_1() {
     let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
     outcome.evaluator_caught(Cheat::LinkColour, "setup", CHECK);
     // The same with a link that looks right.
-    let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(Party::Garbler, msg::LINK_OT, 0, |link| link[0] ^= 1);
+    let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
+        Party::Garbler,
+        msg::LINK_OT,
+        0,
+        |link| link[0] ^= 1,
+    );
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
 }
 
-/// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator watches in one of
-/// two ways; the garbler guesses which, and corrects the parity of the others to match. All links end in 0 then.
+/// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator
+/// watches in one of two ways; the garbler guesses which, and corrects the parity of the others to match. All
+/// links end in 0 then.
 #[test]
 fn row_06_session_offset_that_ends_in_0() {
     let code = Code::for_security(40).unwrap();

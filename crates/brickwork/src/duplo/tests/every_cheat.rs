@@ -1,5 +1,5 @@
-//! Every variant of [`Cheat`] is provoked, in a run of the real state machines where that is possible. The list is
-//! exhaustive: a new variant does not compile until a cheat for it stands here.
+//! Every variant of [`Cheat`] is provoked, in a run of the real state machines where that is possible. The
+//! list is exhaustive: a new variant does not compile until a cheat for it stands here.
 
 use super::super::msg;
 use super::authenticators::accepted;

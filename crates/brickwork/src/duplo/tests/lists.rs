@@ -10,9 +10,9 @@ use crate::random::Rng;
 use crate::session::Job;
 use crate::wire::memory_pair;
 
-/// An honest run with little memory. All lists about gadgets have several parts: gadgets in the making have 2^16, links and solderings
-/// that go to a file 2^16, heads that are weighted 2^14, OTs and joints in claims 2^11, and what depends on memory has 2^12. The
-/// last wires of either party are used like the first.
+/// An honest run with little memory. All lists about gadgets have several parts: gadgets in the making have
+/// 2^16, links and solderings that go to a file 2^16, heads that are weighted 2^14, OTs and joints in claims
+/// 2^11, and what depends on memory has 2^12. The last wires of either party are used like the first.
 #[test]
 fn long_lists_go_part_by_part() {
     const MINE: u32 = 16_500;
@@ -37,8 +37,16 @@ fn long_lists_go_part_by_part() {
     let expected = program.simulate(&x, &y);
     let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([1; 32]), ..Hooks::default() };
-    let job = Job { program: program.clone(), security: 40, threads: 2, table_memory: 0, identities: [[1; 32], [2; 32]] };
-    let good = |point: Point, data: &mut [u8]| assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy");
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 2,
+        table_memory: 0,
+        identities: [[1; 32], [2; 32]],
+    };
+    let good = |point: Point, data: &mut [u8]| {
+        assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy")
+    };
     let (left, right) = memory_pair();
     let [garbled, evaluated] = std::thread::scope(|scope| {
         let garbled = scope.spawn(|| garbler(left, &job, &x, hooks()));

@@ -1,5 +1,6 @@
-//! Success rates of cheaters, from both sides, with parameters so small that success can be counted: the protocol must
-//! not be weaker than its bound, and a cheater that succeeds less often than it could does not really cheat.
+//! Success rates of cheaters, from both sides, with parameters so small that success can be counted: the
+//! protocol must not be weaker than its bound, and a cheater that succeeds less often than it could does not
+//! really cheat.
 
 use super::harness::*;
 use crate::circuit::Recipient;
@@ -12,13 +13,18 @@ fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
-/// `count` of `trials` is what probability `p` makes likely: within 3.9 standard deviations, missed once in 10 000 runs.
+/// `count` of `trials` is what probability `p` makes likely: within 3.9 standard deviations, missed once in
+/// 10 000 runs.
 #[track_caller]
 fn assert_rate(what: &str, count: usize, trials: usize, p: f64) {
     let (n, k) = (trials as f64, count as f64);
     let sigma = (n * p * (1.0 - p)).sqrt();
     println!("{what}: {count} of {trials}, expected {:.1} ± {sigma:.1}", n * p);
-    assert!((k - n * p).abs() <= 3.9 * sigma, "{what}: {count} of {trials}, expected {:.1} ± {sigma:.1}", n * p);
+    assert!(
+        (k - n * p).abs() <= 3.9 * sigma,
+        "{what}: {count} of {trials}, expected {:.1} ± {sigma:.1}",
+        n * p
+    );
 }
 
 /// How the runs ended in which a garbler made some copies of an AND gate bad.
@@ -31,8 +37,8 @@ struct Ends {
     survived: usize,
 }
 
-/// The garbler flips `bit` of the committed output of `bad` copies: a high bit, and their label is none; the lowest, and
-/// it is a valid one for the opposite truth value. Opened they are seen.
+/// The garbler flips `bit` of the committed output of `bad` copies: a high bit, and their label is none; the
+/// lowest, and it is a valid one for the opposite truth value. Opened they are seen.
 fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
     let program = ands(cut.slots, Recipient::Evaluator);
     let mut rng = Rng::new("test").unwrap();
@@ -40,7 +46,8 @@ fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
     for _ in 0..trials {
         let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
         // The first copies, which the challenge treats like any others.
-        let case = Case::new(&program, parameters).lie(Point::CommittedOutputs(0), flips((0..bad as usize).collect(), bit));
+        let case = Case::new(&program, parameters)
+            .lie(Point::CommittedOutputs(0), flips((0..bad as usize).collect(), bit));
         let outcome = case.cheap(&mut rng).run_alone();
         *match &outcome.evaluator {
             Err(Error::Peer(Cheat::Opening)) => &mut ends.opened,
@@ -55,8 +62,8 @@ fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
     ends
 }
 
-/// That no bad copy is opened, and that then a bucket has only bad ones. Fewer than two buckets can, so that the sum over
-/// the buckets is exact.
+/// That no bad copy is opened, and that then a bucket has only bad ones. Fewer than two buckets can, so that
+/// the sum over the buckets is exact.
 fn exact(cut: Cut, bad: u32) -> [f64; 2] {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
     assert!(bad < 2 * cut.bucket);
@@ -64,7 +71,8 @@ fn exact(cut: Cut, bad: u32) -> [f64; 2] {
     [choose(copies - bad, cut.opened) / choose(copies, cut.opened), full]
 }
 
-/// Three bad copies, as many as serve the garbler best. A bucket of them has no valid label; nothing else is lost.
+/// Three bad copies, as many as serve the garbler best. A bucket of them has no valid label; nothing else is
+/// lost.
 fn all_bad(cut: Cut, expected: f64, trials: usize) {
     let [hidden, full] = exact(cut, 3);
     assert!((hidden * full - expected).abs() < 5e-5);
@@ -86,23 +94,27 @@ fn row_05_rate_of_all_bad_buckets_among_8() {
     all_bad(Cut { slots: 8, bucket: 2, opened: 16 }, 0.0226, 6000);
 }
 
-/// To have a wrong output believed the garbler needs valid labels that stand for the wrong value, and no bad copy beside
-/// a good one: that would give its offset away. So a third bad copy never helps it.
+/// To have a wrong output believed the garbler needs valid labels that stand for the wrong value, and no bad
+/// copy beside a good one: that would give its offset away. So a third bad copy never helps it.
 #[test]
 fn row_14_rate_of_wrong_outputs() {
     let cut = Cut { slots: 4, bucket: 2, opened: 8 };
     let trials = 3000;
     let [hidden, full] = exact(cut, 2);
     let ends = bad_copies(cut, 2, 0, trials);
-    assert_eq!((ends.no_valid_label, ends.survived), (0, 0), "what was hidden either won or gave the offset away");
+    assert_eq!(
+        (ends.no_valid_label, ends.survived),
+        (0, 0),
+        "what was hidden either won or gave the offset away"
+    );
     assert_rate("a wrong output", ends.fooled, trials, hidden * full);
     assert_rate("a recovered input", ends.recovered, trials, hidden * (1.0 - full));
     let ends = bad_copies(cut, 3, 0, trials / 3);
     assert_eq!((ends.no_valid_label, ends.survived, ends.fooled), (0, 0, 0));
 }
 
-/// Authenticators of the garbler's inputs: opened completely, and the majority of a bucket decides. Bad ones refuse the
-/// honest label, so that a bad majority ends the run when the label comes.
+/// Authenticators of the garbler's inputs: opened completely, and the majority of a bucket decides. Bad ones
+/// refuse the honest label, so that a bad majority ends the run when the label comes.
 #[test]
 fn row_09_rate_of_bad_majorities() {
     let (cut, bad, trials) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
@@ -111,7 +123,8 @@ fn row_09_rate_of_bad_majorities() {
     let (mut opened, mut lost) = (0, 0);
     for _ in 0..trials {
         let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
-        let case = Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24])).lie(Point::InputAuthenticators, refuse);
+        let case = Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24]))
+            .lie(Point::InputAuthenticators, refuse);
         match case.cheap(&mut rng).run_alone().cheat() {
             Some((_, Cheat::InputAuthenticator)) => opened += 1,
             Some((_, Cheat::InputLabel)) => lost += 1,
@@ -136,8 +149,12 @@ fn row_08_rate_of_detection_of_one_half() {
         for _ in 0..trials {
             // All are bad in the same half, and one is opened; the others decide later.
             let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
-            let case = Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0])).lie(Point::PlainAuthenticators, wrong);
-            caught += usize::from(matches!(case.cheap(&mut rng).run_alone().cheat(), Some((_, Cheat::KeyAuthenticator))));
+            let case = Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0]))
+                .lie(Point::PlainAuthenticators, wrong);
+            caught += usize::from(matches!(
+                case.cheap(&mut rng).run_alone().cheat(),
+                Some((_, Cheat::KeyAuthenticator))
+            ));
         }
         assert_rate("one half opened", caught, trials, 0.5);
     }
@@ -168,14 +185,15 @@ fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
     assert!(z.abs() < 3.9, "{what}: {zero} against {one} of {trials}, z = {z:.2}");
 }
 
-/// The garbler puts another offset into the OTs than it committed to, and only one combination binds it: caught if its choice
-/// bit is 1, and later if the input's is. Both are random, whatever the input.
+/// The garbler puts another offset into the OTs than it committed to, and only one combination binds it:
+/// caught if its choice bit is 1, and later if the input's is. Both are random, whatever the input.
 #[test]
 fn row_12_rate_of_aborts_with_another_offset() {
     assert_same_rate("another offset in the OTs", 0.75, |case| case.lie(Point::OtOffset, flip(0, 90)));
 }
 
-/// The authenticator of the output refuses the label of one colour, which is either bit's as likely as the other's.
+/// The authenticator of the output refuses the label of one colour, which is either bit's as likely as the
+/// other's.
 #[test]
 fn row_12_rate_of_aborts_with_half_an_authenticator() {
     let wrong = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[0] ^= 1);

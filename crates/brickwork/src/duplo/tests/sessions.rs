@@ -12,7 +12,12 @@ pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
 ) -> (Result<G, Error>, Result<E, Error>) {
-    let terms = Terms { security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let terms = Terms {
+        security: 40,
+        threads: 1,
+        table_memory: crate::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| garbler(Garbler::setup(left, &terms, &mut Unobserved)?));
@@ -21,13 +26,17 @@ pub fn both<G: Send, E>(
     })
 }
 
-/// The garbler's wires come from two pools that were made at different times: two inputs from the first, the third and all private
-/// outputs from the second.
+/// The garbler's wires come from two pools that were made at different times: two inputs from the first, the
+/// third and all private outputs from the second.
 #[test]
 fn a_program_draws_on_two_pools() {
     let private = (0..20).map(|k| k % 4).collect();
     let program = wires(3, 1, &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
-    let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request { components: Vec::new(), garbler_wires, ots });
+    let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request {
+        components: Vec::new(),
+        garbler_wires,
+        ots,
+    });
     let (x, y) = ([true, false, true], [true]);
     let (garbled, evaluated) = both(
         |mut session| {
@@ -51,7 +60,9 @@ fn a_program_draws_on_two_pools() {
     assert_eq!(garbled, program.output_bits(Party::Garbler, &expected));
     assert_eq!(evaluated, program.output_bits(Party::Evaluator, &expected));
     // Both tell what each phase took, in bytes the same.
-    let bytes = |phases: &[PhaseReport]| phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>();
+    let bytes = |phases: &[PhaseReport]| {
+        phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
+    };
     assert_eq!(bytes(&garblers_phases), bytes(&evaluators_phases));
     assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), PHASES);
 }

@@ -74,7 +74,8 @@ fn row_10_no_soldering() {
 /// Which wires are soldered follows from the program; a message can neither add nor leave out one.
 #[test]
 fn row_10_number_of_solderings() {
-    let changes: [fn(&mut Vec<u8>); 3] = [|s| s.extend([0; 16]), |s| s.truncate(s.len() - 16), |s| s.extend_from_within(..)];
+    let changes: [fn(&mut Vec<u8>); 3] =
+        [|s| s.extend([0; 16]), |s| s.truncate(s.len() - 16), |s| s.extend_from_within(..)];
     let messages = [
         (msg::BUCKET_SOLDERINGS, 0, "preprocess", msg::OT_BINDING),
         (msg::BUCKET_SOLDERINGS, 3, "prepare", msg::OT_BINDING),
@@ -90,7 +91,8 @@ fn row_10_number_of_solderings() {
     }
 }
 
-/// A slot reads only what stands before it, so that a program has no cycle, and each of its inputs exactly once.
+/// A slot reads only what stands before it, so that a program has no cycle, and each of its inputs exactly
+/// once.
 #[test]
 fn row_10_cycles_and_inputs_soldered_twice() {
     let mut program = ProgramBuilder::new("cycle", vec![Port::new("x", Type::Uint(1))], vec![]).unwrap();
@@ -101,14 +103,16 @@ fn row_10_cycles_and_inputs_soldered_twice() {
     assert!(program.slot(pair, &[0, 0]).is_ok());
 }
 
-/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. Of each its phase, and
-/// the cheat that a lie about hidden values looks like; the second one has none.
-const ANSWERS: [(&str, Cheat); 3] = [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
+/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. Of
+/// each its phase, and the cheat that a lie about hidden values looks like; the second one has none.
+const ANSWERS: [(&str, Cheat); 3] =
+    [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
 
 #[test]
 fn row_11_wrong_decommitment() {
     for (nth, (phase, hidden)) in ANSWERS.into_iter().enumerate() {
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
+        let outcome =
+            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
         outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
         let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer[2000] ^= 2).run();
         outcome.evaluator_caught(hidden, phase, PROOF);
@@ -132,13 +136,15 @@ fn row_11_swapped_decommitments() {
 #[test]
 fn row_11_two_lies_that_cancel() {
     caught_everywhere(|labels| flips(vec![0, 1], 33)(labels));
-    let case = Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
+    let case =
+        Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy().lie(Point::Joints(0), flip(1, 60)).lie(Point::Joints(1), flip(1, 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy().lie(Point::Links(0), flips(vec![2, 4], 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().lie(Point::CommittedOutputs(1), flips(opened(toy_cut()).iter().map(|copy| 2 * copy).collect(), 60));
+    let case = Case::toy()
+        .lie(Point::CommittedOutputs(1), flips(opened(toy_cut()).iter().map(|copy| 2 * copy).collect(), 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
@@ -157,14 +163,15 @@ fn row_11_wrong_opening_of_a_copy() {
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
-/// Corrections in every message of commitments. The first two commitments get the same error in many coordinates, so
-/// the errors cancel in their sum.
+/// Corrections in every message of commitments. The first two commitments get the same error in many
+/// coordinates, so the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    // Two of the offsets, three of each component, three of gadgets, two of OTs, two of masks: all in the first proof. Masks of the
-    // last one. The masks of bits come last in the first and alone in the last.
+    // Two of the offsets, three of each component, three of gadgets, two of OTs, two of masks: all in the
+    // first proof. Masks of the last one. The masks of bits come last in the first and alone in the last.
     for nth in 0..16 {
-        let errors = |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
+        let errors =
+            |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
         let (cheat, phase) = match nth {
             14 => (Cheat::Indicator, "prepare"),
             15 => (Cheat::Indicator, "evaluate"),
@@ -173,20 +180,28 @@ fn row_11_corrections_that_leave_the_code() {
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
         // What is no commitment is found before anything is challenged or shown.
-        let asked = outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
+        let asked =
+            outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");
     }
 }
 
-/// No pair of wires is ever soldered twice, in either direction: the sum of the two openings would be an offset. Nor can
-/// a message ask for it, since both parties derive the pairs from the program and the challenge.
+/// No pair of wires is ever soldered twice, in either direction: the sum of the two openings would be an
+/// offset. Nor can a message ask for it, since both parties derive the pairs from the program and the
+/// challenge.
 #[test]
 fn row_30_no_pair_is_soldered_twice() {
     let program = toy();
     let parameters = small(&program, [3, 4], [5, 6], [3, 4]);
     let batch = |cut| Batch::from(cut);
-    let shapes: Vec<Shape> = (0..2).map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c]))).collect();
-    let owner = |(id, s): (u32, &Shape)| Owner { component: ComponentId(id), slots: s.batch.buckets, outputs: s.outputs };
+    let shapes: Vec<Shape> = (0..2)
+        .map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c])))
+        .collect();
+    let owner = |(id, s): (u32, &Shape)| Owner {
+        component: ComponentId(id),
+        slots: s.batch.buckets,
+        outputs: s.outputs,
+    };
     let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
     let layout = Layout::new(&program, &owners, &[parameters.input.slots as usize]);
 
@@ -215,10 +230,19 @@ fn row_30_no_pair_is_soldered_twice() {
             [Wire::Input(b, head, wire), Wire::Input(b, copy, wire)]
         }));
         let outputs = shape.batch.chosen() * shape.outputs;
-        pairs.extend((0..outputs).map(|k| [Wire::Output(b, k), Wire::Plain((first(b) + output_bucket(*shape, k)) * plain.size)]));
+        pairs.extend(
+            (0..outputs).map(|k| {
+                [Wire::Output(b, k), Wire::Plain((first(b) + output_bucket(*shape, k)) * plain.size)]
+            }),
+        );
         for (bucket, &slot) in layout.slots[b].iter().enumerate() {
             let inputs = program.slot(slot as usize).inputs;
-            pairs.extend(inputs.iter().enumerate().map(|(w, &from)| [home(from), Wire::Input(b, bucket * shape.batch.size, w)]));
+            pairs.extend(
+                inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(w, &from)| [home(from), Wire::Input(b, bucket * shape.batch.size, w)]),
+            );
         }
     }
     pairs.extend((0..plain.pairs()).map(|k| [plain.pair(k).0, plain.pair(k).1].map(Wire::Plain)));
@@ -235,8 +259,8 @@ fn row_30_no_pair_is_soldered_twice() {
         })
         .collect();
     assert_eq!(unordered.len(), pairs.len());
-    // Nor a cycle of three or more: their openings would add up to one offset more or less. Every soldering joins two
-    // parts that were not joined yet.
+    // Nor a cycle of three or more: their openings would add up to one offset more or less. Every soldering
+    // joins two parts that were not joined yet.
     let mut part: std::collections::HashMap<Wire, Wire> = pairs.iter().flatten().map(|&w| (w, w)).collect();
     for [a, b] in pairs {
         let root = |mut w: Wire| {
@@ -255,12 +279,14 @@ fn row_30_no_pair_is_soldered_twice() {
 #[test]
 fn row_30_one_answer_to_one_challenge() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
+        let outcome =
+            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
         let garbler_last = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
         assert_eq!(garbler_last, nth + 1);
         // And the garbler takes one seed of combinations a proof.
-        let outcome = Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
+        let outcome =
+            Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
         let last = if phase == "build" { msg::SOLDERINGS } else { CORRECTIONS };
         outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, last);
     }

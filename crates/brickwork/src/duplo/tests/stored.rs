@@ -1,5 +1,6 @@
-//! Cheating where the stock lies on disk: whoever is cheated burns, durably, all that was made with the same secrets, and a
-//! retry is refused before anything that depends on it is sent (row d of every cheat, rows 16, 24, 25).
+//! Cheating where the stock lies on disk: whoever is cheated burns, durably, all that was made with the same
+//! secrets, and a retry is refused before anything that depends on it is sent (row d of every cheat, rows 16,
+//! 24, 25).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,12 @@ use crate::{Cheat, Error};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: crate::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms = Terms {
+    security: 40,
+    threads: 1,
+    table_memory: crate::session::TABLE_MEMORY,
+    identities: [[1; 32], [2; 32]],
+};
 
 fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
@@ -31,7 +37,9 @@ fn is_burned(root: &Path, party: Party) -> bool {
     let store = store(root, party);
     let epochs = store.epochs().unwrap();
     assert!(!epochs.is_empty());
-    let burned = epochs.iter().all(|(id, _)| store.state(id).unwrap().burned().is_some() && store.secrets(id).is_err());
+    let burned = epochs
+        .iter()
+        .all(|(id, _)| store.state(id).unwrap().burned().is_some() && store.secrets(id).is_err());
     assert!(!burned || segments == 0);
     burned
 }
@@ -68,7 +76,12 @@ enum What {
     Run,
 }
 
-fn connect(root: &Path, program: &Arc<Program>, what: What, mut cheaters: [Cheater; 2]) -> [Result<(), Error>; 2] {
+fn connect(
+    root: &Path,
+    program: &Arc<Program>,
+    what: What,
+    mut cheaters: [Cheater; 2],
+) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
     let mut rng = Rng::new("test inputs").unwrap();
     let mut inputs = [Party::Garbler, Party::Evaluator]
@@ -92,7 +105,8 @@ fn connect(root: &Path, program: &Arc<Program>, what: What, mut cheaters: [Cheat
     let request = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (mut store, mut observer) = (store(root, party), Unobserved);
-        let session = Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
+        let session =
+            Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
         match what {
             What::Fill => session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop),
             What::Run => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
@@ -120,7 +134,8 @@ fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
     cheaters
 }
 
-/// All copies of all buckets are as good after they were stored, in several batches and records, as one good copy of each would make it seem.
+/// All copies of all buckets are as good after they were stored, in several batches and records, as one good
+/// copy of each would make it seem.
 #[test]
 fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     let (folder, program) = (tempfile::tempdir().unwrap(), toy());
@@ -129,7 +144,8 @@ fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     }
 }
 
-/// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is ever used again.
+/// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is
+/// ever used again.
 fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -139,9 +155,16 @@ fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheat
     let results = connect(root, program, what, by(cheater, cheats));
     let honest_party = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
     let detected = &results[honest_party as usize];
-    assert!(matches!(detected, Err(Error::Peer(found)) if *found == cheat), "{detected:?} instead of {cheat:?}");
+    assert!(
+        matches!(detected, Err(Error::Peer(found)) if *found == cheat),
+        "{detected:?} instead of {cheat:?}"
+    );
     // The peer sees a closed connection, as for every cause, or it was done already.
-    assert!(matches!(results[cheater as usize], Ok(()) | Err(Error::Io(_))), "{:?}", results[cheater as usize]);
+    assert!(
+        matches!(results[cheater as usize], Ok(()) | Err(Error::Io(_))),
+        "{:?}",
+        results[cheater as usize]
+    );
     assert!(is_burned(root, honest_party), "not burned");
     // The cheater's store knows nothing of it. A retry is refused, and its part burned too.
     assert!(!is_burned(root, cheater));
@@ -167,7 +190,13 @@ fn row_06_a_wrong_link_burns_the_evaluators_epoch_while_it_is_filled() {
 
 #[test]
 fn row_15_forged_outputs_burn_the_garblers_epoch() {
-    burns(&toy(), Party::Evaluator, What::Run, Cheat::ForgedOutput, Cheater::alters(Point::OutputLabels, 3, 4));
+    burns(
+        &toy(),
+        Party::Evaluator,
+        What::Run,
+        Cheat::ForgedOutput,
+        Cheater::alters(Point::OutputLabels, 3, 4),
+    );
 }
 
 #[test]
@@ -175,7 +204,8 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
     burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
 }
 
-/// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is sent.
+/// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is
+/// sent.
 #[test]
 fn rows_18_and_24_lies_about_a_log() {
     let program = toy();
@@ -201,36 +231,53 @@ fn rows_18_and_24_lies_about_a_log() {
             };
             // After the lie, whatever the cheater's own honest code goes on to do.
             let sent = Arc::new(Mutex::new(Vec::new()));
-            let (heard, honest_party) = (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
+            let (heard, honest_party) =
+                (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
             let mut cheaters = by(cheater, Cheater::rewrites(msg::STANDINGS, rewrite));
-            cheaters[honest_party as usize].message = Some(Box::new(move |tag, _| heard.lock().unwrap().push(tag)));
+            cheaters[honest_party as usize].message =
+                Some(Box::new(move |tag, _| heard.lock().unwrap().push(tag)));
             let results = connect(root, &program, What::Run, cheaters);
             let result = &results[honest_party as usize];
-            assert!(matches!(result, Err(Error::Stock(_) | Error::Peer(Cheat::UnexpectedMessage))), "lie {lie}: {result:?}");
+            assert!(
+                matches!(result, Err(Error::Stock(_) | Error::Peer(Cheat::UnexpectedMessage))),
+                "lie {lie}: {result:?}"
+            );
             assert!(results[cheater as usize].is_err());
-            let talk = [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION, msg::STANDINGS, msg::STAND];
-            assert!(sent.lock().unwrap().iter().all(|tag| talk.contains(tag)), "lie {lie}: {:?}", sent.lock().unwrap());
+            let talk =
+                [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION, msg::STANDINGS, msg::STAND];
+            assert!(
+                sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
+                "lie {lie}: {:?}",
+                sent.lock().unwrap()
+            );
         }
     }
 }
 
-/// Row 24: whoever stands elsewhere is refused at each meeting of a connection: after the greeting, with a new epoch, with a step
-/// begun, written and made; and with what a program takes.
+/// Row 24: whoever stands elsewhere is refused at each meeting of a connection: after the greeting, with a
+/// new epoch, with a step begun, written and made; and with what a program takes.
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     let program = toy();
     for (what, meetings) in [(What::Fill, 5), (What::Run, 2)] {
-        for (cheater, at) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| (0..meetings).map(move |at| (party, at))) {
+        for (cheater, at) in [Party::Garbler, Party::Evaluator]
+            .into_iter()
+            .flat_map(|party| (0..meetings).map(move |at| (party, at)))
+        {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path();
             if let What::Run = what {
                 connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
             }
             let met = AtomicUsize::new(0);
-            let rewrite = move |head: &mut Vec<u8>| head[7] ^= u8::from(met.fetch_add(1, Ordering::Relaxed) == at) << 3;
+            let rewrite =
+                move |head: &mut Vec<u8>| head[7] ^= u8::from(met.fetch_add(1, Ordering::Relaxed) == at) << 3;
             let results = connect(root, &program, what, by(cheater, Cheater::rewrites(msg::STAND, rewrite)));
             let refused = &results[1 - cheater as usize];
-            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("stands elsewhere")), "meeting {at}: {refused:?}");
+            assert!(
+                matches!(refused, Err(Error::Stock(why)) if why.contains("stands elsewhere")),
+                "meeting {at}: {refused:?}"
+            );
         }
     }
 }
@@ -246,7 +293,9 @@ fn row_24_who_takes_something_else_is_refused() {
         (0, Some(7), "do not hold the same"),
         (0, Some(0), "makes nothing on the spot"),
     ];
-    for (cheater, (place, byte, why)) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| cases.map(|case| (party, case))) {
+    for (cheater, (place, byte, why)) in
+        [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| cases.map(|case| (party, case)))
+    {
         let rewrite = move |plan: &mut Vec<u8>| plan[place] = byte.unwrap_or(plan[place] ^ 1);
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -264,7 +313,9 @@ fn row_24_who_takes_something_else_is_refused() {
 #[test]
 fn row_19_nothing_is_proposed_for_a_store() {
     let program = toy();
-    for (cheater, place) in [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| [(party, 48), (party, 79)]) {
+    for (cheater, place) in
+        [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| [(party, 48), (party, 79)])
+    {
         let folder = tempfile::tempdir().unwrap();
         let cheats = Cheater::rewrites(crate::session::msg::HELLO, move |hello| hello[place] ^= 1);
         let results = connect(folder.path(), &program, What::Fill, by(cheater, cheats));
@@ -273,13 +324,19 @@ fn row_19_nothing_is_proposed_for_a_store() {
     }
 }
 
-/// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself and refuses what is
-/// another program here; a greeting that says nothing proposes nothing.
+/// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself
+/// and refuses what is another program here; a greeting that says nothing proposes nothing.
 #[test]
 fn a_cut_is_proposed_for_a_program_from_stock() {
     let given = toy();
     let whole = Arc::new(given.whole().unwrap());
-    let make = |name: &str| if name == "whole" { Ok(Arc::new(toy().whole()?)) } else { Err(Error::Mismatch("no such cut".into())) };
+    let make = |name: &str| {
+        if name == "whole" {
+            Ok(Arc::new(toy().whole()?))
+        } else {
+            Err(Error::Mismatch("no such cut".into()))
+        }
+    };
     let met = |program: &Arc<Program>, name: &str, accepts: bool| {
         let root = tempfile::tempdir().unwrap();
         let (left, right) = memory_pair();
@@ -290,7 +347,11 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
                     "" => Stocked::open(Party::Garbler, left, &mut store, &TERMS, &mut observer),
                     name => Stocked::open_proposing(left, &mut store, &TERMS, program, name, &mut observer),
                 };
-                assert_eq!(open.unwrap().proposed(&given, None).unwrap().1, "", "only an evaluator has something proposed to it");
+                assert_eq!(
+                    open.unwrap().proposed(&given, None).unwrap().1,
+                    "",
+                    "only an evaluator has something proposed to it"
+                );
             });
             let (mut store, mut observer) = (store(root.path(), Party::Evaluator), Unobserved);
             let session = Stocked::open(Party::Evaluator, right, &mut store, &TERMS, &mut observer).unwrap();
@@ -305,6 +366,9 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
         (&whole, "other", true, "no such cut"),
         (&given, "whole", true, "another one here"),
     ] {
-        assert!(matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)), "{why}");
+        assert!(
+            matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)),
+            "{why}"
+        );
     }
 }

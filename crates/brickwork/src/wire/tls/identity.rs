@@ -1,5 +1,5 @@
-//! Who a party is: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public key (RFC 7250):
-//! there is no certificate to parse and no authority to trust.
+//! Who a party is: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public key (RFC
+//! 7250): there is no certificate to parse and no authority to trust.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,17 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::aws_lc_rs::cipher_suite;
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
+};
 use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
@@ -27,7 +31,8 @@ const PREFIX: &str = "brickwork1:";
 const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// What stands before the 32 bytes of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
-const PKCS8_HEADER: [u8; 16] = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+const PKCS8_HEADER: [u8; 16] =
+    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
 /// A party's public key. Its text form is `brickwork1:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,8 +74,11 @@ impl FromStr for PublicKey {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let malformed =
-            || Error::Usage(format!("not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` prints it"));
+        let malformed = || {
+            Error::Usage(format!(
+                "not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` prints it"
+            ))
+        };
         let digits = text.trim().strip_prefix(PREFIX).ok_or_else(malformed)?.as_bytes();
         if digits.len() != 64 {
             return Err(malformed());
@@ -112,19 +120,25 @@ impl Identity {
     pub fn generate() -> Result<(Self, Zeroizing<String>), Error> {
         let mut der = Zeroizing::new([0; 48]);
         der[..16].copy_from_slice(&PKCS8_HEADER);
-        getrandom::fill(&mut der[16..]).map_err(|e| Error::Resource(format!("the operating system gives no randomness: {e}")))?;
+        getrandom::fill(&mut der[16..])
+            .map_err(|e| Error::Resource(format!("the operating system gives no randomness: {e}")))?;
         let identity = Identity::from_der(&PrivatePkcs8KeyDer::from(&der[..]))?;
-        let pem = Zeroizing::new(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", *base64(&der[..])));
+        let pem = Zeroizing::new(format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            *base64(&der[..])
+        ));
         Ok((identity, pem))
     }
 
-    /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL writes it.
+    /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
+    /// writes it.
     ///
     /// # Errors
     /// [`Error::Input`] if the text holds no Ed25519 key.
     pub fn from_pem(pem: &str) -> Result<Self, Error> {
-        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| Error::Input("the key file does not hold a PKCS#8 private key in PEM form".into()))?;
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| {
+            Error::Input("the key file does not hold a PKCS#8 private key in PEM form".into())
+        })?;
         Identity::from_der(&der)
     }
 
@@ -132,7 +146,8 @@ impl Identity {
         let not_ed25519 = || Error::Input("the key file does not hold an Ed25519 private key".into());
         let key = aws_lc_rs::sign::any_eddsa_type(der).map_err(|_| not_ed25519())?;
         let spki = key.public_key().map(|spki| spki.as_ref().to_vec()).ok_or_else(not_ed25519)?;
-        let public = spki.strip_prefix(&SPKI_HEADER).and_then(|key| key.try_into().ok()).ok_or_else(not_ed25519)?;
+        let public =
+            spki.strip_prefix(&SPKI_HEADER).and_then(|key| key.try_into().ok()).ok_or_else(not_ed25519)?;
         let certified = CertifiedKey::new(vec![CertificateDer::from(spki)], key);
         Ok(Identity { public: PublicKey(public), certified: Arc::new(certified) })
     }
@@ -149,7 +164,9 @@ impl Identity {
             .map_err(unusable)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(pinned))
-            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.certified.clone())));
+            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(
+                self.certified.clone(),
+            )));
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
         Ok(Arc::new(config))
@@ -180,17 +197,23 @@ fn base64(bytes: &[u8]) -> Zeroizing<String> {
         let mut bits = [0; 4];
         bits[1..=group.len()].copy_from_slice(group);
         let bits = u32::from_be_bytes(bits);
-        let digit = |i: usize| if i <= group.len() { char::from(DIGITS[(bits >> (18 - 6 * i)) as usize & 63]) } else { '=' };
+        let digit = |i: usize| {
+            if i <= group.len() { char::from(DIGITS[(bits >> (18 - 6 * i)) as usize & 63]) } else { '=' }
+        };
         (0..4).for_each(|i| text.push(digit(i)));
     }
     text
 }
 
-/// What both sides offer. AES-128 comes first: the protocol promises no more than 128 bits against computing (its labels are as
-/// long), and four fifths of what a party encrypts are tables, which a key of twice the length makes no safer.
+/// What both sides offer. AES-128 comes first: the protocol promises no more than 128 bits against computing
+/// (its labels are as long), and four fifths of what a party encrypts are tables, which a key of twice the
+/// length makes no safer.
 fn provider() -> CryptoProvider {
-    let cipher_suites =
-        vec![cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_AES_256_GCM_SHA384, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256];
+    let cipher_suites = vec![
+        cipher_suite::TLS13_AES_128_GCM_SHA256,
+        cipher_suite::TLS13_AES_256_GCM_SHA384,
+        cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    ];
     CryptoProvider { cipher_suites, ..aws_lc_rs::default_provider() }
 }
 
@@ -219,8 +242,17 @@ impl Pinned {
     }
 
     /// Whatever key came, only a signature by the pinned one counts.
-    fn verify(&self, message: &[u8], signature: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature_with_raw_key(message, &SubjectPublicKeyInfoDer::from(&self.spki[..]), signature, self.algorithms())
+    fn verify(
+        &self,
+        message: &[u8],
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature_with_raw_key(
+            message,
+            &SubjectPublicKeyInfoDer::from(&self.spki[..]),
+            signature,
+            self.algorithms(),
+        )
     }
 }
 
@@ -323,24 +355,28 @@ mod tests {
 
     #[test]
     fn keys_survive_their_bytes() {
-        let key: PublicKey = "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1".parse().unwrap();
+        let key: PublicKey =
+            "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1".parse().unwrap();
         assert_eq!(PublicKey::from_bytes(key.to_bytes()), key);
     }
 
     /// RFC 8410, section 10.3: a private key and (10.1) its public key.
     #[test]
     fn reads_the_key_of_the_rfc() {
-        let pem =
-            "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
+        let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
         let public = "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
         assert_eq!(Identity::from_pem(pem).unwrap().public_key().to_string(), public);
     }
 
     #[test]
     fn refuses_what_is_not_a_key() {
-        for text in
-            ["", "brickwork1:", "brickwork2:00", &format!("brickwork1:{}", "g".repeat(64)), &format!("brickwork1:{}", "é".repeat(32))]
-        {
+        for text in [
+            "",
+            "brickwork1:",
+            "brickwork2:00",
+            &format!("brickwork1:{}", "g".repeat(64)),
+            &format!("brickwork1:{}", "é".repeat(32)),
+        ] {
             assert!(matches!(text.parse::<PublicKey>(), Err(Error::Usage(_))), "{text}");
         }
         let rsa_like = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";

@@ -1,8 +1,8 @@
 //! One TLS connection as a [`Stream`], with deadlines and signs of life.
 //!
-//! The socket blocks for [`SLICE`] at most; in between the deadline is checked. A party that computes for long sends a
-//! sign of life twice a second from a thread of its own, so a deadline can be short and still tell a busy peer from one
-//! that is gone.
+//! The socket blocks for [`SLICE`] at most; in between the deadline is checked. A party that computes for
+//! long sends a sign of life twice a second from a thread of its own, so a deadline can be short and still
+//! tell a busy peer from one that is gone.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -26,8 +26,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A party that has sent nothing for this long gives a sign of life.
 const LIFE_PERIOD: Duration = Duration::from_millis(500);
 
-/// How long a closing party waits for the other to close too. Closing a socket with unread bytes in it resets the
-/// connection, and the peer could lose our last message.
+/// How long a closing party waits for the other to close too. Closing a socket with unread bytes in it resets
+/// the connection, and the peer could lose our last message.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// One TLS connection.
@@ -58,8 +58,8 @@ struct Tls {
 
 impl Link {
     fn tls(&self) -> MutexGuard<'_, Tls> {
-        // A poisoned lock means that a thread died inside rustls; the connection is then in an unknown state, but every
-        // record is authenticated, so the worst that follows is an error.
+        // A poisoned lock means that a thread died inside rustls; the connection is then in an unknown state,
+        // but every record is authenticated, so the worst that follows is an error.
         self.tls.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -116,7 +116,9 @@ impl Lane {
     pub fn join(mut lanes: Vec<Lane>) -> io::Result<Vec<Box<dyn Stream>>> {
         let links: Vec<_> = lanes.iter().map(|lane| Arc::downgrade(&lane.link)).collect();
         let (alive, ended) = channel();
-        std::thread::Builder::new().name("signs of life".into()).spawn(move || give_signs_of_life(&links, &ended))?;
+        std::thread::Builder::new()
+            .name("signs of life".into())
+            .spawn(move || give_signs_of_life(&links, &ended))?;
         let linger = Arc::<OnceLock<Instant>>::default();
         for lane in &mut lanes {
             lane.alive = Some(alive.clone());
@@ -149,18 +151,21 @@ impl Lane {
         let n = tls.connection.read_tls(&mut rest)?;
         self.start += n;
         match tls.connection.process_new_packets() {
-            Ok(_) if n == 0 => Err(io::Error::new(ErrorKind::InvalidData, "the peer sent a malformed TLS record")),
+            Ok(_) if n == 0 => {
+                Err(io::Error::new(ErrorKind::InvalidData, "the peer sent a malformed TLS record"))
+            }
             Ok(_) => Ok(()),
             Err(e) => {
-                // The alert tells an honest peer with a wrong key what is wrong. It may fail: the error is the same.
+                // The alert tells an honest peer with a wrong key what is wrong. It may fail: the error is
+                // the same.
                 let _ = tls.connection.write_tls(&mut &self.link.socket);
                 Err(tls_error(e))
             }
         }
     }
 
-    /// Hands all ciphertext to the socket. While the socket takes nothing, the peer may be busy; its signs of life show
-    /// it, so they are read (into a bounded buffer) and give it more time.
+    /// Hands all ciphertext to the socket. While the socket takes nothing, the peer may be busy; its signs of
+    /// life show it, so they are read (into a bounded buffer) and give it more time.
     fn drain(&mut self, tls: &mut Tls) -> io::Result<()> {
         let start = Instant::now();
         while tls.connection.wants_write() {
@@ -179,7 +184,8 @@ impl Lane {
                         Ok(0) => {}
                         Ok(n) => {
                             self.end += n;
-                            self.deadline = self.deadline.max((Instant::now() + self.timeout).min(start + PATIENCE));
+                            self.deadline =
+                                self.deadline.max((Instant::now() + self.timeout).min(start + PATIENCE));
                         }
                         Err(e) if is_pause(&e) => {}
                         Err(e) => return Err(e),
@@ -280,8 +286,8 @@ fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
             if tls.closed || tls.last_write.elapsed() < LIFE_PERIOD {
                 continue;
             }
-            // What the socket does not take stays in the buffer and nothing is added to it, so a peer that does not
-            // read cannot make it grow. A failure is found by the lane's user.
+            // What the socket does not take stays in the buffer and nothing is added to it, so a peer that
+            // does not read cannot make it grow. A failure is found by the lane's user.
             if tls.connection.wants_write() || tls.connection.writer().write_all(&SIGN_OF_LIFE).is_ok() {
                 let _ = tls.connection.write_tls(&mut &link.socket);
             }

@@ -1,9 +1,9 @@
 //! Channels over the network: TCP with TLS 1.3, both sides authenticated by pinned Ed25519 keys.
 //!
-//! TLS keeps outsiders out; the protocol does not rely on it against the peer. One side listens, the other connects,
-//! whichever of them garbles. The first connection becomes the main stream. Its exporter gives a session id that only
-//! the two parties know, and each further lane, a connection of its own between the same keys, names this id and its
-//! number, so that it cannot join another session or take another's place.
+//! TLS keeps outsiders out; the protocol does not rely on it against the peer. One side listens, the other
+//! connects, whichever of them garbles. The first connection becomes the main stream. Its exporter gives a
+//! session id that only the two parties know, and each further lane, a connection of its own between the same
+//! keys, names this id and its number, so that it cannot join another session or take another's place.
 //!
 //! ```text
 //! connecting side                                    listening side
@@ -13,8 +13,9 @@
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
-//! A [`probe`] also compares the terms, a hash of what the parties must agree on, and goes no further: the listener
-//! answers it and goes on waiting. In a real session the protocol compares them itself, and says what differs.
+//! A [`probe`] also compares the terms, a hash of what the parties must agree on, and goes no further: the
+//! listener answers it and goes on waiting. In a real session the protocol compares them itself, and says
+//! what differs.
 
 mod identity;
 mod lane;
@@ -46,15 +47,15 @@ const VERSION: u16 = 1;
 /// What a probe gives as its lane.
 const PROBE: u8 = 255;
 
-/// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest handshake is
-/// short, so a crowd of silent strangers cannot keep the peer out.
+/// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest
+/// handshake is short, so a crowd of silent strangers cannot keep the peer out.
 const MAX_PENDING: usize = 64;
 
 /// How often a listener looks for connections, and a connecting side tries again.
 const POLL: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_millis(100);
-/// Longest time that a connecting side waits for one of the addresses that a name stands for to answer at all, before it tries the
-/// next: packets to one of them may go nowhere.
+/// Longest time that a connecting side waits for one of the addresses that a name stands for to answer at
+/// all, before it tries the next: packets to one of them may go nowhere.
 const TURN: Duration = Duration::from_secs(3);
 
 /// What both kinds of endpoint need to know.
@@ -125,13 +126,17 @@ impl Hello {
     fn receive(lane: &mut Lane) -> io::Result<Hello> {
         let mut bytes = [0; HELLO_BYTES];
         lane.read_exact(&mut bytes)?;
-        Hello::from_bytes(bytes).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
+        Hello::from_bytes(bytes)
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
     }
 
     /// Whether two parties that greet like this can work together.
     fn agree(&self, peer: &Hello) -> Result<(), Error> {
         if self.version != peer.version {
-            return Err(Error::Mismatch(format!("version {} of the transport here, {} at the peer", self.version, peer.version)));
+            return Err(Error::Mismatch(format!(
+                "version {} of the transport here, {} at the peer",
+                self.version, peer.version
+            )));
         }
         if self.party == peer.party {
             let role = if self.party == Party::Garbler { "garbler" } else { "evaluator" };
@@ -146,7 +151,9 @@ impl Hello {
 
 fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
     if identity.public_key() == peer {
-        return Err(Error::Usage("the peer's public key is this party's own; each party needs a key of its own".into()));
+        return Err(Error::Usage(
+            "the peer's public key is this party's own; each party needs a key of its own".into(),
+        ));
     }
     if !(1..=MAX_LANES).contains(&options.lanes) {
         return Err(Error::Usage(format!("the number of lanes is 1 to {MAX_LANES}, not {}", options.lanes)));
@@ -154,13 +161,18 @@ fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), 
     Ok(())
 }
 
-/// Connects to a listening peer at `address` (`host:port`). Until the timeout has passed, a peer that is not there yet
-/// is tried again.
+/// Connects to a listening peer at `address` (`host:port`). Until the timeout has passed, a peer that is not
+/// there yet is tried again.
 ///
 /// # Errors
-/// [`Error::Io`] if there is no connection in time or the peer holds another key, [`Error::Mismatch`] if the peer has
-/// another version or the same role, [`Error::Usage`] if an argument is out of its range.
-pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Options) -> Result<Channel, Error> {
+/// [`Error::Io`] if there is no connection in time or the peer holds another key, [`Error::Mismatch`] if the
+/// peer has another version or the same role, [`Error::Usage`] if an argument is out of its range.
+pub fn connect(
+    address: &str,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &Options,
+) -> Result<Channel, Error> {
     check(identity, peer, options)?;
     let config = identity.client_config(peer)?;
     let (mut main, at) = first_connection(address, &config, options.timeout)?;
@@ -169,7 +181,9 @@ pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Op
     let answer = Hello::receive(&mut main)?;
     hello.agree(&answer)?;
     if !(1..=options.lanes).contains(&answer.lanes) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into());
+        return Err(
+            io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into()
+        );
     }
     hello.session = main.session()?;
     hello.lanes = answer.lanes;
@@ -177,7 +191,8 @@ pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Op
         let open = |index| {
             let config = &config;
             scope.spawn(move || -> io::Result<Lane> {
-                let mut lane = client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
+                let mut lane =
+                    client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
                 let hello = Hello { lane: index, ..hello };
                 hello.send(&mut lane)?;
                 let answer = Hello::receive(&mut lane)?;
@@ -188,7 +203,9 @@ pub fn connect(address: &str, identity: &Identity, peer: PublicKey, options: &Op
             })
         };
         let workers: Vec<_> = (1..answer.lanes).map(open).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| worker.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()));
+        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
+            worker.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()))
+        };
         workers.into_iter().map(join).collect::<io::Result<Vec<Lane>>>()
     })?;
     let lanes = std::iter::once(main).chain(further).collect();
@@ -219,7 +236,11 @@ fn turn(left: Duration, addresses: usize) -> Duration {
 }
 
 /// Tries the addresses that the name stands for, again and again.
-fn first_connection(address: &str, config: &Arc<ClientConfig>, timeout: Duration) -> Result<(Lane, SocketAddr), Error> {
+fn first_connection(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    timeout: Duration,
+) -> Result<(Lane, SocketAddr), Error> {
     let deadline = Instant::now() + timeout;
     let mut reason = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
     loop {
@@ -228,13 +249,19 @@ fn first_connection(address: &str, config: &Arc<ClientConfig>, timeout: Duration
                 let count = addresses.len();
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
-                    match TcpStream::connect_timeout(&at, turn(left, count)).and_then(|socket| client(socket, config, left)) {
+                    match TcpStream::connect_timeout(&at, turn(left, count))
+                        .and_then(|socket| client(socket, config, left))
+                    {
                         Ok(mut lane) => {
                             lane.set_timeout(timeout);
                             return Ok((lane, at));
                         }
                         // Whoever answered in TLS will not answer otherwise the next time.
-                        Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) => return Err(e.into()),
+                        Err(e)
+                            if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
+                        {
+                            return Err(e.into());
+                        }
                         Err(e) => reason = e,
                     }
                 }
@@ -271,10 +298,17 @@ impl Listener {
     ///
     /// # Errors
     /// [`Error::Io`] if the address cannot be bound, [`Error::Usage`] if an argument is out of its range.
-    pub fn bind(address: &str, identity: &Identity, peer: PublicKey, options: &Options) -> Result<Self, Error> {
+    pub fn bind(
+        address: &str,
+        identity: &Identity,
+        peer: PublicKey,
+        options: &Options,
+    ) -> Result<Self, Error> {
         check(identity, peer, options)?;
         let socket = TcpListener::bind(address).map_err(|e| match e.kind() {
-            ErrorKind::InvalidInput => Error::Usage(format!("{address:?} is not an address of the form host:port")),
+            ErrorKind::InvalidInput => {
+                Error::Usage(format!("{address:?} is not an address of the form host:port"))
+            }
             kind => io::Error::new(kind, format!("cannot listen at {address}: {e}")).into(),
         })?;
         socket.set_nonblocking(true)?;
@@ -289,10 +323,12 @@ impl Listener {
         Ok(self.socket.local_addr()?)
     }
 
-    /// Waits for the peer, as long as it takes; once its first connection stands, the further lanes have the timeout.
+    /// Waits for the peer, as long as it takes; once its first connection stands, the further lanes have the
+    /// timeout.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection fails.
+    /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection
+    /// fails.
     pub fn accept(&self) -> Result<Channel, Error> {
         let (arrived, guests) = channel();
         let mut pending = Pending::default();
@@ -336,7 +372,8 @@ impl Listener {
     /// Waits for a [`probe`] and answers it.
     ///
     /// # Errors
-    /// [`Error::Io`] if none comes `within` this time, [`Error::Mismatch`] if the parties could not work together.
+    /// [`Error::Io`] if none comes `within` this time, [`Error::Mismatch`] if the parties could not work
+    /// together.
     pub fn answer_probe(&self, within: Duration) -> Result<(), Error> {
         let (arrived, guests) = channel();
         let mut pending = Pending::default();

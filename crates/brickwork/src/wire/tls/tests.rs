@@ -28,7 +28,8 @@ fn short(party: Party) -> Options {
 
 impl Two {
     fn listener(&self, options: Options) -> (Listener, String) {
-        let listener = Listener::bind("127.0.0.1:0", &self.garbler, self.evaluator.public_key(), &options).unwrap();
+        let listener =
+            Listener::bind("127.0.0.1:0", &self.garbler, self.evaluator.public_key(), &options).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         (listener, address)
     }
@@ -58,7 +59,10 @@ fn kind<T>(result: Result<T, Error>) -> ErrorKind {
 #[test]
 fn messages_and_bulk_cross_the_network() {
     let parties = two();
-    let (mut a, mut b) = parties.pair(Options { lanes: 4, ..options(Party::Garbler) }, Options { lanes: 3, ..options(Party::Evaluator) });
+    let (mut a, mut b) = parties.pair(
+        Options { lanes: 4, ..options(Party::Garbler) },
+        Options { lanes: 3, ..options(Party::Evaluator) },
+    );
     assert_eq!((a.lanes(), b.lanes()), (3, 3));
     let data: Vec<u8> = (0..4 * MAX_FRAME_BYTES + 17).map(|i| (i % 251) as u8).collect();
     thread::scope(|scope| {
@@ -109,7 +113,8 @@ fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
         let refused = connect(&address, &stranger, parties.garbler.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
         // The right key, but it expects another listener.
-        let refused = connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
+        let refused =
+            connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
         let mut b = parties.connect(&address, options(Party::Evaluator)).unwrap();
         let mut a = listening.join().unwrap().unwrap();
@@ -131,12 +136,15 @@ fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
     });
 }
 
-/// Those whose handshake is over do not count; when there are too many of the others, the oldest goes and nobody else.
+/// Those whose handshake is over do not count; when there are too many of the others, the oldest goes and
+/// nobody else.
 #[test]
 fn the_oldest_of_too_many_handshakes_goes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pair = |_| (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
-    let [(done, done_here), (mut oldest, oldest_here), (next, next_here), (_crowd, crowd_here)] = std::array::from_fn(pair);
+    let pair =
+        |_| (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
+    let [(done, done_here), (mut oldest, oldest_here), (next, next_here), (_crowd, crowd_here)] =
+        std::array::from_fn(pair);
     let is_open = |mut socket: &TcpStream| {
         socket.set_nonblocking(true).unwrap();
         matches!(socket.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
@@ -182,7 +190,11 @@ fn raw(parties: &Two, address: &str) -> Lane {
 /// The listening garbler's end of a connection on which nobody has greeted yet.
 fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
-    Lane::handshake(socket, Connection::Server(ServerConnection::new(config).unwrap()), Duration::from_secs(20))
+    Lane::handshake(
+        socket,
+        Connection::Server(ServerConnection::new(config).unwrap()),
+        Duration::from_secs(20),
+    )
 }
 
 /// Both ends of such a connection, the garbler's first.
@@ -249,11 +261,14 @@ fn replayed_and_foreign_lanes_are_refused() {
 #[test]
 fn missing_lanes_hit_the_deadline() {
     let parties = two();
-    let (listener, address) = parties.listener(Options { lanes: 2, timeout: Duration::from_secs(1), ..options(Party::Garbler) });
+    let (listener, address) =
+        parties.listener(Options { lanes: 2, timeout: Duration::from_secs(1), ..options(Party::Garbler) });
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
-        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] }.send(&mut main).unwrap();
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
         assert_eq!(kind(listening.join().unwrap()), ErrorKind::TimedOut);
     });
 }
@@ -268,7 +283,9 @@ fn roles_and_versions_must_fit() {
         assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
-        Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }.send(&mut main).unwrap();
+        Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
         assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
     });
 }
@@ -287,7 +304,8 @@ fn row_19_hellos_must_agree() {
     assert_eq!(mismatch(garbler.agree(&garbler)), "both run as the garbler");
     assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
     // The terms count in a probe; a session has other checks of them.
-    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator].map(|party| Hello::probe(&options(party)));
+    let [garblers, evaluators] =
+        [Party::Garbler, Party::Evaluator].map(|party| Hello::probe(&options(party)));
     garblers.agree(&evaluators).unwrap();
     mismatch(garblers.agree(&Hello { session: [8; 32], ..evaluators }));
     garbler.agree(&Hello { session: [8; 32], ..evaluator }).unwrap();
@@ -357,7 +375,8 @@ fn who_goes_away_before_the_handshake_is_tried_again() {
 fn a_taken_port_is_an_error() {
     let parties = two();
     let (_listener, address) = parties.listener(options(Party::Garbler));
-    let second = Listener::bind(&address, &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler));
+    let second =
+        Listener::bind(&address, &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler));
     assert_eq!(kind(second), ErrorKind::AddrInUse);
 }
 
@@ -382,13 +401,16 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept().unwrap());
         let mut main = raw(parties, &address);
-        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }.send(&mut main).unwrap();
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
         Hello::receive(&mut main).unwrap();
         (listening.join().unwrap(), main)
     })
 }
 
-/// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of it.
+/// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of
+/// it.
 fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
     let parties = two();
     let (socket, address) = bound();
@@ -417,10 +439,12 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
 fn lanes_that_the_listener_confuses_are_refused() {
     assert_eq!(with_odd_listener(2, |_, hello| hello).unwrap().lanes(), 2);
     for lanes in [0, 3, u8::MAX] {
-        let refused = with_odd_listener(2, |number, hello| if number == 0 { Hello { lanes, ..hello } } else { hello });
+        let refused =
+            with_odd_listener(2, |number, hello| if number == 0 { Hello { lanes, ..hello } } else { hello });
         assert_eq!(kind(refused), ErrorKind::InvalidData, "{lanes} lanes");
     }
-    let another: [fn(Hello) -> Hello; 2] = [|hello| Hello { lane: 2, ..hello }, |hello| Hello { session: [1; 32], ..hello }];
+    let another: [fn(Hello) -> Hello; 2] =
+        [|hello| Hello { lane: 2, ..hello }, |hello| Hello { session: [1; 32], ..hello }];
     for change in another {
         let refused = with_odd_listener(2, |number, hello| if number == 1 { change(hello) } else { hello });
         assert_eq!(kind(refused), ErrorKind::InvalidData);
@@ -468,7 +492,9 @@ fn a_peer_that_is_gone_is_not_waited_for() {
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let mut lane = thread::scope(|scope| {
         // After the handshake its socket is closed at once, as that of a process that ends.
-        scope.spawn(|| ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap());
+        scope.spawn(|| {
+            ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap()
+        });
         raw(&parties, &address)
     });
     let error = (0..).find_map(|_| lane.write_all(b"x").and_then(|()| lane.flush()).err()).unwrap();
@@ -595,7 +621,10 @@ fn throughput() {
     // What is asserted is that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
     let parties = two();
     for lanes in [1, 2] {
-        let (mut a, mut b) = parties.pair(Options { lanes, ..options(Party::Garbler) }, Options { lanes, ..options(Party::Evaluator) });
+        let (mut a, mut b) = parties.pair(
+            Options { lanes, ..options(Party::Garbler) },
+            Options { lanes, ..options(Party::Evaluator) },
+        );
         let data: Vec<u8> = (0..32usize << 20).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
         let mut copy = vec![0; data.len()];
         let rounds = if cfg!(debug_assertions) { 1 } else { 16 };

@@ -1,8 +1,9 @@
-//! `brickwork bench papers`: what the tables and figures of DUPLO (CCS 2017, section 7) measure, measured here.
+//! `brickwork bench papers`: what the tables and figures of DUPLO (CCS 2017, section 7) measure, measured
+//! here.
 //!
-//! Every row is a run of both parties in two processes over the imitated link. Rows that are done are kept in a file, one JSON
-//! object a line, so that an interrupted measurement goes on where it was; what this machine's memory or the user's patience
-//! cannot hold is skipped, and the report says so.
+//! Every row is a run of both parties in two processes over the imitated link. Rows that are done are kept in
+//! a file, one JSON object a line, so that an interrupted measurement goes on where it was; what this
+//! machine's memory or the user's patience cannot hold is skipped, and the report says so.
 
 mod rows;
 mod show;
@@ -18,7 +19,9 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
+use crate::arguments::{
+    Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources,
+};
 use crate::chart;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -80,10 +83,12 @@ impl Results {
 
     fn keep(&mut self, row: &Value) -> Result<(), Failure> {
         let line = format!("{row}\n");
-        self.file
-            .write_all(line.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .map_err(|e| Failure::other(e.to_string(), "check the space on the disk of the results; what is in the file stays"))
+        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
+            Failure::other(
+                e.to_string(),
+                "check the space on the disk of the results; what is in the file stays",
+            )
+        })
     }
 }
 
@@ -120,17 +125,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     let mut human = String::new();
     for &table in Table::value_variants() {
-        let lines: Vec<&String> = done.iter().filter(|(of, ..)| *of == table).map(|(_, line, _)| line).collect();
+        let lines: Vec<&String> =
+            done.iter().filter(|(of, ..)| *of == table).map(|(_, line, _)| line).collect();
         if !lines.is_empty() {
             human += &match table {
                 Table::Plan => COMPARISON_HEAD.into(),
-                table => format!("{}: milliseconds and megabytes of one execution\n{HEAD}", table_name(table)),
+                table => {
+                    format!("{}: milliseconds and megabytes of one execution\n{HEAD}", table_name(table))
+                }
             };
             lines.into_iter().for_each(|line| human += &format!("{line}\n"));
         }
     }
     if !bytes.is_empty() {
-        human += "table4: bytes to the evaluator of one AES-128\n     N   MB before   kB after   the paper's\n";
+        human +=
+            "table4: bytes to the evaluator of one AES-128\n     N   MB before   kB after   the paper's\n";
     }
     for row in &bytes {
         let number = |field: &str| row[field].as_f64().unwrap_or_default();
@@ -185,14 +194,26 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let need = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
     let limit = [arguments.resources.max_ram, resources::available_bytes()].into_iter().flatten().min();
     if let Some(limit) = limit.filter(|&limit| need > limit / 10 * 9) {
-        return Ok(Err(format!("both parties need some {} of memory, and there are {}", bytes(need), bytes(limit))));
+        return Ok(Err(format!(
+            "both parties need some {} of memory, and there are {}",
+            bytes(need),
+            bytes(limit)
+        )));
     }
     let place = std::env::temp_dir();
     if let Some(free) = resources::free_disk_bytes(&place).filter(|&free| cost.disk_bytes > free / 10 * 9) {
-        return Ok(Err(format!("tables need {} of disk, and {} has {}", bytes(cost.disk_bytes), place.display(), bytes(free))));
+        return Ok(Err(format!(
+            "tables need {} of disk, and {} has {}",
+            bytes(cost.disk_bytes),
+            place.display(),
+            bytes(free)
+        )));
     }
     if cost.seconds() * f64::from(arguments.rounds) > f64::from(arguments.longest) {
-        return Ok(Err(format!("it would take some {:.0} seconds", cost.seconds() * f64::from(arguments.rounds))));
+        return Ok(Err(format!(
+            "it would take some {:.0} seconds",
+            cost.seconds() * f64::from(arguments.rounds)
+        )));
     }
     let file = folder.file("program.bwp");
     fs::write(&file, program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
@@ -210,7 +231,8 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         cut: &Wish::Fixed(Cut::Given),
         stock: None,
     };
-    let measured = measure(&both, &program, arguments.rounds, true).map_err(|failure| failure.within(&row.workload.name()))?;
+    let measured = measure(&both, &program, arguments.rounds, true)
+        .map_err(|failure| failure.within(&row.workload.name()))?;
     Ok(Ok(json!({ "measured": measured })))
 }
 

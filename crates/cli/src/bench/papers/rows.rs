@@ -89,7 +89,8 @@ const LOOPBACK: Link = Link { bits_per_second: None, rtt: Duration::ZERO };
 const LAN: Link = Link { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
 const WAN: Link = Link { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
 
-/// A row of a table, with the paper's milliseconds of an execution before its inputs are there, and from then on.
+/// A row of a table, with the paper's milliseconds of an execution before its inputs are there, and from then
+/// on.
 pub struct Row {
     pub table: Table,
     pub workload: Workload,
@@ -103,7 +104,9 @@ pub const WHOLE: f64 = 0.0;
 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut row = |table, workload, executions, link, paper| rows.push(Row { table, workload, executions, link, paper });
+    let mut row = |table, workload, executions, link, paper| {
+        rows.push(Row { table, workload, executions, link, paper })
+    };
     for n in (10..=20).step_by(2) {
         for t in (0..=n).step_by(2) {
             row(Table::Figure1, Workload::Random { n, t }, 1, LAN, None);
@@ -118,7 +121,11 @@ pub fn rows() -> Vec<Row> {
         }
     }
     for (k, executions) in [1, 32, 128].into_iter().enumerate() {
-        let paper = [(2, [11_160.0, 7_815.0, 7_554.0]), (4, [14_847.0, 7_539.0, 6_622.0]), (8, [52_334.0, 9_615.0, 7_324.0])];
+        let paper = [
+            (2, [11_160.0, 7_815.0, 7_554.0]),
+            (4, [14_847.0, 7_539.0, 6_622.0]),
+            (8, [52_334.0, 9_615.0, 7_324.0]),
+        ];
         for (block, times) in paper.into_iter().chain([(16, [351_002.0, 11_338.0, 9_298.0])]) {
             row(Table::Table1, Workload::Matrix { block }, executions, LAN, Some([times[k], WHOLE]));
         }
@@ -137,13 +144,20 @@ pub fn rows() -> Vec<Row> {
     for (link, paper) in [(LAN, lan), (WAN, wan)] {
         for (workload, times) in paper {
             for (executions, times) in [1, 32, 128, 1024].into_iter().zip(times) {
-                row(Table::Table2, workload, executions, link, Some(times).filter(|times| !times[0].is_nan()));
+                row(
+                    Table::Table2,
+                    workload,
+                    executions,
+                    link,
+                    Some(times).filter(|times| !times[0].is_nan()),
+                );
             }
         }
     }
     let blocks = [32, 64, 128, 256, 1024];
     let lan = [[1_211.0, 68.29], [1_877.0, 104.0], [2_991.0, 196.0], [5_072.0, 274.0], [14_167.0, 1_003.0]];
-    let wan = [[12_269.0, 656.0], [15_039.0, 698.0], [19_089.0, 793.0], [27_093.0, 910.0], [81_883.0, 1_733.0]];
+    let wan =
+        [[12_269.0, 656.0], [15_039.0, 698.0], [19_089.0, 793.0], [27_093.0, 910.0], [81_883.0, 1_733.0]];
     for (link, paper) in [(LAN, lan), (WAN, wan)] {
         for (blocks, times) in blocks.into_iter().zip(paper) {
             row(Table::Table3, Workload::CbcMac { blocks, each: 1 }, 1, link, Some(times));
@@ -171,7 +185,8 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// Megabytes to the evaluator before the inputs and kilobytes after them, of one AES: DUPLO, table 4.
-pub const BYTES: [(u32, [f64; 2]); 4] = [(1, [12.94, 19.36]), (32, [2.60, 18.97]), (128, [1.96, 18.96]), (1024, [1.59, 18.96])];
+pub const BYTES: [(u32, [f64; 2]); 4] =
+    [(1, [12.94, 19.36]), (32, [2.60, 18.97]), (128, [1.96, 18.96]), (1024, [1.59, 18.96])];
 
 impl Row {
     pub fn table_name(&self) -> String {
@@ -194,7 +209,8 @@ impl Row {
     /// By what a row is found again in the file of results.
     pub fn key(&self, arguments: &Arguments) -> String {
         let threads = arguments.resources.threads.map_or("all".into(), |threads| threads.to_string());
-        let rest = format!("{} rounds, {threads} threads, {} lanes", arguments.rounds, arguments.resources.lanes);
+        let rest =
+            format!("{} rounds, {threads} threads, {} lanes", arguments.rounds, arguments.resources.lanes);
         let version = env!("CARGO_PKG_VERSION");
         format!(
             "{version}, {}, N = {}, {}, {rest}, {}",
@@ -220,7 +236,12 @@ mod tests {
         for row in rows() {
             if row.workload.and_gates() < 1 << 14 && !seen.contains(&row.workload) {
                 seen.push(row.workload);
-                assert_eq!(row.workload.program().unwrap().and_gates(), row.workload.and_gates(), "{}", row.workload.name());
+                assert_eq!(
+                    row.workload.program().unwrap().and_gates(),
+                    row.workload.and_gates(),
+                    "{}",
+                    row.workload.name()
+                );
             }
         }
         assert_eq!(seen.len(), 16);

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];
 
-/// Of one execution: milliseconds before the inputs and after them, bytes that the garbler sends before them and after.
+/// Of one execution: milliseconds before the inputs and after them, bytes that the garbler sends before them
+/// and after.
 fn split(measured: &Value) -> ([f64; 2], [f64; 2]) {
     let (mut milliseconds, mut sent) = ([0.0; 2], [0.0; 2]);
     for phase in measured["measured"]["phases"].as_array().map(Vec::as_slice).unwrap_or_default() {
@@ -73,12 +74,23 @@ pub fn comparison(row: &Row, measured: &Value) -> String {
     let number = |of: &Value| of.as_f64().unwrap_or_default();
     let (seconds, n) = (number(&took["seconds"]), f64::from(row.executions));
     let phases = took["phases"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|phase| {
-        let of = |all: &Value| all["phases"].as_array().and_then(|all| all.iter().find(|other| other["name"] == phase["name"])).cloned();
-        let (predicted, real) = (number(&of(expected).unwrap_or_default()["seconds"]), n * number(&phase["seconds"]));
+        let of = |all: &Value| {
+            all["phases"]
+                .as_array()
+                .and_then(|all| all.iter().find(|other| other["name"] == phase["name"]))
+                .cloned()
+        };
+        let (predicted, real) =
+            (number(&of(expected).unwrap_or_default()["seconds"]), n * number(&phase["seconds"]));
         // What takes next to no time has no ratio worth a look.
-        if real.max(predicted) < LEAST_SHARE * seconds { "    -".into() } else { format!("{:>5.2}", predicted / real) }
+        if real.max(predicted) < LEAST_SHARE * seconds {
+            "    -".into()
+        } else {
+            format!("{:>5.2}", predicted / real)
+        }
     });
-    let memory = |party: &str| number(&expected["memory_bytes"][party]) / number(&took["peak_rss_bytes"][party]);
+    let memory =
+        |party: &str| number(&expected["memory_bytes"][party]) / number(&took["peak_rss_bytes"][party]);
     format!(
         "  {:22} {:>5}  {:8} {:>11.1} {:>11.1} {:>7.2}  {}   {:>7.2} {:>9.2}",
         row.workload.name(),
@@ -125,7 +137,8 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
 /// The figures: time against the size of a component.
 pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap_or_default();
-    let milliseconds = |row: &Value| number(row, "before_inputs_milliseconds") + number(row, "after_inputs_milliseconds");
+    let milliseconds =
+        |row: &Value| number(row, "before_inputs_milliseconds") + number(row, "after_inputs_milliseconds");
     let rows = |table: Table| done.iter().filter(move |(of, ..)| *of == table).map(|(_, _, row)| row);
     let at = |row: &Value, x: f64| Point {
         x,
@@ -160,10 +173,22 @@ pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
     let product = |row: &Value| Some((executions(row), row["cut"]["block"].as_f64()?));
     let kinds = |row: &Value| Some((executions(row), row["cut"]["kinds"].as_f64()?));
     vec![
-        of("Figure 1: random programs", Axis::linear("t: 2^t AND gates a slot"), series(Table::Figure1, &random)),
-        of("AES-128 in 1, 3 and 5 kinds of components", Axis::linear("kinds"), series(Table::Figure2, &kinds)),
+        of(
+            "Figure 1: random programs",
+            Axis::linear("t: 2^t AND gates a slot"),
+            series(Table::Figure1, &random),
+        ),
+        of(
+            "AES-128 in 1, 3 and 5 kinds of components",
+            Axis::linear("kinds"),
+            series(Table::Figure2, &kinds),
+        ),
         of("Figure 2: CBC-MAC-16", Axis::linear("blocks a component"), series(Table::Figure2, &cbc)),
-        of("Figure 3 and table 1: product of 16 x 16 matrices", Axis::linear("side of a block"), series(Table::Table1, &product)),
+        of(
+            "Figure 3 and table 1: product of 16 x 16 matrices",
+            Axis::linear("side of a block"),
+            series(Table::Table1, &product),
+        ),
     ]
 }
 
@@ -174,7 +199,8 @@ mod tests {
     #[test]
     fn bytes_are_of_the_order_of_the_papers() {
         for row in table_4().unwrap() {
-            let ratio = row["before_bytes"].as_f64().unwrap() / 1e6 / row["paper_before_megabytes"].as_f64().unwrap();
+            let ratio =
+                row["before_bytes"].as_f64().unwrap() / 1e6 / row["paper_before_megabytes"].as_f64().unwrap();
             assert!((0.2..1.5).contains(&ratio), "{row}");
         }
     }

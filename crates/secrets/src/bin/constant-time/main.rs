@@ -1,9 +1,10 @@
-//! Whether the time that something takes depends on its secrets: `cargo xtask constant-time [SECONDS]`, so many for each
-//! subject (default 5).
+//! Whether the time that something takes depends on its secrets: `cargo xtask constant-time [SECONDS]`, so
+//! many for each subject (default 5).
 //!
-//! Secrets of two classes, a fixed one and random ones, are timed in random order. Before anything is said, two functions that
-//! leak must be seen to leak and one that does not must not: else the machine is too noisy, and that is an error. Nothing
-//! of this is asserted in the tests of the project, where others may be at work on the same machine.
+//! Secrets of two classes, a fixed one and random ones, are timed in random order. Before anything is said,
+//! two functions that leak must be seen to leak and one that does not must not: else the machine is too
+//! noisy, and that is an error. Nothing of this is asserted in the tests of the project, where others may be
+//! at work on the same machine.
 #![forbid(unsafe_code)]
 
 mod subjects;

@@ -1,5 +1,5 @@
-//! What is timed: everything that touches an offset, a label, a choice bit or an indicator bit, and three functions that
-//! tell whether the machine is quiet enough to see anything.
+//! What is timed: everything that touches an offset, a label, a choice bit or an indicator bit, and three
+//! functions that tell whether the machine is quiet enough to see anything.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -27,7 +27,10 @@ pub struct Subject {
 /// Makes a call with a secret of a class.
 pub type Prepare = Box<dyn FnMut(bool, &mut Rng) -> Call<'static>>;
 
-fn subject(name: impl Into<String>, prepare: impl FnMut(bool, &mut Rng) -> Call<'static> + 'static) -> Subject {
+fn subject(
+    name: impl Into<String>,
+    prepare: impl FnMut(bool, &mut Rng) -> Call<'static> + 'static,
+) -> Subject {
     Subject { name: name.into(), prepare: Box::new(prepare) }
 }
 
@@ -89,7 +92,9 @@ fn script() -> Script {
     for batch in 0..8u32 {
         let base = 1 + 16 * batch;
         (0..8).for_each(|i| builder.xor(base + i, base + 15 - i, base + 16 + i));
-        let ands: Vec<And> = (0..8).map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i }).collect();
+        let ands: Vec<And> = (0..8)
+            .map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i })
+            .collect();
         builder.batch(&ands);
     }
     builder.finish()
@@ -97,8 +102,8 @@ fn script() -> Script {
 
 const GATES: usize = 64;
 
-/// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class, evaluation
-/// with labels of either class.
+/// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class,
+/// evaluation with labels of either class.
 pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     let wires = move |class: bool, rng: &mut Rng, script: &Script| {
         let mut wires = Wires::new(script, lanes);
@@ -148,7 +153,10 @@ pub fn labels() -> Vec<Subject> {
         })
     };
     let solder = |class: bool, rng: &mut Rng| -> Call<'static> {
-        let wire = |rng: &mut Rng| CommittedWire { value: Label::from_bits(secret(class, rng)), delta: Delta::new(secret(class, rng)) };
+        let wire = |rng: &mut Rng| CommittedWire {
+            value: Label::from_bits(secret(class, rng)),
+            delta: Delta::new(secret(class, rng)),
+        };
         let wires: Vec<[CommittedWire; 2]> = (0..COUNT).map(|_| [wire(rng), wire(rng)]).collect();
         Box::new(move || {
             for &[from, to] in &wires {
@@ -168,7 +176,8 @@ pub fn labels() -> Vec<Subject> {
     // Class 0 is accepted, class 1 refused; and both colours.
     let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> Call<'static> {
         let hasher = Hasher::new(&[3; 32], Kind::Plain);
-        let wires: Vec<(Label, Delta)> = (0..COUNT).map(|_| (rng.label().with_colour(0), rng.delta())).collect();
+        let wires: Vec<(Label, Delta)> =
+            (0..COUNT).map(|_| (rng.label().with_colour(0), rng.delta())).collect();
         let gadgets = hasher.authenticators(COUNT, |i| (i as u64, wires[i].0, wires[i].1));
         let labels: Vec<Label> = wires
             .iter()
@@ -244,8 +253,8 @@ fn random_bytes(count: usize, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the same time whatever
-/// the secret, whether the check that follows is passed or not.
+/// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the
+/// same time whatever the secret, whether the check that follows is passed or not.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let sender = move |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -260,7 +269,9 @@ pub fn protocols() -> Vec<Subject> {
         let mut receiver = extension::Receiver::new(&[1; 32], &pairs).expect("randomness");
         let choices = bits(class, 256, rng);
         let mut channel = replay(&[]);
-        Box::new(move || drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received"))))
+        Box::new(move || {
+            drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
+        })
     };
     let base_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
         let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
@@ -273,7 +284,9 @@ pub fn protocols() -> Vec<Subject> {
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         split::Sender::new(code, &pairs, u64::MAX)
     };
-    let values = |class: bool, rng: &mut Rng| -> Vec<Label> { (0..256).map(|_| Label::from_bits(secret(class, rng))).collect() };
+    let values = |class: bool, rng: &mut Rng| -> Vec<Label> {
+        (0..256).map(|_| Label::from_bits(secret(class, rng))).collect()
+    };
     let commit = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let (mut sender, values, mut channel) = (committer(rng), values(class, rng), replay(&[]));
         Box::new(move || drop(black_box(sender.commit(&mut channel, &values).expect("nothing is received"))))
@@ -282,12 +295,15 @@ pub fn protocols() -> Vec<Subject> {
         let (mut sender, values) = (committer(rng), values(class, rng));
         let mut channel = replay(&[(split::msg::SEED.0, &random_bytes(16, rng))]);
         let committed = sender.commit(&mut channel, &values).expect("nothing is received");
-        Box::new(move || sender.prove(&mut channel, &[(&committed).into()], &Claims::new()).expect("a seed is received"))
+        Box::new(move || {
+            sender.prove(&mut channel, &[(&committed).into()], &Claims::new()).expect("a seed is received")
+        })
     };
     let holder = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
+        let mut holder =
+            split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * code.length() * 2, rng);
         let mut channel = replay(&[(split::msg::CORRECTIONS.0, &corrections)]);
         Box::new(move || drop(black_box(holder.receive(&mut channel, 256).expect("any correction is taken"))))
@@ -295,11 +311,15 @@ pub fn protocols() -> Vec<Subject> {
     let verify = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder = split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
+        let mut holder =
+            split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * (code.length() - 128), rng);
         let answer = random_bytes(16 * (code.length() + 128), rng);
-        let messages =
-            [(split::msg::CORRECTIONS.0, &corrections[..]), (split::msg::CORRECTIONS.0, &corrections), (split::msg::ANSWER.0, &answer)];
+        let messages = [
+            (split::msg::CORRECTIONS.0, &corrections[..]),
+            (split::msg::CORRECTIONS.0, &corrections),
+            (split::msg::ANSWER.0, &answer),
+        ];
         let mut channel = replay(&messages);
         let pending = holder.receive_random(&mut channel, 128, Lsb::Random).expect("any correction is taken");
         Box::new(move || assert!(holder.verify(&mut channel, &[&pending], &Claims::new()).is_err()))
