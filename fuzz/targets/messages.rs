@@ -9,10 +9,11 @@ use std::sync::{Arc, LazyLock};
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::duplo::adversary::parsers;
+use brickwork::ot;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
-use brickwork::{Cheat, Error};
+use brickwork::{Error, Malformed};
 
 /// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
 /// was understood.
@@ -92,7 +93,8 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
     match result {
         Ok(_) => assert!(honest, "a difference was overlooked"),
         Err(Error::Mismatch(why)) => assert!(!honest && !why.is_empty()),
-        Err(Error::Peer(Cheat::UnexpectedMessage) | Error::Io(_)) => assert!(!honest),
+        Err(Error::Io(_)) => assert!(!honest),
+        Err(error) if error.is_cheat(Malformed::UnexpectedMessage) => assert!(!honest),
         Err(other) => panic!("{other}"),
     }
     honest
@@ -132,7 +134,8 @@ fn decomposition(makes_cuts: bool, bytes: &[u8]) -> bool {
             assert!(bytes == [0; 32] || bytes[..32] == program.digest());
             true
         }
-        Err(Error::Mismatch(_) | Error::Peer(Cheat::UnexpectedMessage)) => false,
+        Err(Error::Mismatch(_)) => false,
+        Err(error) if error.is_cheat(Malformed::UnexpectedMessage) => false,
         Err(other) => panic!("{other}"),
     }
 }
@@ -148,7 +151,11 @@ fn base_ots(data: &[u8]) -> bool {
             );
             true
         }
-        Err(Error::Peer(Cheat::UnexpectedMessage | Cheat::BaseOtPoint | Cheat::BaseOtIdentity)) => false,
+        Err(Error::Peer(cheat))
+            if ot::Cheat::of(cheat).is_some_and(|cheat| cheat != ot::Cheat::OtExtension) =>
+        {
+            false
+        }
         Err(other) => panic!("{other}"),
     }
 }
@@ -239,7 +246,8 @@ fn frames(data: &[u8]) -> bool {
         assert!(peer.received_bytes() <= bytes.len() as u64);
         match result {
             Ok(()) => {}
-            Err(Error::Peer(Cheat::UnexpectedMessage) | Error::Io(_)) => return false,
+            Err(Error::Io(_)) => return false,
+            Err(error) if error.is_cheat(Malformed::UnexpectedMessage) => return false,
             Err(other) => panic!("{other}"),
         }
     }

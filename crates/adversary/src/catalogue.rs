@@ -5,10 +5,10 @@ mod line;
 
 use std::time::Duration;
 
-use brickwork::Cheat;
 use brickwork::circuit::{Party, Recipient};
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
 use brickwork::duplo::adversary::harness::{Case, Ending, ands, chosen, flip, flips, opened, small, swap};
 use brickwork::duplo::msg;

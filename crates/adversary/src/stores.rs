@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, stock_cut, toy};
+use brickwork::duplo::Cheat;
+use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_cut, toy};
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
 use brickwork::duplo::{Lacking, Request, msg};
 use brickwork::random::Rng;
@@ -21,7 +23,6 @@ use brickwork::session::msg::{DECOMPOSITION, HELLO, NEXT};
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Change, Entry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
-use brickwork::{Cheat, Error};
 use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -459,7 +460,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let ending = match &met.result[party as usize] {
         Ok(()) if met.recovered[party as usize].contains(&true) => Ending::Recovered,
         Ok(()) => Ending::Survived,
-        Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
+        Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
         Err(Error::Mismatch(_)) => Ending::Refused,
         Err(Error::Stock(_)) => Ending::Stopped,
         Err(Error::Io(_)) => Ending::Gone,

@@ -1,7 +1,7 @@
 //! Attacks played many times, and the statistics.
 
-use brickwork::Cheat;
 use brickwork::circuit::Party;
+use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::Ending;
 use brickwork::random::Rng;
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! The catalogue, a few runs of each attack, the exact figures by the sampler, and the table in the
 //! documentation.
 
-use brickwork::Cheat;
 use brickwork::circuit::Party;
 use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{CHEATS, Ending};
 use brickwork::random::Rng;
 use brickwork_adversary::sampler::{bad_for, exact, successes};

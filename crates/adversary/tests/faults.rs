@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brickwork::Error;
 use brickwork::circuit::{Program, Recipient};
 use brickwork::commit::split::msg::{CORRECTIONS, SEED};
-use brickwork::duplo::adversary::harness::{ands, small};
+use brickwork::duplo::Cheat;
+use brickwork::duplo::Report;
+use brickwork::duplo::adversary::harness::{ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::{Parameters, msg};
-use brickwork::session::{Job, Report, TABLE_MEMORY};
+use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
-use brickwork::{Cheat, Error};
 
 /// With this set the connection is cut at every byte.
 const EVERY_BYTE: &str = "BRICKWORK_EVERY_BYTE";
@@ -186,7 +188,7 @@ fn row_18_lengths_that_nobody_has_memory_for() {
         frame.extend_from_slice(&[0; 64]);
         let error = told(frame);
         assert!(
-            matches!(error, Error::Peer(Cheat::UnexpectedMessage) | Error::Mismatch(_)),
+            error.is_cheat(Cheat::UnexpectedMessage) || matches!(error, Error::Mismatch(_)),
             "{length}: {error}"
         );
     }
@@ -195,7 +197,7 @@ fn row_18_lengths_that_nobody_has_memory_for() {
 #[test]
 fn row_18_a_flood_and_silence() {
     // Any other tag, and a mebibyte of it.
-    assert!(matches!(told(vec![0x54; 1 << 20]), Error::Peer(Cheat::UnexpectedMessage)));
+    assert!(told(vec![0x54; 1 << 20]).is_cheat(Cheat::UnexpectedMessage));
     // Signs of life, and then nothing: the stream's own deadline ends it.
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
     assert!(
@@ -303,7 +305,7 @@ enum End {
 fn ended(result: &Result<Report, Error>) -> End {
     match result {
         Ok(report) if report.outputs == [true] => End::Right,
-        Err(Error::Peer(cheat)) => End::Caught(*cheat),
+        Err(Error::Peer(cheat)) => End::Caught(known(*cheat)),
         Err(Error::Io(_)) => End::Gone,
         other => panic!("it ends with {other:?}"),
     }

@@ -53,22 +53,11 @@
 //! connection.
 #![forbid(unsafe_code)]
 
-pub mod authenticator;
-pub mod bits;
-pub mod circuit;
-pub mod commit;
-pub mod cut_and_choose;
-pub mod duplo;
-pub mod error;
-pub mod garbling;
-pub mod label;
-pub mod ot;
-pub mod plan;
-pub mod random;
-mod scratch;
-pub mod session;
-pub mod solder;
-pub mod stock;
-pub mod wire;
-
-pub use error::{Cheat, Error};
+pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, random};
+pub use brickwork_circuit as circuit;
+pub use brickwork_duplo as duplo;
+pub use brickwork_plan as plan;
+pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
+pub use brickwork_session as session;
+pub use brickwork_stock as stock;
+pub use brickwork_wire as wire;

@@ -6,8 +6,9 @@ use brickwork::circuit::{
     Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
 };
 use brickwork::duplo;
+use brickwork::duplo::Report;
 use brickwork::random::Rng;
-use brickwork::session::{Job, Report, Unobserved};
+use brickwork::session::{Job, Unobserved};
 use brickwork::wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {

@@ -233,7 +233,7 @@ fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
         + cost.crossings() as f64 * 0.048;
     assert!((cost.seconds() / least - 1.0).abs() < 0.1, "{} and {least}", cost.seconds());
 
-    let others = plan::alternatives(&program, &parameters).unwrap();
+    let others = parameters.alternatives(&program).unwrap();
     assert!(others.len() > 3);
     for other in &others {
         let rule = brickwork::cut_and_choose::Rule::COMPONENT;

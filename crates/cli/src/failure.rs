@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn every_kind_of_error_has_its_code_and_a_hint() {
         let cases = [
-            (Error::Peer(brickwork::Cheat::UnexpectedMessage), 5),
+            (brickwork::Malformed::UnexpectedMessage.into(), 5),
             (Error::Io(io::ErrorKind::TimedOut.into()), 4),
             (Error::Mismatch(String::new()), 7),
             (Error::Input(String::new()), 3),

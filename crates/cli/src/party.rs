@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{self, FromStock, Limits, Proposal, Stocked};
+use brickwork::duplo::{self, FromStock, Limits, Proposal, SecurityReport, Stocked};
 use brickwork::plan::{self, Machine};
-use brickwork::session::{self, Job, SecurityReport};
+use brickwork::session::{self, Job};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -160,8 +160,8 @@ struct Done {
 }
 
 impl Done {
-    fn at_once(report: session::Report, cut: Cut, cutting: f64) -> Self {
-        let session::Report {
+    fn at_once(report: duplo::Report, cut: Cut, cutting: f64) -> Self {
+        let duplo::Report {
             outputs,
             phases,
             security,

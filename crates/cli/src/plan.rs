@@ -120,7 +120,7 @@ pub fn cost_json(cost: &Cost) -> Value {
 
 fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
     let Decomposition { program, parameters, seconds, .. } = chosen;
-    let alternatives = plan::alternatives(program, parameters)?;
+    let alternatives = parameters.alternatives(program)?;
     // They differ in one component only, which the run's own cut may be among.
     let differs =
         |id: usize| alternatives.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);

@@ -12,15 +12,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use brickwork::Error;
 use brickwork::circuit::{Party, Recipient, library};
 use brickwork::duplo;
+use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork::wire::{Channel, Stream};
-use brickwork::{Cheat, Error};
 
 /// The system's allocator, which knows how much is allocated, and how much was at most.
 struct Counting;
@@ -140,7 +141,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
                 // A greeting of the right length is one that does not fit; signs of life are waited through.
                 let expected = match (tag, length) {
                     (HELLO, 144) => matches!(error, Error::Mismatch(_)),
-                    _ => matches!(error, Error::Peer(Cheat::UnexpectedMessage)),
+                    _ => error.is_cheat(Cheat::UnexpectedMessage),
                 };
                 assert!(expected, "{party:?}: message {tag} of {length} bytes ends in {error}");
             }
@@ -279,7 +280,7 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
                     "{victim:?}: {then:?} after {messages} takes {bytes} bytes, an honest peer {honest}"
                 );
                 assert!(
-                    matches!(error, Error::Peer(Cheat::UnexpectedMessage)),
+                    error.is_cheat(Cheat::UnexpectedMessage),
                     "{victim:?}: {then:?} after {messages} ends in {error}"
                 );
             }

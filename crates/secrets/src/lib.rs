@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use brickwork::Error;
 use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::duplo::Report;
 use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Request};
-use brickwork::session::{Job, Report, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use zeroize::Zeroizing;

@@ -1,8 +1,8 @@
 //! Rows about stock on disk, and rule (d): what a cheat was about is burned, and a retry is refused.
 
-use brickwork::Cheat;
 use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
 use brickwork::duplo::adversary::harness::Ending;
 use brickwork::duplo::msg;

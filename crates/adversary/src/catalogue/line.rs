@@ -6,13 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brickwork::Error;
 use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::adversary::harness::{Ending, ands, small};
+use brickwork::duplo::Cheat;
+use brickwork::duplo::Report;
+use brickwork::duplo::adversary::harness::{Ending, ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::session::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork::session::{Job, Report, TABLE_MEMORY};
+use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
-use brickwork::{Cheat, Error};
 
 use super::Catalogue;
 use crate::stores::Played;
@@ -69,7 +71,7 @@ fn ending(result: Result<Report, Error>) -> Played {
     match result {
         Ok(report) if report.outputs == [true] => Ok(Ending::Survived),
         Ok(_) => Ok(Ending::Fooled),
-        Err(Error::Peer(cheat)) => Ok(Ending::Caught(cheat)),
+        Err(Error::Peer(cheat)) => Ok(Ending::Caught(known(cheat))),
         Err(Error::Mismatch(_)) => Ok(Ending::Refused),
         Err(Error::Io(_)) => Ok(Ending::Gone),
         Err(other) => Err(other.to_string()),

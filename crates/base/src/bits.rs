@@ -1,0 +1,112 @@
+//! Bits as bytes on the wire: least significant first, the rest of the last byte 0.
+
+use crate::Malformed;
+
+/// Packs bits (0 or 1) into bytes.
+pub fn pack(bits: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (i, bit) in bits.into_iter().enumerate() {
+        if i % 8 == 0 {
+            bytes.push(0);
+        }
+        bytes[i / 8] |= (bit & 1) << (i % 8);
+    }
+    bytes
+}
+
+/// The first `count` bits of the bytes.
+///
+/// # Errors
+/// [`Malformed::UnexpectedMessage`] if there are not as many bytes as `count` bits take, or the rest of the last
+/// one is not 0.
+pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Malformed> {
+    let unused =
+        (8 * bytes.len()).checked_sub(count).filter(|u| *u < 8).ok_or(Malformed::UnexpectedMessage)?;
+    if unused > 0 && bytes[bytes.len() - 1] >> (8 - unused) != 0 {
+        return Err(Malformed::UnexpectedMessage);
+    }
+    Ok((0..count).map(|i| bytes[i / 8] >> (i % 8) & 1).collect())
+}
+
+/// A row of bits, each at a place of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    /// So many zeros.
+    pub fn zeros(len: usize) -> Self {
+        Bits { words: vec![0; len.div_ceil(64)], len }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// One of them, 0 or 1.
+    #[inline]
+    pub fn get(&self, k: usize) -> u8 {
+        (self.words[k / 64] >> (k % 64)) as u8 & 1
+    }
+
+    /// Sets one of them to 1 if `bit` is 1, and leaves it if `bit` is 0.
+    #[inline]
+    pub fn add(&mut self, k: usize, bit: u8) {
+        self.words[k / 64] |= u64::from(bit & 1) << (k % 64);
+    }
+}
+
+impl Extend<u8> for Bits {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bits: I) {
+        for bit in bits {
+            if self.len.is_multiple_of(64) {
+                self.words.push(0);
+            }
+            self.len += 1;
+            self.add(self.len - 1, bit);
+        }
+    }
+}
+
+impl FromIterator<u8> for Bits {
+    fn from_iter<I: IntoIterator<Item = u8>>(bits: I) -> Self {
+        let mut all = Bits::default();
+        all.extend(bits);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_stand_where_they_were_put() {
+        for count in [0, 1, 63, 64, 65, 200] {
+            let bit = |k: usize| (k * k / 3 % 2) as u8;
+            let all: Bits = (0..count).map(bit).collect();
+            let mut put = Bits::zeros(count);
+            (0..count).rev().for_each(|k| put.add(k, bit(k)));
+            assert_eq!((&all, all.len()), (&put, count));
+            assert!((0..count).all(|k| all.get(k) == bit(k)));
+        }
+    }
+
+    #[test]
+    fn there_and_back_and_nothing_else() {
+        for count in 0..40 {
+            let bits: Vec<u8> = (0..count).map(|i| (i * i / 3 % 2) as u8).collect();
+            let bytes = pack(bits.iter().copied());
+            assert_eq!(unpack(&bytes, count).unwrap(), bits);
+            assert!(unpack(&[&bytes[..], &[0]].concat(), count).is_err());
+            if count % 8 != 0 {
+                let mut padded = bytes.clone();
+                *padded.last_mut().unwrap() |= 0x80;
+                assert_eq!(unpack(&padded, count), Err(Malformed::UnexpectedMessage));
+            }
+        }
+    }
+}

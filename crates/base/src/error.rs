@@ -1,0 +1,154 @@
+//! What can go wrong, and whose fault it is.
+
+use thiserror::Error;
+
+/// Why a call failed. The command line maps each kind to an exit code.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The peer broke the protocol. Whatever was derived from this session's secrets must not be used again.
+    #[error("the peer cheated: {0}")]
+    Peer(#[from] Cheat),
+    /// The connection failed or the peer went away.
+    #[error("connection: {0}")]
+    Io(#[from] std::io::Error),
+    /// The peers do not agree on version, parameters or program.
+    #[error("the peers do not agree: {0}")]
+    Mismatch(String),
+    /// A program, an input or a file is not what it must be.
+    #[error("{0}")]
+    Input(String),
+    /// The caller asked for something that does not exist or does not fit.
+    #[error("{0}")]
+    Usage(String),
+    /// More at once than a program or a session can hold.
+    #[error("{0}")]
+    Limit(String),
+    /// The stock does not hold what is asked for, or cannot be trusted any more.
+    #[error("stock: {0}")]
+    Stock(String),
+    /// Memory, disk, threads or randomness ran out.
+    #[error("{0}")]
+    Resource(String),
+}
+
+impl Error {
+    /// Returns whether it says that the peer failed this check.
+    pub fn is_cheat(&self, check: impl Into<Cheat>) -> bool {
+        matches!(self, Error::Peer(cheat) if *cheat == check.into())
+    }
+}
+
+/// A check that the peer failed. Each part of the house, and each protocol, has an enum of its checks, which
+/// [`cheats!`](crate::cheats) defines; this is one of any of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cheat {
+    part: &'static str,
+    check: &'static str,
+    says: &'static str,
+}
+
+impl Cheat {
+    /// Names a check of a part of the house; `says` tells people what was wrong.
+    pub const fn new(part: &'static str, check: &'static str, says: &'static str) -> Self {
+        Cheat { part, check, says }
+    }
+
+    /// Returns the part whose check it is.
+    pub fn part(&self) -> &'static str {
+        self.part
+    }
+
+    /// Returns the name of the check: a variant of its part's enum.
+    pub fn check(&self) -> &'static str {
+        self.check
+    }
+}
+
+impl std::fmt::Display for Cheat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.says)
+    }
+}
+
+impl std::fmt::Debug for Cheat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}::{}", self.part, self.check)
+    }
+}
+
+impl std::error::Error for Cheat {}
+
+/// What a check is: a sentence, or a check of another part that is one of this part's as well.
+pub trait Says {
+    /// Returns the check with this name in this part.
+    fn cheat(self, part: &'static str, check: &'static str) -> Cheat;
+}
+
+impl Says for &'static str {
+    fn cheat(self, part: &'static str, check: &'static str) -> Cheat {
+        Cheat::new(part, check, self)
+    }
+}
+
+/// Defines the enum of all checks of a part of the house or of a protocol. Each is given a sentence, or the
+/// check of a part below that it is.
+#[macro_export]
+macro_rules! cheats {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident of $part:literal { $($(#[$doc:meta])* $check:ident = $says:expr,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name {
+            $($(#[$doc])* $check,)*
+        }
+
+        impl $name {
+            /// Every check.
+            pub const ALL: &'static [$name] = &[$($name::$check),*];
+
+            /// Returns which of these checks it is, if it is one.
+            pub fn of(cheat: $crate::Cheat) -> Option<Self> {
+                Self::ALL.iter().copied().find(|&check| cheat == check)
+            }
+        }
+
+        impl From<$name> for $crate::Cheat {
+            fn from(check: $name) -> Self {
+                match check {
+                    $($name::$check => $crate::error::Says::cheat($says, $part, stringify!($check)),)*
+                }
+            }
+        }
+
+        impl From<$name> for $crate::Error {
+            fn from(check: $name) -> Self {
+                $crate::Error::Peer(check.into())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::Cheat::from(*self).fmt(f)
+            }
+        }
+
+        impl PartialEq<$name> for $crate::Cheat {
+            fn eq(&self, check: &$name) -> bool {
+                *self == $crate::Cheat::from(*check)
+            }
+        }
+
+        impl $crate::error::Says for $name {
+            fn cheat(self, _: &'static str, _: &'static str) -> $crate::Cheat {
+                self.into()
+            }
+        }
+    };
+}
+
+cheats! {
+    /// What any message can be that comes from a cheater.
+    pub enum Malformed of "messages" {
+        /// A message out of its place, or of a length that the protocol does not allow.
+        UnexpectedMessage = "a message out of place or of the wrong length",
+    }
+}

@@ -1,0 +1,148 @@
+//! Wire labels and the offsets between them: 128-bit strings with only the operators that the protocol
+//! allows.
+//!
+//! On the wire and in hashes a label is 16 bytes, little endian; its *colour* is its least significant bit
+//! (point-and-permute).
+
+use std::ops::{BitXor, BitXorAssign};
+
+use bytemuck::{Pod, TransparentWrapper, Zeroable};
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+/// A wire label, or an XOR of labels (Kolesnikov et al. 2017, section 5.1).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Zeroize, Pod, Zeroable, TransparentWrapper)]
+#[repr(transparent)]
+pub struct Label(u128);
+
+/// A free-XOR offset. Its least significant bit is 1, always.
+#[derive(Clone, Copy, PartialEq, Eq, Zeroize, TransparentWrapper)]
+#[repr(transparent)]
+pub struct Delta(u128);
+
+/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
+/// copies behind.
+pub type Labels = Zeroizing<Vec<Label>>;
+
+/// Number of bytes of a label on the wire.
+pub const LABEL_BYTES: usize = 16;
+
+impl Label {
+    /// The all-zero label.
+    pub const ZERO: Label = Label(0);
+
+    /// The label with these bits, least significant first.
+    #[inline]
+    pub fn from_bits(bits: u128) -> Self {
+        Label(bits)
+    }
+
+    /// The bits of the label.
+    #[inline]
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+
+    /// The label read from its 16 bytes on the wire.
+    #[inline]
+    pub fn from_bytes(bytes: [u8; LABEL_BYTES]) -> Self {
+        Label(u128::from_le_bytes(bytes))
+    }
+
+    /// The 16 bytes of the label on the wire.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; LABEL_BYTES] {
+        self.0.to_le_bytes()
+    }
+
+    /// The colour bit, 0 or 1.
+    #[inline]
+    pub fn colour(self) -> u8 {
+        (self.0 & 1) as u8
+    }
+
+    /// This label with its colour bit replaced by `bit` (0 or 1).
+    #[inline]
+    pub fn with_colour(self, bit: u8) -> Self {
+        Label(self.0 & !1 | (bit & 1) as u128)
+    }
+
+    /// `self` if `bit` is 1, the zero label if it is 0; in constant time.
+    #[inline]
+    pub fn times(self, bit: u8) -> Self {
+        Label(self.0 & (bit as u128 & 1).wrapping_neg())
+    }
+}
+
+impl Delta {
+    /// The offset with these bits, its least significant one set.
+    #[inline]
+    pub fn new(bits: u128) -> Self {
+        Delta(bits | 1)
+    }
+
+    /// The offset with these bits; `None` if the least significant one is 0, which only a cheater produces.
+    #[inline]
+    pub fn checked(bits: u128) -> Option<Self> {
+        if bits & 1 == 1 { Some(Delta(bits)) } else { None }
+    }
+
+    /// The bits of the offset.
+    #[inline]
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+
+    /// The offset as a difference of labels.
+    #[inline]
+    pub fn label(self) -> Label {
+        Label(self.0)
+    }
+
+    /// The offset if `bit` is 1, zero if it is 0; in constant time.
+    #[inline]
+    pub fn times(self, bit: u8) -> Label {
+        Label(self.0).times(bit)
+    }
+}
+
+impl BitXor for Label {
+    type Output = Label;
+    #[inline]
+    fn bitxor(self, other: Label) -> Label {
+        Label(self.0 ^ other.0)
+    }
+}
+
+impl BitXorAssign for Label {
+    #[inline]
+    fn bitxor_assign(&mut self, other: Label) {
+        self.0 ^= other.0;
+    }
+}
+
+impl BitXor<Delta> for Label {
+    type Output = Label;
+    #[inline]
+    fn bitxor(self, delta: Delta) -> Label {
+        Label(self.0 ^ delta.0)
+    }
+}
+
+impl ConstantTimeEq for Label {
+    fn ct_eq(&self, other: &Self) -> Choice {
+        self.0.ct_eq(&other.0)
+    }
+}
+
+impl std::fmt::Debug for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Label(secret)")
+    }
+}
+
+impl std::fmt::Debug for Delta {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Delta(secret)")
+    }
+}

@@ -1,0 +1,13 @@
+//! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
+//! bytes, and places of files.
+#![forbid(unsafe_code)]
+
+pub mod bits;
+pub mod error;
+pub mod label;
+mod party;
+pub mod place;
+pub mod random;
+
+pub use error::{Cheat, Error, Malformed};
+pub use party::Party;

@@ -1,0 +1,94 @@
+//! Text files line by line, with messages that say where.
+
+use brickwork_base::Error;
+
+/// Wires that a text file may declare besides those that its bytes can be about.
+const FREE_WIRES: u64 = 1 << 24;
+
+/// The lines of a file that are not blank.
+pub(super) struct Lines<'b> {
+    name: &'b str,
+    /// How many wires may still be declared.
+    wires: u64,
+    lines: std::iter::Enumerate<std::str::Lines<'b>>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'b> {
+    name: &'b str,
+    number: usize,
+    pub text: &'b str,
+}
+
+impl<'b> Lines<'b> {
+    pub fn new(bytes: &'b [u8], name: &'b str) -> Result<Self, Error> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| Error::Input(format!("{name}: this is not a text file")))?;
+        Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: text.lines().enumerate() })
+    }
+
+    /// The next line, or an error that says that `expected` is missing.
+    pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<Line<'b>, Error> {
+        self.next()
+            .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
+    }
+
+    /// Nothing may follow.
+    pub fn end(&mut self) -> Result<(), Error> {
+        self.next().map_or(Ok(()), |line| line.fail("the file should end before this line"))
+    }
+
+    /// Refuses more wires than a file of this size can sensibly have, before memory is set aside for them.
+    pub fn allow_wires(&mut self, line: &Line<'_>, wires: u64) -> Result<(), Error> {
+        let rest = self.wires.checked_sub(wires);
+        self.wires =
+            rest.map_or_else(|| line.fail("that is more wires than a file of this size can have"), Ok)?;
+        Ok(())
+    }
+}
+
+impl<'b> Iterator for Lines<'b> {
+    type Item = Line<'b>;
+
+    fn next(&mut self) -> Option<Line<'b>> {
+        let name = self.name;
+        self.lines
+            .by_ref()
+            .map(|(index, text)| Line { name, number: index + 1, text: text.trim() })
+            .find(|line| !line.text.is_empty())
+    }
+}
+
+impl<'b> Line<'b> {
+    pub fn fail<T>(&self, why: impl std::fmt::Display) -> Result<T, Error> {
+        Err(Error::Input(format!("{}, line {}: {why}", self.name, self.number)))
+    }
+
+    pub fn words(&self) -> impl Iterator<Item = &'b str> + use<'b> {
+        self.text.split_ascii_whitespace()
+    }
+
+    pub fn number(&self, word: &str) -> Result<u32, Error> {
+        // Not `parse` alone: it would take a plus sign.
+        match word.parse() {
+            Ok(number) if word.as_bytes()[0].is_ascii_digit() => Ok(number),
+            _ => self.fail(format!("{:?} is not a number of at most 32 bits", shortened(word))),
+        }
+    }
+
+    pub fn numbers(&self) -> Result<Vec<u32>, Error> {
+        self.words().map(|word| self.number(word)).collect()
+    }
+
+    /// Exactly `N` numbers, which are `what`.
+    pub fn exactly<const N: usize>(&self, what: &str) -> Result<[u32; N], Error> {
+        self.numbers()?.try_into().or_else(|found: Vec<u32>| {
+            self.fail(format!("expected {N} numbers, {what}, not {}", found.len()))
+        })
+    }
+}
+
+fn shortened(word: &str) -> String {
+    word.chars().take(20).collect()
+}

@@ -1,0 +1,129 @@
+//! Reading circuits and programs from files of any kind, and writing those of others.
+//!
+//! | kind | read | written |
+//! | --- | --- | --- |
+//! | `.bwp` | [`load`], [`Program::from_bytes`] | [`Program::to_bytes`] |
+//! | Bristol Fashion | [`load`] | [`bristol::write`] |
+//! | old Bristol | [`load`] | |
+//! | `.GC_duplo` | [`load`] | [`duplo::write`] |
+//!
+//! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not
+//! exactly understood is refused with the line it stands in.
+
+pub mod bristol;
+pub mod duplo;
+mod lines;
+
+use std::collections::BTreeMap;
+
+use super::{Party, Program};
+use brickwork_base::Error;
+use lines::Lines;
+
+/// Which party gives which input of a Bristol circuit, by name (`in2`).
+pub type InputMap = BTreeMap<String, Party>;
+
+/// What a file is, as told by its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program of this project.
+    Bwp,
+    /// A circuit with a list of input and of output widths.
+    BristolFashion,
+    /// A circuit with two inputs and one output, whose third header line is empty.
+    OldBristol,
+    /// A program of DUPLO.
+    Duplo,
+    /// Source code for the compiler.
+    Wir,
+    /// A function of CompGC.
+    CompGc,
+    /// A circuit of JustGarble, in MessagePack.
+    Scd,
+}
+
+/// Tells what a file is.
+pub fn kind(bytes: &[u8]) -> Option<Kind> {
+    if bytes.starts_with(&super::bwp::MAGIC[..7]) {
+        return Some(Kind::Bwp);
+    }
+    // A MessagePack array, which text cannot start with.
+    if matches!(bytes.first(), Some(0x90..=0x9f | 0xdc | 0xdd)) {
+        return Some(Kind::Scd);
+    }
+    let text = std::str::from_utf8(bytes).ok()?;
+    if text.trim_start().starts_with('{') {
+        return Some(Kind::CompGc);
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    if first.starts_with("Error!") {
+        return Some(Kind::Duplo);
+    }
+    let numbers =
+        |line: &str| line.split_ascii_whitespace().all(|word| word.bytes().all(|c| c.is_ascii_digit()));
+    if !numbers(first) {
+        let source =
+            ["#parties", "#define", "#include", "#input", "typedef", "function", "const", "/*", "//"];
+        return text
+            .lines()
+            .any(|line| source.iter().any(|s| line.trim_start().starts_with(s)))
+            .then_some(Kind::Wir);
+    }
+    let second = lines.next()?;
+    let words = second.split_ascii_whitespace().count();
+    match lines.next() {
+        _ if !numbers(second) => None,
+        Some(third) if third.starts_with("FN") => Some(Kind::Duplo),
+        Some(third) if numbers(third) => Some(Kind::BristolFashion),
+        _ if words == 3 => Some(Kind::OldBristol),
+        _ => None,
+    }
+}
+
+/// Reads a program or circuit; `name` is the file's, without its folder.
+///
+/// # Errors
+/// [`Error::Input`] if the file is of no kind that can be read, or not a valid one of its kind.
+pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
+    load_mapped(bytes, name, &InputMap::new())
+}
+
+/// [`load`], with the parties that give the inputs of a Bristol circuit. Without an entry `in0` is the
+/// garbler's and `in1` the evaluator's.
+///
+/// # Errors
+/// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
+pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, Error> {
+    let unbuilt = |what: &str| Err(Error::Input(format!("{name}: {what} cannot be read yet")));
+    let kind = kind(bytes);
+    if !map.is_empty() && !matches!(kind, Some(Kind::BristolFashion | Kind::OldBristol)) {
+        return Err(Error::Input(format!(
+            "{name}: --map is for Bristol circuits; this file says itself whose its inputs are"
+        )));
+    }
+    match kind {
+        Some(Kind::Bwp) => Program::from_bytes(bytes).map_err(|e| Error::Input(format!("{name}: {e}"))),
+        Some(Kind::BristolFashion) => {
+            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map)
+        }
+        Some(Kind::OldBristol) => {
+            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
+        }
+        Some(Kind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
+        Some(Kind::Wir) => unbuilt("a .wir source must be compiled first; as a program it"),
+        Some(Kind::CompGc) => unbuilt("this looks like a CompGC function (JSON), and those"),
+        Some(Kind::Scd) => unbuilt("this looks like an SCD circuit, and those"),
+        None => Err(Error::Input(format!(
+            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol circuit or a .GC_duplo program is"
+        ))),
+    }
+}
+
+/// The name of a file without what follows its first dot.
+fn stem(name: &str) -> &str {
+    match name.split('.').next() {
+        Some("") | None => "circuit",
+        Some(stem) => stem,
+    }
+}

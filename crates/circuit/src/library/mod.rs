@@ -1,0 +1,129 @@
+//! Words, ciphers and matrices as circuits, and the example programs made of them.
+//!
+//! A word is a slice of [`Bit`]s, least significant first. Each function says what it costs in AND gates;
+//! constants among the inputs make it cheaper.
+
+pub mod aes;
+mod examples;
+pub mod matrix;
+pub mod papers;
+
+use std::sync::Arc;
+
+pub use examples::{Example, examples, millionaires};
+
+use super::{Bit, Builder, Circuit, Component, Port, Type};
+use brickwork_base::Error;
+
+/// Bitwise exclusive or; free.
+///
+/// # Panics
+/// Like all functions on two words here, if their lengths differ.
+pub fn xor(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+    same_width(x, y);
+    x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect()
+}
+
+/// The sum of two words of n bits, modulo 2^n: n - 1 AND gates.
+pub fn add(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+    add_with_carry(b, x, y, Bit::ZERO)
+}
+
+/// The difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is not
+/// known.
+pub fn subtract(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+    let complement: Vec<Bit> = y.iter().map(|&y| !y).collect();
+    add_with_carry(b, x, &complement, Bit::ONE)
+}
+
+/// `x + y + carry` modulo 2^n.
+fn add_with_carry(b: &mut Builder, x: &[Bit], y: &[Bit], mut carry: Bit) -> Vec<Bit> {
+    same_width(x, y);
+    let mut sum = Vec::with_capacity(x.len());
+    for (i, (&x, &y)) in x.iter().zip(y).enumerate() {
+        let partial = b.xor(x, y);
+        sum.push(b.xor(partial, carry));
+        if i + 1 < sum.capacity() {
+            carry = majority(b, x, y, carry);
+        }
+    }
+    sum
+}
+
+/// At least two of the three; one AND gate.
+fn majority(b: &mut Builder, x: Bit, y: Bit, z: Bit) -> Bit {
+    let (xz, yz) = (b.xor(x, z), b.xor(y, z));
+    let differ = b.and(xz, yz);
+    b.xor(differ, z)
+}
+
+/// Whether `x < y` as unsigned words of n bits: n AND gates.
+pub fn less_than(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Bit {
+    same_width(x, y);
+    x.iter().zip(y).fold(Bit::ZERO, |borrow, (&x, &y)| majority(b, !x, y, borrow))
+}
+
+/// Whether two words of n bits are equal: n - 1 AND gates, in a tree.
+pub fn equal(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Bit {
+    let mut level: Vec<Bit> = xor(b, x, y).into_iter().map(|d| !d).collect();
+    while level.len() > 1 {
+        level = level.chunks(2).map(|pair| if let [p, q] = *pair { b.and(p, q) } else { pair[0] }).collect();
+    }
+    level.first().copied().unwrap_or(Bit::ONE)
+}
+
+/// `if condition { x } else { y }`: an AND gate a bit.
+pub fn select(b: &mut Builder, condition: Bit, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+    same_width(x, y);
+    x.iter().zip(y).map(|(&x, &y)| b.mux(condition, x, y)).collect()
+}
+
+/// The product of two words of n bits, modulo 2^n: n² - n + 1 AND gates.
+pub fn multiply(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+    same_width(x, y);
+    let Some((&first, rest)) = y.split_first() else { return Vec::new() };
+    let mut product: Vec<Bit> = x.iter().map(|&x| b.and(x, first)).collect();
+    for (i, &bit) in (1..).zip(rest) {
+        let row: Vec<Bit> = x[..x.len() - i].iter().map(|&x| b.and(x, bit)).collect();
+        let high = add(b, &product[i..], &row);
+        product.splice(i.., high);
+    }
+    product
+}
+
+fn same_width(x: &[Bit], y: &[Bit]) {
+    assert_eq!(x.len(), y.len(), "two words of the same width");
+}
+
+/// A component whose inputs and outputs are given word by word.
+///
+/// # Errors
+/// [`Error::Input`] if outputs are constant although there is no input.
+pub fn component(
+    name: &str,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    body: impl FnOnce(&mut Builder, &[&[Bit]]) -> Vec<Vec<Bit>>,
+) -> Result<Component, Error> {
+    let circuit = circuit(&inputs, body)?;
+    Ok(Component { name: name.into(), inputs, outputs, circuit: Arc::new(circuit) })
+}
+
+fn circuit(
+    inputs: &[Port],
+    body: impl FnOnce(&mut Builder, &[&[Bit]]) -> Vec<Vec<Bit>>,
+) -> Result<Circuit, Error> {
+    let mut builder = Builder::new(super::port::total_width(inputs) as u32);
+    let bits = builder.all_inputs();
+    let mut rest = &bits[..];
+    let words: Vec<&[Bit]> = inputs
+        .iter()
+        .map(|port| rest.split_off(..port.width() as usize).expect("as wide as the ports"))
+        .collect();
+    let outputs = body(&mut builder, &words).concat();
+    builder.finish(&outputs)
+}
+
+fn uint(name: &str, width: u32) -> Port {
+    Port::new(name, Type::Uint(width))
+}

@@ -1,0 +1,210 @@
+//! Workloads that the papers measure, cut as they cut them.
+
+use std::sync::Arc;
+
+use super::aes::{self, cbc_mac};
+use super::{component, xor};
+use crate::{Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, Seed};
+
+fn block(name: &str) -> Port {
+    Port::new(name, Type::Uint(128))
+}
+
+/// A random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates, 256 inputs
+/// and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A slot reads the
+/// outputs of the slot before it and 128 random wires of the 256 before these. Both parties bring 128 bits,
+/// and both learn the last 128. The same in every call.
+///
+/// # Errors
+/// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
+pub fn random(n: u32, t: u32) -> Result<Program, Error> {
+    if t > n || n > 24 {
+        return Err(Error::Usage(format!("no random program of 2^{n} AND gates, 2^{t} a slot")));
+    }
+    let mut rng = Rng::expand(&Seed::from_bytes([n as u8 ^ 0x5a; 16]), "brickwork random workload");
+    let mut below = |wires: u64| rng.below(wires) as Wire;
+    let (mut gates, mut ands) = (Vec::new(), 0);
+    while ands < 1 << t {
+        let wires = 256 + gates.len() as u64;
+        let (a, b) = (below(wires), below(wires));
+        let and = below(2) == 1;
+        ands += u32::from(and);
+        gates.push(if and { Gate::And(a, b) } else { Gate::Xor(a, b) });
+    }
+    let wires = 256 + gates.len() as Wire;
+    let circuit = Circuit::new(256, gates, (wires - 128..wires).collect())?;
+    let random = Component {
+        name: format!("random_{t}"),
+        inputs: vec![block("x"), block("y")],
+        outputs: vec![block("z")],
+        circuit: Arc::new(circuit),
+    };
+    let mut program = ProgramBuilder::new(format!("random-{n}-{t}"), vec![block("x")], vec![block("y")])?;
+    let random = program.component(random)?;
+    let mut last = 128;
+    for _ in 0..1 << (n - t) {
+        let far = last.min(256);
+        let others = (0..128).map(|_| last - far + below(u64::from(far)));
+        let inputs: Vec<Wire> = (last..last + 128).chain(others).collect();
+        last = program.slot(random, &inputs)?;
+    }
+    program.output(block("z"), Recipient::Both, (last..last + 128).collect())?;
+    program.finish()
+}
+
+/// [`cbc_mac`] of `blocks` blocks, cut into components of `each` blocks.
+///
+/// # Errors
+/// [`Error::Usage`] if `each` is 0 or does not divide `blocks`.
+pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
+    if each == 0 || blocks == 0 || !blocks.is_multiple_of(each) {
+        return Err(Error::Usage(format!("no CBC-MAC of {blocks} blocks in components of {each}")));
+    }
+    // A CBC-MAC of so many blocks, whose first block comes with the sum so far.
+    let whole = cbc_mac(each)?;
+    let message = |blocks| Port::new("message", Type::Array(Box::new(Type::Uint(128)), blocks));
+    let blocks_each = Component {
+        name: format!("cbc_mac_of_{each}"),
+        inputs: vec![block("key"), message(each)],
+        outputs: vec![block("sum")],
+        circuit: Arc::new(whole.flatten()?),
+    };
+    let mut program = ProgramBuilder::new(
+        format!("cbc-mac-{blocks}-by-{each}"),
+        vec![block("key")],
+        vec![message(blocks)],
+    )?;
+    let part = program.component(blocks_each)?;
+    let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| {
+        vec![xor(b, w[0], w[1])]
+    })?;
+    let add = if blocks > each { Some(program.component(add)?) } else { None };
+    let mut sum: Option<Wire> = None;
+    for first in (0..blocks).step_by(each as usize) {
+        let mut message: Vec<Wire> = (128 * (first + 1)..128 * (first + 1 + each)).collect();
+        if let (Some(add), Some(sum)) = (add, sum) {
+            let start = program
+                .slot(add, &(sum..sum + 128).chain(message[..128].iter().copied()).collect::<Vec<_>>())?;
+            message.splice(..128, start..start + 128);
+        }
+        sum = Some(program.slot(part, &(0..128).chain(message).collect::<Vec<_>>())?);
+    }
+    let sum = sum.unwrap_or_default();
+    program.output(block("tag"), Recipient::Both, (sum..sum + 128).collect())?;
+    program.finish()
+}
+
+fn round_keys(name: &str, count: u32) -> Port {
+    Port::new(name, Type::Array(Box::new(Type::Uint(128)), count))
+}
+
+/// AES-128 as [`aes::aes_128`], in three kinds of components (DUPLO, section 7.1): the key schedule with the
+/// initial round, the nine rounds, and the last one.
+///
+/// # Errors
+/// None but those of the circuits' limits, as for all programs here.
+pub fn aes_in_rounds() -> Result<Program, Error> {
+    let in_out = || (vec![block("state"), block("round_key")], vec![block("state")]);
+    let first = component(
+        "key_expansion_and_initial_round",
+        vec![block("key"), block("block")],
+        vec![block("state"), round_keys("round_keys", 10)],
+        |b, w| {
+            let keys = aes::expand_key(b, w[0]);
+            vec![xor(b, w[1], &keys[0]), keys[1..].concat()]
+        },
+    )?;
+    let middle = component("round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], false)])?;
+    let last =
+        component("final_round", in_out().0, in_out().1, |b, w| vec![aes::round(b, w[0], w[1], true)])?;
+    let mut program = ProgramBuilder::new("aes-128-in-three", vec![block("key")], vec![block("block")])?;
+    let (first, middle, last) =
+        (program.component(first)?, program.component(middle)?, program.component(last)?);
+    let start = program.slot(first, &(0..256).collect::<Vec<_>>())?;
+    let mut state = start;
+    for k in 1..=10 {
+        let key = start + 128 * k;
+        let inputs: Vec<Wire> = (state..state + 128).chain(key..key + 128).collect();
+        state = program.slot(if k == 10 { last } else { middle }, &inputs)?;
+    }
+    program.output(block("ciphertext"), Recipient::Both, (state..state + 128).collect())?;
+    program.finish()
+}
+
+/// AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each function of
+/// the algorithm.
+///
+/// # Errors
+/// See [`aes_in_rounds`].
+pub fn aes_in_functions() -> Result<Program, Error> {
+    let state = || vec![block("state")];
+    let mut program = ProgramBuilder::new("aes-128-in-five", vec![block("key")], vec![block("block")])?;
+    let expand =
+        component("key_expansion", vec![block("key")], vec![round_keys("round_keys", 11)], |b, w| {
+            vec![aes::expand_key(b, w[0]).concat()]
+        })?;
+    let add = component("add_round_key", vec![block("state"), block("round_key")], state(), |b, w| {
+        vec![xor(b, w[0], w[1])]
+    })?;
+    let substitute = component("sub_bytes", state(), state(), |b, w| vec![aes::sub_bytes(b, w[0])])?;
+    let shift = component("shift_rows", state(), state(), |_, w| vec![aes::shift_rows(w[0])])?;
+    let mix = component("mix_columns", state(), state(), |b, w| vec![aes::mix_columns(b, w[0])])?;
+    let (expand, add) = (program.component(expand)?, program.component(add)?);
+    let (substitute, shift, mix) =
+        (program.component(substitute)?, program.component(shift)?, program.component(mix)?);
+    let wires = |first: Wire| first..first + 128;
+    let keys = program.slot(expand, &wires(0).collect::<Vec<_>>())?;
+    let mut state = program.slot(add, &wires(128).chain(wires(keys)).collect::<Vec<_>>())?;
+    for k in 1..=10 {
+        let functions = [substitute, shift, mix];
+        for &function in &functions[..if k == 10 { 2 } else { 3 }] {
+            state = program.slot(function, &wires(state).collect::<Vec<_>>())?;
+        }
+        state = program.slot(add, &wires(state).chain(wires(keys + 128 * k)).collect::<Vec<_>>())?;
+    }
+    program.output(block("ciphertext"), Recipient::Both, wires(state).collect())?;
+    program.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_programs_have_the_size_that_was_asked_for() {
+        for (n, t) in [(0, 0), (6, 0), (6, 3), (10, 10)] {
+            let program = random(n, t).unwrap();
+            assert_eq!((program.and_gates(), program.slot_count()), (1 << n, 1 << (n - t)));
+            assert_eq!(program.digest(), random(n, t).unwrap().digest());
+        }
+        assert!(random(3, 4).is_err() && random(25, 0).is_err());
+    }
+
+    #[test]
+    fn every_cut_is_the_same_cipher() {
+        let bits = |n: usize| (0..n).map(|i| i * i % 7 < 3).collect::<Vec<bool>>();
+        let (key, block) = (bits(128), bits(256)[128..].to_vec());
+        let expected = aes::aes_128().unwrap().simulate(&key, &block);
+        for (program, kinds) in
+            [(aes_in_rounds().unwrap(), vec![1, 9, 1]), (aes_in_functions().unwrap(), vec![1, 11, 10, 10, 9])]
+        {
+            assert_eq!((program.and_gates(), program.slots_by_component()), (6400, kinds));
+            assert_eq!(program.simulate(&key, &block), expected);
+        }
+        assert_eq!(aes_in_functions().unwrap().components()[3].circuit.gate_count(), 0);
+    }
+
+    #[test]
+    fn every_cut_is_the_same_mac() {
+        let bits = |n: usize| (0..n).map(|i| i * i % 7 < 3).collect::<Vec<bool>>();
+        let (key, message) = (bits(128), bits(4 * 128));
+        let expected = cbc_mac(4).unwrap().simulate(&key, &message);
+        for each in [1, 2, 4] {
+            let program = cbc_mac_in(4, each).unwrap();
+            assert_eq!((program.and_gates(), program.simulate(&key, &message)), (4 * 6400, expected.clone()));
+        }
+        assert!(cbc_mac_in(4, 3).is_err() && cbc_mac_in(4, 0).is_err() && cbc_mac_in(0, 1).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! Typed, named bundles of wires.
+
+use serde::{Deserialize, Serialize};
+
+use brickwork_base::Error;
+
+/// How deeply arrays and structs may be nested; what walks over a type recurses that far at most.
+pub const MAX_TYPE_DEPTH: usize = 64;
+
+/// The type of a value on wires. Integers are least significant bit first, arrays element 0 first, structs in
+/// the order of their fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Type {
+    /// Unsigned integer of this many bits.
+    Uint(u32),
+    /// Two's complement integer of this many bits.
+    Int(u32),
+    /// This many elements of one type.
+    Array(Box<Type>, u32),
+    /// Named fields.
+    Struct(Vec<(String, Type)>),
+}
+
+impl Type {
+    /// Number of wires a value takes.
+    pub fn width(&self) -> u64 {
+        match self {
+            Type::Uint(w) | Type::Int(w) => u64::from(*w),
+            Type::Array(element, n) => element.width().saturating_mul(u64::from(*n)),
+            Type::Struct(fields) => fields.iter().fold(0, |sum, (_, t)| sum.saturating_add(t.width())),
+        }
+    }
+
+    /// Refuses types without wires in some part, so that the parts of a value are never more than its bits.
+    fn check(&self, depth: usize) -> Result<(), String> {
+        if depth == MAX_TYPE_DEPTH {
+            return Err(format!("its type is nested more than {MAX_TYPE_DEPTH} levels deep"));
+        }
+        match self {
+            Type::Uint(0) | Type::Int(0) => Err("it has an integer of 0 bits".into()),
+            Type::Uint(_) | Type::Int(_) => Ok(()),
+            Type::Array(_, 0) => Err("it has an array without elements".into()),
+            Type::Array(element, _) => element.check(depth + 1),
+            Type::Struct(fields) if fields.is_empty() => Err("it has a struct without fields".into()),
+            Type::Struct(fields) => {
+                let mut seen = std::collections::HashSet::new();
+                for (name, ty) in fields {
+                    check_name(name)?;
+                    if !seen.insert(name) {
+                        return Err(format!("it has two fields called {name}"));
+                    }
+                    ty.check(depth + 1)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Names are printed on terminals, so they must not hold control characters.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a name is empty".into());
+    }
+    if name.chars().any(char::is_control) {
+        return Err(format!("the name {name:?} has control characters"));
+    }
+    Ok(())
+}
+
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Type::Uint(w) => write!(f, "uint{w}"),
+            Type::Int(w) => write!(f, "int{w}"),
+            Type::Array(element, n) => write!(f, "{element}[{n}]"),
+            Type::Struct(fields) => {
+                f.write_str("{")?;
+                for (i, (name, ty)) in fields.iter().enumerate() {
+                    write!(f, "{}{name}: {ty}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// A named value on consecutive wires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// The name users give values by.
+    pub name: String,
+    /// What the wires mean.
+    pub ty: Type,
+}
+
+impl Port {
+    /// A port of this name and type.
+    pub fn new(name: impl Into<String>, ty: Type) -> Self {
+        Port { name: name.into(), ty }
+    }
+
+    /// Number of wires.
+    pub fn width(&self) -> u64 {
+        self.ty.width()
+    }
+
+    /// Every part of the type has at least one wire, its depth is bounded, its names are printable and
+    /// distinct.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let problem = check_name(&self.name).and_then(|()| self.ty.check(0));
+        problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
+    }
+}
+
+/// Wires of all the ports together.
+pub(super) fn total_width(ports: &[Port]) -> u64 {
+    ports.iter().fold(0, |sum, p| sum.saturating_add(p.width()))
+}

@@ -1,0 +1,400 @@
+//! Components and the programs made of them.
+//!
+//! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the
+//! output wires of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use super::port::{check_name, total_width};
+use super::{Circuit, MAX_JOINTS, Port, Wire};
+use brickwork_base::{Error, Party};
+
+/// Who learns an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Recipient {
+    /// The garbler alone.
+    Garbler,
+    /// The evaluator alone.
+    Evaluator,
+    /// Both parties.
+    Both,
+}
+
+impl Recipient {
+    /// Whether this party learns the output.
+    pub fn includes(self, party: Party) -> bool {
+        matches!(
+            (self, party),
+            (Recipient::Both, _)
+                | (Recipient::Garbler, Party::Garbler)
+                | (Recipient::Evaluator, Party::Evaluator)
+        )
+    }
+}
+
+/// A named circuit with typed ports: what is garbled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Name, unique in a program.
+    pub name: String,
+    /// Input ports; their widths add up to the circuit's inputs.
+    pub inputs: Vec<Port>,
+    /// Output ports; their widths add up to the circuit's outputs.
+    pub outputs: Vec<Port>,
+    /// What it computes.
+    pub circuit: Arc<Circuit>,
+}
+
+/// Names what a component computes, in any program.
+pub type ComponentDigest = [u8; 32];
+
+/// Index of a component in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentId(pub u32);
+
+/// One place in a program where a component sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot<'p> {
+    /// The component.
+    pub component: ComponentId,
+    /// For each of its input wires the global wire soldered to it.
+    pub inputs: &'p [Wire],
+    /// Global wire of its first output; the others follow.
+    pub first_output: Wire,
+}
+
+/// An output of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPort {
+    /// Name and type.
+    pub port: Port,
+    /// Who learns it.
+    pub to: Recipient,
+    /// Its global wires.
+    pub wires: Vec<Wire>,
+}
+
+/// What the parties compute. Every instance is well formed: slots read only wires before them, so there is no
+/// cycle, and every input wire is soldered exactly once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    name: String,
+    components: Vec<Component>,
+    garbler_inputs: Vec<Port>,
+    evaluator_inputs: Vec<Port>,
+    slot_components: Vec<ComponentId>,
+    /// Start of each slot's list in `solderings`, and its first output wire.
+    slot_offsets: Vec<(u64, Wire)>,
+    solderings: Vec<Wire>,
+    outputs: Vec<OutputPort>,
+    wires: Wire,
+    digests: Digests,
+}
+
+/// The digests of a program and of its components, once somebody has asked for them.
+#[derive(Clone, Debug, Default)]
+struct Digests {
+    program: OnceLock<[u8; 32]>,
+    components: OnceLock<Vec<ComponentDigest>>,
+}
+
+impl PartialEq for Digests {
+    fn eq(&self, _: &Self) -> bool {
+        // They follow from what else is compared.
+        true
+    }
+}
+
+impl Eq for Digests {}
+
+impl Program {
+    /// Names the program: BLAKE3 over its canonical encoding.
+    pub fn digest(&self) -> [u8; 32] {
+        *self.digests.program.get_or_init(|| self.encoded_digest())
+    }
+
+    /// The digests of the components, in order.
+    pub fn component_digests(&self) -> &[ComponentDigest] {
+        self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
+    }
+
+    /// Name of the program.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kinds of component.
+    pub fn components(&self) -> &[Component] {
+        &self.components
+    }
+
+    /// One component.
+    pub fn component(&self, id: ComponentId) -> &Component {
+        &self.components[id.0 as usize]
+    }
+
+    /// A party's input ports.
+    pub fn input_ports(&self, party: Party) -> &[Port] {
+        match party {
+            Party::Garbler => &self.garbler_inputs,
+            Party::Evaluator => &self.evaluator_inputs,
+        }
+    }
+
+    /// Number of a party's input wires.
+    pub fn input_width(&self, party: Party) -> usize {
+        total_width(self.input_ports(party)) as usize
+    }
+
+    /// The outputs that a party learns, in order.
+    pub fn outputs_of(&self, party: Party) -> impl Iterator<Item = &OutputPort> {
+        self.outputs.iter().filter(move |o| o.to.includes(party))
+    }
+
+    /// The ports of the outputs that a party learns, in order.
+    pub fn output_ports(&self, party: Party) -> Vec<Port> {
+        self.outputs_of(party).map(|o| o.port.clone()).collect()
+    }
+
+    /// All outputs, in order.
+    pub fn outputs(&self) -> &[OutputPort] {
+        &self.outputs
+    }
+
+    /// Number of slots.
+    pub fn slot_count(&self) -> usize {
+        self.slot_components.len()
+    }
+
+    /// Slot number `index`.
+    pub fn slot(&self, index: usize) -> Slot<'_> {
+        let component = self.slot_components[index];
+        let (start, first_output) = self.slot_offsets[index];
+        let width = self.component(component).circuit.inputs();
+        Slot { component, inputs: &self.solderings[start as usize..start as usize + width], first_output }
+    }
+
+    /// The slots, in an order in which they can be evaluated.
+    pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot<'_>> {
+        (0..self.slot_count()).map(|i| self.slot(i))
+    }
+
+    /// Number of global wires.
+    pub fn wires(&self) -> usize {
+        self.wires as usize
+    }
+
+    /// Number of slots of each component, by component.
+    pub fn slots_by_component(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.components.len()];
+        for c in &self.slot_components {
+            counts[c.0 as usize] += 1;
+        }
+        counts
+    }
+
+    /// AND gates of all slots together.
+    pub fn and_gates(&self) -> u64 {
+        self.slot_components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
+    }
+}
+
+/// Puts a [`Program`] together.
+pub struct ProgramBuilder {
+    program: Program,
+    component_names: HashSet<String>,
+    /// Names of the outputs so far, for each party that learns them.
+    output_names: HashSet<(bool, String)>,
+    /// Places so far that a wire leads to: inputs of slots, and outputs.
+    joints: u64,
+}
+
+/// Joints of a program, and this many more.
+///
+/// # Errors
+/// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
+fn more_joints(joints: u64, more: usize) -> Result<u64, Error> {
+    let joints = joints + more as u64;
+    if joints < MAX_JOINTS {
+        Ok(joints)
+    } else {
+        Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires")))
+    }
+}
+
+impl ProgramBuilder {
+    /// A program with these inputs and nothing else yet.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too
+    /// deeply, or two ports of a party share a name.
+    pub fn new(
+        name: impl Into<String>,
+        garbler_inputs: Vec<Port>,
+        evaluator_inputs: Vec<Port>,
+    ) -> Result<Self, Error> {
+        let name = name.into();
+        check_name(&name).map_err(|why| Error::Input(format!("the program: {why}")))?;
+        for ports in [&garbler_inputs, &evaluator_inputs] {
+            check_ports(ports, "input")?;
+        }
+        let wires = total_width(&garbler_inputs).saturating_add(total_width(&evaluator_inputs));
+        let wires = Wire::try_from(wires).ok().filter(|&w| w < super::MAX_WIRES);
+        let wires = wires.ok_or_else(|| Error::Input("the inputs have too many wires".into()))?;
+        Ok(ProgramBuilder {
+            program: Program {
+                name,
+                components: Vec::new(),
+                garbler_inputs,
+                evaluator_inputs,
+                slot_components: Vec::new(),
+                slot_offsets: Vec::new(),
+                solderings: Vec::new(),
+                outputs: Vec::new(),
+                wires,
+                digests: Digests::default(),
+            },
+            component_names: HashSet::new(),
+            output_names: HashSet::new(),
+            joints: 0,
+        })
+    }
+
+    /// Adds a kind of component.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is
+    /// taken.
+    pub fn component(&mut self, component: Component) -> Result<ComponentId, Error> {
+        check_name(&component.name).map_err(|why| Error::Input(format!("a component: {why}")))?;
+        check_ports(&component.inputs, "input")?;
+        check_ports(&component.outputs, "output")?;
+        let (i, o) = (component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
+        if (total_width(&component.inputs), total_width(&component.outputs)) != (i, o) {
+            return Err(Error::Input(format!(
+                "component {}: its ports do not match its circuit's {i} inputs and {o} outputs",
+                component.name
+            )));
+        }
+        if i == 0 || o == 0 {
+            return Err(Error::Input(format!(
+                "component {} needs at least one input and one output",
+                component.name
+            )));
+        }
+        if !self.component_names.insert(component.name.clone()) {
+            return Err(Error::Input(format!("two components are called {}", component.name)));
+        }
+        self.program.components.push(component);
+        Ok(ComponentId(self.program.components.len() as u32 - 1))
+    }
+
+    /// Places a component; returns the global wire of its first output.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven
+    /// yet; [`Error::Limit`] if there are too many joints.
+    pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
+        let p = &mut self.program;
+        let kind = p
+            .components
+            .get(component.0 as usize)
+            .ok_or_else(|| Error::Input(format!("there is no component {}", component.0)))?;
+        if inputs.len() != kind.circuit.inputs() {
+            return Err(Error::Input(format!(
+                "slot {}: component {} takes {} wires, not {}",
+                p.slot_components.len(),
+                kind.name,
+                kind.circuit.inputs(),
+                inputs.len()
+            )));
+        }
+        if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
+            return Err(Error::Input(format!(
+                "slot {} reads wire {wire}, which nothing before it drives",
+                p.slot_components.len()
+            )));
+        }
+        self.joints = more_joints(self.joints, inputs.len())?;
+        let first = p.wires;
+        let next = u64::from(first) + kind.circuit.outputs().len() as u64;
+        p.wires = Wire::try_from(next)
+            .ok()
+            .filter(|&w| w < super::MAX_WIRES)
+            .ok_or_else(|| Error::Input("the program has too many wires".into()))?;
+        p.slot_components.push(component);
+        p.slot_offsets.push((p.solderings.len() as u64, first));
+        p.solderings.extend_from_slice(inputs);
+        Ok(first)
+    }
+
+    /// Number of global wires so far; the next slot's outputs start here.
+    pub fn wires(&self) -> Wire {
+        self.program.wires
+    }
+
+    /// Declares an output.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of
+    /// that name; [`Error::Limit`] if there are too many joints.
+    pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
+        port.check()?;
+        if port.width() != wires.len() as u64 {
+            return Err(Error::Input(format!(
+                "output {} has {} bits but {} wires",
+                port.name,
+                port.width(),
+                wires.len()
+            )));
+        }
+        if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
+            return Err(Error::Input(format!(
+                "output {} reads wire {wire}, which nothing drives",
+                port.name
+            )));
+        }
+        self.joints = more_joints(self.joints, wires.len())?;
+        for party in [Party::Garbler, Party::Evaluator].into_iter().filter(|&p| to.includes(p)) {
+            if !self.output_names.insert((party == Party::Garbler, port.name.clone())) {
+                return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
+            }
+        }
+        self.program.outputs.push(OutputPort { port, to, wires });
+        Ok(())
+    }
+
+    /// The finished program.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has no output.
+    pub fn finish(self) -> Result<Program, Error> {
+        if self.program.outputs.is_empty() {
+            return Err(Error::Input("the program has no output".into()));
+        }
+        Ok(self.program)
+    }
+}
+
+fn check_ports(ports: &[Port], what: &str) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    for port in ports {
+        port.check()?;
+        if !seen.insert(&port.name) {
+            return Err(Error::Input(format!("two {what} ports are called {}", port.name)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joints_have_numbers_of_32_bits() {
+        assert_eq!(more_joints(MAX_JOINTS - 3, 2).unwrap(), MAX_JOINTS - 1);
+        assert!(matches!(more_joints(MAX_JOINTS - 3, 3), Err(Error::Limit(_))));
+    }
+}

@@ -1,0 +1,144 @@
+//! Programs made from programs.
+
+use std::sync::Arc;
+
+use super::{
+    Circuit, Component, Gate, MAX_JOINTS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+};
+use brickwork_base::Error;
+
+impl Program {
+    /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
+    /// array with a struct of its ports for each evaluation; for each set of recipients with outputs there is
+    /// such a port, called `garbler_executions`, `evaluator_executions` and `executions` (both parties), in
+    /// this order.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
+    pub fn repeat(&self, executions: usize) -> Result<Program, Error> {
+        let count = u32::try_from(executions).ok().filter(|&n| n > 0);
+        let count =
+            count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
+        let wires = (self.wires() as u64).saturating_mul(u64::from(count));
+        let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
+        let joints = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
+        if wires >= u64::from(super::MAX_WIRES) || joints.saturating_mul(u64::from(count)) >= MAX_JOINTS {
+            return Err(Error::Limit(format!(
+                "{executions} executions of {} are too large for one program",
+                self.name()
+            )));
+        }
+        let repeated = |name: &str, ports: Vec<Port>| {
+            let fields = ports.into_iter().map(|p| (p.name, p.ty)).collect();
+            Port::new(name, Type::Array(Box::new(Type::Struct(fields)), count))
+        };
+        let inputs = |party: Party| match self.input_ports(party) {
+            [] => Vec::new(),
+            ports => vec![repeated("executions", ports.to_vec())],
+        };
+        let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
+        let ids =
+            self.components().iter().map(|c| program.component(c.clone())).collect::<Result<Vec<_>, _>>()?;
+
+        let (garbler, evaluator) =
+            (self.input_width(Party::Garbler) as u64, self.input_width(Party::Evaluator) as u64);
+        let (inputs, inner) = (garbler + evaluator, self.wires() as u64 - garbler - evaluator);
+        let n = u64::from(count);
+        // Below MAX_WIRES, as checked above.
+        let moved = |wire: Wire, execution: u64| {
+            let wire = u64::from(wire);
+            let moved = if wire < garbler {
+                execution * garbler + wire
+            } else if wire < inputs {
+                n * garbler + execution * evaluator + wire - garbler
+            } else {
+                n * inputs + execution * inner + wire - inputs
+            };
+            moved as Wire
+        };
+        let mut solderings = Vec::new();
+        for execution in 0..n {
+            for slot in self.slots() {
+                solderings.clear();
+                solderings.extend(slot.inputs.iter().map(|&w| moved(w, execution)));
+                program.slot(ids[slot.component.0 as usize], &solderings)?;
+            }
+        }
+        for (to, name) in [
+            (Recipient::Garbler, "garbler_executions"),
+            (Recipient::Evaluator, "evaluator_executions"),
+            (Recipient::Both, "executions"),
+        ] {
+            let group: Vec<_> = self.outputs().iter().filter(|o| o.to == to).collect();
+            if !group.is_empty() {
+                let port = repeated(name, group.iter().map(|o| o.port.clone()).collect());
+                let wires =
+                    (0..n).flat_map(|e| group.iter().flat_map(move |o| o.wires.iter().map(move |&w| (w, e))));
+                program.output(port, to, wires.map(|(w, e)| moved(w, e)).collect())?;
+            }
+        }
+        program.finish()
+    }
+
+    /// The whole program as one circuit: the garbler's input wires, then the evaluator's; the wires of all
+    /// outputs in order.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if that is more than a circuit can have.
+    pub fn flatten(&self) -> Result<Circuit, Error> {
+        let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as u32;
+        let gate_count: u64 =
+            self.slots().map(|s| self.component(s.component).circuit.gate_count() as u64).sum();
+        if gate_count + u64::from(inputs) >= u64::from(super::MAX_WIRES) {
+            return Err(Error::Input(format!("{} has too many gates for one circuit", self.name())));
+        }
+        let mut global: Vec<Wire> = (0..inputs).collect();
+        let mut gates = Vec::with_capacity(gate_count as usize);
+        let mut local: Vec<Wire> = Vec::new();
+        for slot in self.slots() {
+            let circuit = &self.component(slot.component).circuit;
+            local.clear();
+            local.extend(slot.inputs.iter().map(|&w| global[w as usize]));
+            for gate in circuit.gates() {
+                local.push(inputs + gates.len() as u32);
+                gates.push(match gate {
+                    Gate::Xor(a, b) => Gate::Xor(local[a as usize], local[b as usize]),
+                    Gate::And(a, b) => Gate::And(local[a as usize], local[b as usize]),
+                    Gate::Inv(a) => Gate::Inv(local[a as usize]),
+                });
+            }
+            global.extend(circuit.outputs().iter().map(|&w| local[w as usize]));
+        }
+        let outputs =
+            self.outputs().iter().flat_map(|o| o.wires.iter().map(|&w| global[w as usize])).collect();
+        Circuit::new(inputs, gates, outputs)
+    }
+
+    /// The same computation as one component in one slot.
+    ///
+    /// # Errors
+    /// As [`Program::flatten`].
+    pub fn whole(&self) -> Result<Program, Error> {
+        let [x, y] = [Party::Garbler, Party::Evaluator].map(|party| self.input_ports(party));
+        let of = |prefix: &str, port: &Port| Port::new(format!("{prefix}_{}", port.name), port.ty.clone());
+        let inputs =
+            x.iter().map(|port| of("garbler", port)).chain(y.iter().map(|port| of("evaluator", port)));
+        let outputs = self.outputs().iter().map(|output| output.port.clone());
+        let mut program = ProgramBuilder::new(self.name(), x.to_vec(), y.to_vec())?;
+        let circuit = Arc::new(self.flatten()?);
+        let id = program.component(Component {
+            name: self.name().into(),
+            inputs: inputs.collect(),
+            outputs: outputs.collect(),
+            circuit,
+        })?;
+        let wires: Vec<Wire> = (0..program.wires()).collect();
+        let mut next = program.slot(id, &wires)?;
+        for output in self.outputs() {
+            let width = output.wires.len() as Wire;
+            program.output(output.port.clone(), output.to, (next..next + width).collect())?;
+            next += width;
+        }
+        program.finish()
+    }
+}

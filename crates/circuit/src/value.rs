@@ -1,0 +1,504 @@
+//! Values as users write them, in JSON, and as bits on wires.
+//!
+//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object.
+//! `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative numbers are for signed types
+//! only; hexadecimal without a sign gives the bits of a signed type, so that every output is a valid input. A
+//! party with one port gives its value bare, one with several an object by port name, one without ports
+//! [`Value::Null`].
+//!
+//! Messages say what was expected and where, but never repeat what was given: it may be secret.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::{Party, Port, Program, Recipient, Type};
+use brickwork_base::Error;
+
+/// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
+const NUMBER_BITS: usize = 53;
+
+/// Understands a value as given on a command line or in a file: JSON, or a bare `0x…` or `bits:…`.
+///
+/// # Errors
+/// [`Error::Input`] if it is none of these.
+pub fn parse(text: &str) -> Result<Value, Error> {
+    let text = text.trim();
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    if unsigned.starts_with("0x") || unsigned.starts_with("0X") || text.starts_with("bits:") {
+        return Ok(Value::String(text.to_owned()));
+    }
+    serde_json::from_str::<DistinctNames>(text).and_then(|_| serde_json::from_str(text)).map_err(|e| {
+        if e.to_string().starts_with(SAME_NAME) {
+            return Error::Input(format!(
+                "the value is ambiguous: {SAME_NAME} (line {}, column {})",
+                e.line(),
+                e.column()
+            ));
+        }
+        // The error's own text could repeat a part of the value.
+        let at =
+            if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
+        Error::Input(format!(
+            "the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object by name"
+        ))
+    })
+}
+
+const SAME_NAME: &str = "an object gives one name twice";
+
+/// Any JSON in which no object has a name twice. `Value` would silently keep the last of them.
+struct DistinctNames;
+
+impl<'de> Deserialize<'de> for DistinctNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctNames)
+    }
+}
+
+impl<'de> Visitor<'de> for DistinctNames {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self, A::Error> {
+        while elements.next_element::<DistinctNames>()?.is_some() {}
+        Ok(self)
+    }
+
+    /// Long numbers come here too: to keep all their digits they are passed on as an object of one name.
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        let mut names = std::collections::HashSet::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if !names.insert(name) {
+                return Err(serde::de::Error::custom(SAME_NAME));
+            }
+            fields.next_value::<DistinctNames>()?;
+        }
+        Ok(self)
+    }
+}
+
+/// The bits of a party's input.
+///
+/// # Errors
+/// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected
+/// there.
+pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
+    let mut bits = Vec::new();
+    encode_ports(ports, value, None, &mut bits)?;
+    Ok(bits)
+}
+
+/// The bits of a party's input to `executions` evaluations, an array of as many values, for the program that
+/// [`Program::repeat`] makes.
+///
+/// # Errors
+/// [`Error::Input`] as [`encode`], and if the array has another length.
+pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Result<Vec<bool>, Error> {
+    if ports.is_empty() && value.is_null() {
+        return Ok(Vec::new());
+    }
+    let values = match value {
+        Value::Array(values) if values.len() == executions => values,
+        Value::Array(values) => {
+            return Err(Error::Input(format!(
+                "expected an array of {executions} values, one for each execution; it has {}",
+                values.len()
+            )));
+        }
+        other => {
+            let given = kind(other);
+            return Err(Error::Input(format!(
+                "expected an array of {executions} values, one for each execution, not {given}"
+            )));
+        }
+    };
+    let mut bits = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        encode_ports(ports, value, Some(index), &mut bits)?;
+    }
+    Ok(bits)
+}
+
+/// What `bits` on these ports mean: bare for one port, an object for several.
+///
+/// # Panics
+/// If there is not one bit for each wire.
+pub fn decode(ports: &[Port], mut bits: &[bool]) -> Value {
+    let value = match ports {
+        [] => Value::Null,
+        [port] => decode_type(&port.ty, &mut bits),
+        _ => Value::Object(ports.iter().map(|p| (p.name.clone(), decode_type(&p.ty, &mut bits))).collect()),
+    };
+    assert!(bits.is_empty(), "one bit for each wire");
+    value
+}
+
+/// What a party's output bits of `program.repeat(executions)` mean: an array with a value for each execution.
+///
+/// # Panics
+/// If there is not one bit for each wire.
+pub fn decode_executions(program: &Program, executions: usize, party: Party, bits: &[bool]) -> Value {
+    let ports = program.output_ports(party);
+    if ports.is_empty() {
+        return Value::Null;
+    }
+    // The repeated program has a port for each set of recipients, and in it one group of bits an execution.
+    let mut widths = [0; 3];
+    for output in program.outputs_of(party) {
+        widths[output.to.group()] += output.wires.len();
+    }
+    let total: usize = widths.iter().sum();
+    assert_eq!(bits.len(), executions * total, "one bit for each wire");
+    let mut starts = [0; 3];
+    for group in 1..3 {
+        starts[group] = starts[group - 1] + executions * widths[group - 1];
+    }
+    let decode_one = |execution: usize| {
+        let mut next: [usize; 3] = std::array::from_fn(|g| starts[g] + execution * widths[g]);
+        let mut own = Vec::with_capacity(total);
+        for output in program.outputs_of(party) {
+            let start = &mut next[output.to.group()];
+            own.extend_from_slice(&bits[*start..*start + output.wires.len()]);
+            *start += output.wires.len();
+        }
+        decode(&ports, &own)
+    };
+    Value::Array((0..executions).map(decode_one).collect())
+}
+
+impl Recipient {
+    /// Position among the outputs of a repeated program.
+    pub(super) fn group(self) -> usize {
+        match self {
+            Recipient::Garbler => 0,
+            Recipient::Evaluator => 1,
+            Recipient::Both => 2,
+        }
+    }
+}
+
+/// Where in a value we are, for messages.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Top(Option<usize>),
+    Name(&'a Place<'a>, &'a str),
+    Index(&'a Place<'a>, usize),
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Top(None) => f.write_str("the value"),
+            Place::Top(Some(execution)) => write!(f, "the value of execution {execution}"),
+            Place::Name(Place::Top(None), name) => f.write_str(name),
+            Place::Name(Place::Top(Some(execution)), name) => write!(f, "execution {execution}: {name}"),
+            Place::Name(outer, name) => write!(f, "{outer}.{name}"),
+            Place::Index(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}
+
+impl Place<'_> {
+    fn fail<T>(&self, ty: Option<&Type>, expected: impl std::fmt::Display) -> Result<T, Error> {
+        let ty = ty.map(|t| format!(" ({})", shortened(t))).unwrap_or_default();
+        Err(Error::Input(format!("{self}{ty}: {expected}")))
+    }
+}
+
+/// A struct may have a million fields; nobody wants to read their names.
+fn shortened(ty: &Type) -> String {
+    let text = ty.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn encode_ports(
+    ports: &[Port],
+    value: &Value,
+    execution: Option<usize>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
+    let top = Place::Top(execution);
+    match (ports, value) {
+        ([], Value::Null) => Ok(()),
+        ([], Value::Object(fields)) if fields.is_empty() => Ok(()),
+        ([], _) => top.fail(None, "this party has no input, so it must not give one"),
+        ([port], _) => encode_type(&port.ty, value, &Place::Name(&top, &port.name), bits),
+        (_, Value::String(text)) if text.starts_with("bits:") => {
+            raw_bits(text, super::port::total_width(ports), None, &top, bits)
+        }
+        (_, Value::Object(fields)) => {
+            encode_fields(ports.iter().map(|p| (&*p.name, &p.ty)), fields, None, &top, bits)
+        }
+        (_, other) => {
+            let names: Vec<_> = ports.iter().take(10).map(|p| &*p.name).collect();
+            let more = if ports.len() > 10 { ", …" } else { "" };
+            top.fail(
+                None,
+                format!("expected an object with the inputs {}{more}, not {}", names.join(", "), kind(other)),
+            )
+        }
+    }
+}
+
+fn encode_fields<'a>(
+    expected: impl Iterator<Item = (&'a str, &'a Type)>,
+    given: &Map<String, Value>,
+    ty: Option<&Type>,
+    place: &Place<'_>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
+    let mut names = std::collections::HashSet::new();
+    for (name, field) in expected {
+        let Some(value) = given.get(name) else {
+            return place.fail(ty, format!("{name} ({}) is missing", shortened(field)));
+        };
+        names.insert(name);
+        encode_type(field, value, &Place::Name(place, name), bits)?;
+    }
+    match given.keys().find(|name| !names.contains(name.as_str())) {
+        Some(extra) => place.fail(ty, format!("there is no {extra:?} here")),
+        None => Ok(()),
+    }
+}
+
+fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>) -> Result<(), Error> {
+    if let Value::String(text) = value
+        && text.starts_with("bits:")
+    {
+        return raw_bits(text, ty.width(), Some(ty), place, bits);
+    }
+    match (ty, value) {
+        (Type::Uint(width), Value::Number(number)) => {
+            integer(number.as_str(), *width, false, ty, place, bits)
+        }
+        (Type::Int(width), Value::Number(number)) => integer(number.as_str(), *width, true, ty, place, bits),
+        (Type::Uint(width), Value::String(text)) => integer(text, *width, false, ty, place, bits),
+        (Type::Int(width), Value::String(text)) => integer(text, *width, true, ty, place, bits),
+        (Type::Array(element, n), Value::Array(values)) => {
+            if values.len() as u64 != u64::from(*n) {
+                return place.fail(Some(ty), format!("expected {n} elements, not {}", values.len()));
+            }
+            values
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, value)| encode_type(element, value, &Place::Index(place, i), bits))
+        }
+        (Type::Struct(fields), Value::Object(given)) => {
+            encode_fields(fields.iter().map(|(n, t)| (&**n, t)), given, Some(ty), place, bits)
+        }
+        (Type::Uint(_), other) => {
+            place.fail(Some(ty), format!("expected a number, \"0x…\" or \"bits:…\", not {}", kind(other)))
+        }
+        (Type::Int(_), other) => place
+            .fail(Some(ty), format!("expected a number, \"-…\", \"0x…\" or \"bits:…\", not {}", kind(other))),
+        (Type::Array(_, n), other) => {
+            place.fail(Some(ty), format!("expected an array of {n} elements, not {}", kind(other)))
+        }
+        (Type::Struct(_), other) => {
+            place.fail(Some(ty), format!("expected an object by field name, not {}", kind(other)))
+        }
+    }
+}
+
+fn raw_bits(
+    text: &str,
+    width: u64,
+    ty: Option<&Type>,
+    place: &Place<'_>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
+    let digits = text.strip_prefix("bits:").unwrap_or(text).as_bytes();
+    if digits.len() as u64 != width {
+        return place.fail(
+            ty,
+            format!("expected {width} wire bits after \"bits:\", wire 0 first, not {}", digits.len()),
+        );
+    }
+    if digits.iter().any(|d| !matches!(d, b'0' | b'1')) {
+        return place.fail(ty, "wire bits are 0 and 1 only");
+    }
+    bits.extend(digits.iter().map(|d| *d == b'1'));
+    Ok(())
+}
+
+/// Appends an integer, least significant bit first.
+fn integer(
+    text: &str,
+    width: u32,
+    signed: bool,
+    ty: &Type,
+    place: &Place<'_>,
+    bits: &mut Vec<bool>,
+) -> Result<(), Error> {
+    let (negative, magnitude) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    if negative && !signed {
+        return place.fail(Some(ty), "a negative number does not fit an unsigned integer");
+    }
+    let hex = magnitude.strip_prefix("0x").or_else(|| magnitude.strip_prefix("0X"));
+    let limbs = match hex {
+        Some(digits) => from_hex(digits, width),
+        None => from_decimal(magnitude, width),
+    };
+    let mut limbs = match limbs {
+        Ok(limbs) => limbs,
+        Err(Digits::Invalid) => {
+            return place
+                .fail(Some(ty), "expected an integer, decimal or \"0x…\" (no fraction, no exponent)");
+        }
+        Err(Digits::TooLarge) => Vec::new(),
+    };
+    let used = bit_length(&limbs);
+    let fits = if !signed || (hex.is_some() && !negative) {
+        used <= u64::from(width)
+    } else if negative {
+        // -2^(width-1) is the one magnitude of `width` bits that fits.
+        used < u64::from(width)
+            || (used == u64::from(width) && limbs.iter().map(|l| l.count_ones()).sum::<u32>() == 1)
+    } else {
+        used < u64::from(width)
+    };
+    if !fits || limbs.is_empty() {
+        let range = match (signed, width) {
+            (false, 1..=64) => format!("0 to {}", u64::MAX >> (64 - width)),
+            (true, 1..=64) => format!("-{} to {}", 1u64 << (width - 1), (1u64 << (width - 1)) - 1),
+            (false, _) => format!("0 to 2^{width} - 1"),
+            (true, _) => format!("-2^{0} to 2^{0} - 1", width - 1),
+        };
+        return place.fail(Some(ty), format!("the number does not fit; expected {range}"));
+    }
+    limbs.resize((width as usize).div_ceil(64).max(limbs.len()), 0);
+    if negative {
+        let mut carry = true;
+        for limb in &mut limbs {
+            (*limb, carry) = (!*limb).overflowing_add(u64::from(carry));
+        }
+    }
+    bits.extend((0..width as usize).map(|i| limbs[i / 64] >> (i % 64) & 1 == 1));
+    Ok(())
+}
+
+fn bit_length(limbs: &[u64]) -> u64 {
+    match limbs.iter().rposition(|l| *l != 0) {
+        Some(top) => top as u64 * 64 + u64::from(64 - limbs[top].leading_zeros()),
+        None => 0,
+    }
+}
+
+/// Why digits are no integer of the width asked for.
+enum Digits {
+    Invalid,
+    TooLarge,
+}
+
+fn from_hex(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
+    if digits.is_empty() || !digits.bytes().all(|d| d.is_ascii_hexdigit()) {
+        return Err(Digits::Invalid);
+    }
+    let digits = digits.trim_start_matches('0').as_bytes();
+    if digits.len() as u64 > u64::from(width).div_ceil(4) {
+        return Err(Digits::TooLarge);
+    }
+    let nibble = |d: u8| u64::from((d as char).to_digit(16).expect("checked above"));
+    let limbs: Vec<u64> =
+        digits.rchunks(16).map(|chunk| chunk.iter().fold(0, |limb, &d| limb << 4 | nibble(d))).collect();
+    Ok(if limbs.is_empty() { vec![0] } else { limbs })
+}
+
+fn from_decimal(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
+    const CHUNK: usize = 19;
+    if digits.is_empty() || !digits.bytes().all(|d| d.is_ascii_digit()) {
+        return Err(Digits::Invalid);
+    }
+    let digits = digits.trim_start_matches('0').as_bytes();
+    // A digit is more than 3 bits; without this bound a long number would take quadratic time to refuse.
+    if digits.len() as u64 > u64::from(width) / 3 + 2 {
+        return Err(Digits::TooLarge);
+    }
+    let mut limbs = vec![0u64];
+    let (head, tail) = digits.split_at(digits.len() % CHUNK);
+    for chunk in std::iter::once(head).chain(tail.chunks(CHUNK)) {
+        let (scale, mut carry) =
+            chunk.iter().fold((1u64, 0u128), |(s, v), &d| (s * 10, v * 10 + u128::from(d - b'0')));
+        for limb in &mut limbs {
+            let wide = u128::from(*limb) * u128::from(scale) + carry;
+            *limb = wide as u64;
+            carry = wide >> 64;
+        }
+        if carry != 0 {
+            limbs.push(carry as u64);
+        }
+    }
+    Ok(limbs)
+}
+
+fn decode_type(ty: &Type, bits: &mut &[bool]) -> Value {
+    match ty {
+        Type::Uint(w) | Type::Int(w) => {
+            let (own, rest) = bits.split_at(*w as usize);
+            *bits = rest;
+            decode_integer(own, matches!(ty, Type::Int(_)))
+        }
+        Type::Array(element, n) => Value::Array((0..*n).map(|_| decode_type(element, bits)).collect()),
+        Type::Struct(fields) => {
+            Value::Object(fields.iter().map(|(name, ty)| (name.clone(), decode_type(ty, bits))).collect())
+        }
+    }
+}
+
+fn decode_integer(bits: &[bool], signed: bool) -> Value {
+    let word = |bits: &[bool]| bits.iter().rev().fold(0u64, |word, &b| word << 1 | u64::from(b));
+    if bits.len() > NUMBER_BITS {
+        let digits =
+            bits.chunks(4).rev().map(|nibble| char::from_digit(word(nibble) as u32, 16).expect("four bits"));
+        return Value::String("0x".chars().chain(digits).collect());
+    }
+    let value = word(bits);
+    Value::Number(match bits.last() {
+        Some(true) if signed => Number::from(value as i64 - (1i64 << bits.len())),
+        _ => Number::from(value),
+    })
+}

@@ -1,0 +1,176 @@
+//! How cost grows: programs of any number of slots of one component, from the formulas instead of a program.
+//!
+//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, where copies can no longer be counted one by one, bad copies
+//! are taken to fall into the places independently: `t` of `L` bad ones survive `c` openings with probability
+//! `(1 - u·c/L)^t`, `u` that with which an opened one is seen, and ruin one of `N` buckets of `B` with
+//! probability at most `N·C(B,m)·(t/L)^m`, `m` the number that ruins a bucket. The maximum over `t` is at `m
+//! / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
+
+use super::{Link, Machine};
+use brickwork_circuit::Circuit;
+use brickwork_duplo::{Cost, Prices};
+use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
+
+/// Slots up to which cuts are exact.
+pub const EXACT_SLOTS: f64 = (1 << 20) as f64;
+
+/// Buckets that are considered.
+const GREATEST_BUCKET: u32 = 64;
+
+/// B, and copies or gadgets made for each slot: `L / N`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// B: items in a bucket.
+    pub bucket: u32,
+    /// `L / N`: items made for each bucket, the opened ones included.
+    pub made: f64,
+}
+
+impl Rate {
+    fn cost(&self, cost: &Cost) -> f64 {
+        let bucket = f64::from(self.bucket);
+        cost.made * self.made + cost.opened * (self.made - bucket) + cost.chosen * bucket
+    }
+}
+
+fn choose(n: u32, k: u32) -> f64 {
+    (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
+}
+
+/// Base-2 logarithm of what a garbler achieves at most, by the formula above.
+fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
+    let bucket = f64::from(rate.bucket);
+    let made = slots * rate.made;
+    let ruin = if rule.majority { rate.bucket / 2 + 1 } else { rate.bucket };
+    let seen = if rule == Rule::KEY_AUTHENTICATOR { 0.5 } else { 1.0 };
+    let survive = (-seen * (rate.made - bucket) / rate.made).ln_1p();
+    let least = f64::from(ruin);
+    let bad = if survive < 0.0 { (least / -survive).clamp(least, made) } else { made };
+    let success = bad * survive + slots.ln() + choose(rate.bucket, ruin).ln() + least * (bad / made).ln();
+    success.min(bad * survive).min(0.0) / std::f64::consts::LN_2
+}
+
+/// The cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
+pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &Cost) -> Option<Rate> {
+    if slots <= EXACT_SLOTS {
+        let cut = cheapest(rule, slots as u32, Upper::limit(log2_limit), |cut| {
+            let bucket = f64::from(cut.bucket);
+            Rate { bucket: cut.bucket, made: bucket + f64::from(cut.opened) / slots }.cost(cost)
+        })?;
+        return Some(Rate { bucket: cut.bucket, made: cut.copies() as f64 / slots });
+    }
+    let of_bucket = |bucket: u32| -> Option<Rate> {
+        let at = |opened: f64| Rate { bucket, made: f64::from(bucket) + opened };
+        let good = |opened: f64| log2_bound(rule, slots, at(opened)) <= log2_limit;
+        let (mut few, mut enough) = (0.0, 32.0);
+        if !good(enough) {
+            return None;
+        }
+        for _ in 0..60 {
+            let middle = (few + enough) / 2.0;
+            if good(middle) { enough = middle } else { few = middle }
+        }
+        Some(at(enough))
+    };
+    let buckets = (1..=GREATEST_BUCKET).filter(|bucket| !rule.majority || bucket % 2 == 1);
+    buckets.filter_map(of_bucket).min_by(|a, b| a.cost(cost).total_cmp(&b.cost(cost)))
+}
+
+/// What a program of so many slots takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// AND gates of all slots.
+    pub and_gates: f64,
+    /// Copies of the component.
+    pub copies: Rate,
+    /// Authenticators of its outputs.
+    pub authenticators: Rate,
+    /// Bytes that the garbler sends for an AND gate.
+    pub bytes_an_and: f64,
+    /// Seconds of work, of both parties one after the other, and of the line.
+    pub seconds: f64,
+}
+
+/// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any
+/// cut can do.
+pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
+    let code = Code::for_security(security)?;
+    let prices = machine.prices(code.length(), link);
+    let (ands, inputs, outputs) =
+        (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
+    // A third of the budget for the copies and for each kind of authenticator.
+    let limit = -f64::from(security) - 3f64.log2();
+    let (of_copies, of_gadgets) = (prices.of_component(circuit, code), prices.of_plain(code));
+    let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
+    let authenticators = rate(Rule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_gadgets)?;
+    let nanoseconds = slots * copies.cost(&of_copies)
+        + slots * outputs * authenticators.cost(&of_gadgets)
+        + slots * inputs * (16.0 * prices.byte + prices.claim);
+    let bytes = Prices { byte: 1.0, ..Prices::FREE };
+    let sent = copies.cost(&bytes.of_component(circuit, code))
+        + outputs * authenticators.cost(&bytes.of_plain(code))
+        + 16.0 * inputs;
+    Some(Scale {
+        and_gates: ands * slots,
+        copies,
+        authenticators,
+        bytes_an_and: sent / ands,
+        seconds: nanoseconds / 1e9,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict;
+    use brickwork_circuit::library::papers;
+    use brickwork_duplo::Parameters;
+
+    const COPIES: Cost = Cost { made: 1.0, opened: 0.0, chosen: 0.0 };
+
+    /// Where both can be computed, the formula and the exact search agree.
+    #[test]
+    fn the_formula_continues_the_exact_cuts() {
+        for (rule, slack) in
+            [(Rule::COMPONENT, 0.02), (Rule::KEY_AUTHENTICATOR, 0.02), (Rule::INPUT_AUTHENTICATOR, 0.02)]
+        {
+            for slots in [100_000u32, 1_000_000] {
+                let cut = cheapest(rule, slots, Upper::limit(-41.5), |cut| cut.copies() as f64).unwrap();
+                let exact = Rate { bucket: cut.bucket, made: cut.copies() as f64 / f64::from(slots) };
+                let bound = log2_bound(rule, f64::from(slots), exact);
+                assert!((bound + 41.5).abs() < 0.5, "{rule:?} at {slots}: 2^{bound} by the formula");
+                let log2 = cut.bound(rule).log2();
+                assert!((bound / log2 - 1.0).abs() < slack, "{bound} and {log2}");
+            }
+        }
+    }
+
+    /// Never fewer than two copies a slot: with one, a single bad copy that is not opened wins.
+    #[test]
+    fn two_copies_a_slot_are_the_limit() {
+        let mut last = f64::INFINITY;
+        for exponent in 3..=15 {
+            let rate = rate(Rule::COMPONENT, 10f64.powi(exponent), -41.5, &COPIES).unwrap();
+            assert!(rate.made <= last && rate.made > 2.0, "{rate:?} at 10^{exponent}");
+            last = rate.made;
+        }
+        assert!(last < 2.1, "{last}");
+    }
+
+    /// Bytes of the model against those of the exact plan.
+    #[test]
+    fn bytes_are_those_of_the_plan() {
+        let machine = Machine::free();
+        for (n, t) in [(14, 8), (16, 10)] {
+            let program = papers::random(n, t).unwrap();
+            let parameters = Parameters::choose(&program, 40).unwrap();
+            let exact = predict(&program, &parameters, &machine, &Link::LOOPBACK).bytes() as f64
+                / program.and_gates() as f64;
+            let link = Link { bits_per_second: Some(2.7e9), ..Link::LOOPBACK };
+            let model = scale(&program.components()[0].circuit, f64::from(1 << (n - t)), 40, &machine, &link)
+                .unwrap();
+            assert!((model.bytes_an_and / exact - 1.0).abs() < 0.25, "{} and {exact}", model.bytes_an_and);
+        }
+    }
+}

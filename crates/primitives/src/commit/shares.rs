@@ -1,0 +1,780 @@
+//! A party's shares of commitments.
+//!
+//! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of
+//! single commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
+//! apart](Shares::parts) as columns: expanding seeds twice costs less than writing all columns to memory and
+//! reading them again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use brickwork_kernels as kernels;
+use kernels::Aes128;
+use rayon::prelude::*;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::Lsb;
+use crate::scratch::{Budget, Fault, Held, Scratch};
+use brickwork_base::Error;
+
+/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
+pub const COLUMN_WORDS: usize = 8;
+
+/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
+pub type Column = [u64; COLUMN_WORDS];
+
+/// Commitments in a block: the bits of a 128-bit word.
+pub(super) const BLOCK: usize = 128;
+/// Bytes of columns that are kept rather than made again.
+pub const FEW_COLUMNS: usize = 16 << 20;
+
+/// How many bytes of columns are kept here: all that tests may change, so that small ones meet both ways.
+#[cfg(any(test, feature = "adversary"))]
+static KEPT_COLUMNS: std::sync::atomic::AtomicUsize =
+    std::sync::atomic::AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
+
+/// Keeps so many bytes of columns from now on, in this process.
+#[cfg(any(test, feature = "adversary"))]
+pub fn keep_columns(bytes: usize) {
+    KEPT_COLUMNS.store(bytes, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn kept_columns() -> usize {
+    #[cfg(any(test, feature = "adversary"))]
+    return KEPT_COLUMNS.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(any(test, feature = "adversary")))]
+    FEW_COLUMNS
+}
+
+/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
+pub(super) const CHUNK_BLOCKS: usize = 16;
+/// Commitments in a chunk.
+pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
+/// Chunks that are computed in parallel.
+pub(super) const CHUNKS_IN_HAND: usize = 16;
+
+/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the
+/// receiver watches the second share. The sender's own shares are the first ones: zeros.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(super) struct Source {
+    pub seeds: Vec<Aes128>,
+    pub watch: Vec<u128>,
+}
+
+/// How the shares of a row of commitments are made.
+pub(super) struct Recipe {
+    pub source: Arc<Source>,
+    /// Number of the first block.
+    pub start: u64,
+    pub count: usize,
+    pub lsb: Lsb,
+    /// None at the sender.
+    pub corrections: Option<Corrections>,
+}
+
+/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than
+/// the two parties it says nothing, since both shares hide it.
+pub(super) struct Corrections {
+    kept: Kept,
+    /// Coordinates that are corrected.
+    corrected: usize,
+    fault: Arc<Fault>,
+}
+
+enum Kept {
+    Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
+    File(Scratch),
+}
+
+impl Corrections {
+    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for
+    /// them.
+    ///
+    /// # Errors
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file.
+    pub fn receive(
+        corrected: usize,
+        blocks: usize,
+        budget: &Budget,
+        fault: &Arc<Fault>,
+        mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let (total, message) = (corrected * blocks, corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND);
+        let kept = match budget.take(16 * total as u64) {
+            Some(held) => {
+                let mut all = vec![0; total];
+                all.chunks_mut(message).try_for_each(|message| receive(bytemuck::cast_slice_mut(message)))?;
+                Kept::Memory(all, held)
+            }
+            None => {
+                let (file, mut buffer) = (Scratch::new()?, vec![0; 16 * message.min(total)]);
+                for start in (0..16 * total).step_by(16 * message) {
+                    let here = &mut buffer[..(16 * message).min(16 * total - start)];
+                    receive(here)?;
+                    file.write(here, start as u64)?;
+                }
+                Kept::File(file)
+            }
+        };
+        Ok(Corrections { kept, corrected, fault: fault.clone() })
+    }
+
+    /// Those of some blocks, of one chunk and from its first one on; `buffer` is for those in a file.
+    fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
+        let (start, count) = (self.corrected * first, self.corrected * blocks);
+        match &self.kept {
+            Kept::Memory(all, _) => &all[start..start + count],
+            Kept::File(file) => {
+                buffer.resize(count, 0);
+                file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64)
+                    .unwrap_or_else(|error| self.fault.note(error));
+                buffer
+            }
+        }
+    }
+}
+
+impl Recipe {
+    pub fn words(&self) -> usize {
+        self.source.seeds.len().div_ceil(64)
+    }
+
+    /// Blocks of a chunk.
+    pub fn blocks(&self, chunk: usize) -> usize {
+        (self.count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
+    }
+
+    /// The rows of a chunk, one for each coordinate; `rows` is overwritten.
+    pub fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
+        let Source { seeds, watch } = &*self.source;
+        let (blocks, first) = (self.blocks(chunk), chunk * CHUNK_BLOCKS);
+        rows.resize(seeds.len() * blocks, 0);
+        kernels::ctr_rows(seeds, u128::from(self.start) + first as u128, rows, blocks);
+        match self.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => rows[..blocks].fill(0),
+            Lsb::One => rows[..blocks].fill(watch[0]),
+        }
+        if let Some(corrections) = &self.corrections {
+            let (uncorrected, mut buffer) = (seeds.len() - corrections.corrected, Vec::new());
+            let corrections = corrections.of(first, blocks, &mut buffer);
+            let fixed =
+                rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
+            for ((row, correction), watch) in fixed.zip(&watch[uncorrected..]) {
+                row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
+            }
+        }
+    }
+
+    /// As [`Recipe::rows`], zero behind the last commitment.
+    pub fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
+        self.rows(chunk, rows);
+        self.clear_behind_the_last(chunk, rows);
+    }
+
+    /// Sets the bits behind the last commitment, in rows of a chunk, to zero.
+    pub fn clear_behind_the_last(&self, chunk: usize, rows: &mut [u128]) {
+        let behind = self.count - chunk * CHUNK;
+        if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
+            let blocks = self.blocks(chunk);
+            rows.iter_mut()
+                .skip(blocks - 1)
+                .step_by(blocks)
+                .for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
+        }
+    }
+
+    /// Adds a single column to a sum.
+    fn add(&self, index: usize, mask: u64, sum: &mut Column) {
+        let Source { seeds, watch } = &*self.source;
+        let (block, bit) = (index / BLOCK, index % BLOCK);
+        let mut rows = vec![0; seeds.len()];
+        kernels::ctr_rows(seeds, u128::from(self.start) + block as u128, &mut rows, 1);
+        match self.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => rows[0] = 0,
+            Lsb::One => rows[0] = watch[0],
+        }
+        if let Some(corrections) = &self.corrections {
+            let (chunk, uncorrected, mut buffer) =
+                (block / CHUNK_BLOCKS, seeds.len() - corrections.corrected, Vec::new());
+            let corrections = &corrections.of(chunk * CHUNK_BLOCKS, self.blocks(chunk), &mut buffer)
+                [block % CHUNK_BLOCKS..];
+            let fixed = rows[uncorrected..].iter_mut().zip(corrections.iter().step_by(self.blocks(chunk)));
+            fixed
+                .zip(&watch[uncorrected..])
+                .for_each(|((row, correction), watch)| *row ^= correction & watch);
+        }
+        for (k, row) in rows.iter().enumerate() {
+            sum[k / 64] ^= ((row >> bit) as u64 & 1) << (k % 64) & mask;
+        }
+        rows.zeroize();
+    }
+
+    /// The columns of chunks from `first` on, as many as `columns` has room for.
+    fn columns(&self, first: usize, columns: &mut [u64]) {
+        let words = self.words();
+        columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, |rows, (c, columns)| {
+            self.rows(first + c, rows);
+            kernels::transpose(rows, self.blocks(first + c), columns);
+            rows.zeroize();
+        });
+    }
+}
+
+/// A party's shares of a row of commitments.
+#[derive(Default)]
+pub struct Shares(Form);
+
+enum Form {
+    Columns {
+        words: usize,
+        columns: Vec<u64>,
+    },
+    Recipe(Arc<Recipe>),
+    /// Some of those of a recipe.
+    Picked(Arc<Recipe>, Arc<Selection>),
+}
+
+/// Some items of a row, in an order of their own. Each item has equally many commitments.
+pub struct Selection {
+    each: usize,
+    items: Vec<u32>,
+    /// Places in `items`, by item.
+    order: Vec<u32>,
+}
+
+impl Selection {
+    /// These items, of `each` commitments.
+    ///
+    /// # Panics
+    /// If there are 2^32 items or more.
+    pub fn new(items: Vec<u32>, each: usize) -> Self {
+        let mut order: Vec<u32> = (0..u32::try_from(items.len()).expect("less than 2^32 items")).collect();
+        order.par_sort_unstable_by_key(|&k| items[k as usize]);
+        Selection { each, items, order }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        self.items.len() * self.each
+    }
+
+    /// The places in the row, in the order of the selection.
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).map(|k| self.place(k))
+    }
+
+    /// The place in the row of commitment `k`.
+    fn place(&self, k: usize) -> usize {
+        self.items[k / self.each] as usize * self.each + k % self.each
+    }
+
+    /// Runs of commitments among these places of the row, in their order: the first place, the number of the
+    /// commitment there, and how many follow each other.
+    pub fn runs(&self, places: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let each = self.each;
+        let first =
+            self.order.partition_point(|&k| (self.items[k as usize] as usize + 1) * each <= places.start);
+        let of_item = move |&k: &u32| {
+            let (item, number) = (self.items[k as usize] as usize * each, k as usize * each);
+            let (start, end) = (item.max(places.start), (item + each).min(places.end));
+            (start < end).then(|| (start, number + start - item, end - start))
+        };
+        self.order[first..].iter().map_while(of_item)
+    }
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form::Columns { words: 0, columns: Vec::new() }
+    }
+}
+
+impl Drop for Form {
+    fn drop(&mut self) {
+        if let Form::Columns { columns, .. } = self {
+            columns.zeroize();
+        }
+    }
+}
+
+/// Adds a share to a sum, or nothing if `mask` is 0. Lengths known to the compiler keep this in registers.
+#[inline(always)]
+fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
+    let column: &[u64; WORDS] = column.try_into().expect("a column of these words");
+    for (s, c) in sum.iter_mut().zip(column) {
+        *s ^= c & mask;
+    }
+}
+
+impl Shares {
+    /// Shares given as columns of `words` words.
+    pub fn of_columns(words: usize, columns: Vec<u64>) -> Shares {
+        Shares(Form::Columns { words, columns })
+    }
+
+    /// Shares to be made by a recipe: at once if they are few.
+    pub(super) fn of_recipe(recipe: Recipe) -> Shares {
+        if recipe.count > CHUNK {
+            return Shares(Form::Recipe(Arc::new(recipe)));
+        }
+        let words = recipe.words();
+        let mut columns = vec![0; recipe.count.next_multiple_of(BLOCK) * words];
+        recipe.columns(0, &mut columns);
+        columns[recipe.count * words..].zeroize();
+        columns.truncate(recipe.count * words);
+        Shares::of_columns(words, columns)
+    }
+
+    /// The recipe, where there are no columns.
+    pub(super) fn recipe(&self) -> Option<&Arc<Recipe>> {
+        match &self.0 {
+            Form::Recipe(recipe) => Some(recipe),
+            Form::Columns { .. } | Form::Picked(..) => None,
+        }
+    }
+
+    /// The same ones, by reference where they are many.
+    pub fn same(&self) -> Shares {
+        match &self.0 {
+            Form::Columns { words, columns } => Shares::of_columns(*words, columns.clone()),
+            Form::Recipe(recipe) => Shares(Form::Recipe(recipe.clone())),
+            Form::Picked(recipe, selection) => Shares(Form::Picked(recipe.clone(), selection.clone())),
+        }
+    }
+
+    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up
+    /// sooner than the recipe is followed once more; many stay in the recipe, if these are one.
+    pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
+        match &self.0 {
+            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > kept_columns() => {
+                self.in_place(selection)
+            }
+            _ => self.select(selection.places()),
+        }
+    }
+
+    /// Some of these, which stay in the recipe however few they are.
+    pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
+        match &self.0 {
+            Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
+            Form::Columns { .. } | Form::Picked(..) => self.select(selection.places()),
+        }
+    }
+
+    /// All of them as columns, of which some can be had quickly.
+    pub fn gathered(self) -> Shares {
+        match &self.0 {
+            Form::Columns { .. } => self,
+            Form::Recipe(_) | Form::Picked(..) => self.slice(0..self.len()),
+        }
+    }
+
+    /// Words of a column, and all columns.
+    pub(super) fn columns(&self) -> (usize, &[u64]) {
+        match &self.0 {
+            Form::Columns { words, columns } => (*words, columns),
+            Form::Recipe(_) | Form::Picked(..) => unreachable!("few shares, or parts"),
+        }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
+            Form::Recipe(recipe) => recipe.count,
+            Form::Picked(_, selection) => selection.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds commitment `index` to a sum.
+    #[inline(always)]
+    pub fn add(&self, index: usize, sum: &mut Column) {
+        self.add_if(1, index, sum);
+    }
+
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before [`Shares::parts`].
+    #[inline(always)]
+    pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
+        let mask = u64::from(bit & 1).wrapping_neg();
+        match &self.0 {
+            Form::Columns { words: 5, columns } => {
+                add_words::<5>(&columns[index * 5..(index + 1) * 5], mask, sum)
+            }
+            Form::Columns { words: 7, columns } => {
+                add_words::<7>(&columns[index * 7..(index + 1) * 7], mask, sum)
+            }
+            _ => self.add_any(mask, index, sum),
+        }
+    }
+
+    #[cold]
+    fn add_any(&self, mask: u64, index: usize, sum: &mut Column) {
+        match &self.0 {
+            Form::Columns { words, columns } => {
+                let column = &columns[index * words..(index + 1) * words];
+                sum.iter_mut().zip(column).for_each(|(s, c)| *s ^= c & mask);
+            }
+            Form::Recipe(recipe) => recipe.add(index, mask, sum),
+            Form::Picked(recipe, selection) => recipe.add(selection.place(index), mask, sum),
+        }
+    }
+
+    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last
+    /// commitment is arbitrary.
+    pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
+        match &self.0 {
+            Form::Recipe(recipe) => recipe.rows(chunk, rows),
+            Form::Picked(..) => self.slice(chunk * CHUNK..self.len().min((chunk + 1) * CHUNK)).rows(0, rows),
+            Form::Columns { words, columns } => {
+                let here = &columns[chunk * CHUNK * words..columns.len().min((chunk + 1) * CHUNK * words)];
+                let blocks = here.len().div_ceil(BLOCK * words);
+                let mut padded = vec![0; BLOCK * words];
+                let mut block_rows = vec![0; rows.len() / blocks];
+                for (b, columns) in here.chunks(BLOCK * words).enumerate() {
+                    padded[..columns.len()].copy_from_slice(columns);
+                    kernels::transpose_back(&padded, *words, &mut block_rows);
+                    rows.iter_mut()
+                        .skip(b)
+                        .step_by(blocks)
+                        .zip(&block_rows)
+                        .for_each(|(row, block_row)| *row = *block_row);
+                }
+                padded.zeroize();
+                block_rows.zeroize();
+            }
+        }
+    }
+
+    /// What claims about these are weighted in: of several about the same commitments one pass is enough.
+    fn row(&self) -> *const () {
+        match &self.0 {
+            Form::Columns { columns, .. } => columns.as_ptr().cast(),
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => Arc::as_ptr(recipe).cast(),
+        }
+    }
+
+    /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to
+    /// bit `m` of `sums[i]`. With each list comes what adds the weights of some of its commitments, the first
+    /// of which has this number, to what there is.
+    pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
+        let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
+        for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
+            match rows.iter_mut().find(|row| row[0].0.row() == list.0.row()) {
+                Some(row) => row.push(list),
+                None => rows.push(vec![list]),
+            }
+        }
+        for row in rows {
+            let shares = row[0].0;
+            let mut lists: Vec<Listed<W>> = Vec::new();
+            for (shares, weigh) in row {
+                // Several lists of the same commitments need room for one.
+                if !lists.iter_mut().any(|list| list.also(shares, weigh)) {
+                    lists.push(Listed::of(shares, weigh));
+                }
+            }
+            let work = |mut sum: Weighted, chunk: usize| {
+                sum.add(shares, &lists, chunk);
+                sum
+            };
+            let chunks = shares.places().div_ceil(CHUNK);
+            let total = (0..chunks).into_par_iter().fold(Weighted::default, work).reduce(
+                Weighted::default,
+                |mut a, b| {
+                    a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
+                    a
+                },
+            );
+            let mut rows = vec![0; sums.len()];
+            kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
+            sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);
+            rows.zeroize();
+        }
+    }
+
+    /// Places of the row that these are in.
+    fn places(&self) -> usize {
+        match &self.0 {
+            Form::Columns { .. } => self.len(),
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => recipe.count,
+        }
+    }
+
+    /// All words, share after share, where they are not a recipe.
+    pub fn words(&self) -> &[u64] {
+        self.columns().1
+    }
+
+    /// The shares that belong to some of `all` items, which have equally many each.
+    pub fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
+        let each = self.len().checked_div(all).unwrap_or(0);
+        self.slice(items.start * each..items.end * each)
+    }
+
+    /// The shares at the places `first..end`.
+    pub fn slice(&self, places: Range<usize>) -> Shares {
+        match &self.0 {
+            _ if places.is_empty() => Shares::default(),
+            Form::Columns { words, columns } => {
+                Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec())
+            }
+            Form::Recipe(_) | Form::Picked(..) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
+        }
+    }
+
+    /// These shares, then those.
+    pub fn append(&mut self, others: &Shares) {
+        if self.is_empty() {
+            *self = others.slice(0..others.len());
+        } else if !others.is_empty() {
+            let all = self.slice(0..self.len());
+            let others = others.slice(0..others.len());
+            let ((words, mine), (other_words, theirs)) = (all.columns(), others.columns());
+            assert_eq!(words, other_words, "shares under different codes");
+            *self = Shares::of_columns(words, [mine, theirs].concat());
+        }
+    }
+
+    /// The shares at these places, in this order.
+    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
+        self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+    }
+
+    /// The shares at the places of each list, in its order. No place may come twice.
+    ///
+    /// # Panics
+    /// If there are 2^32 places or more.
+    pub fn parts(&self, lists: &[&[usize]]) -> Vec<Shares> {
+        let of_columns = |words: usize, columns: &[u64], list: &[usize]| {
+            let mut part = Vec::with_capacity(list.len() * words);
+            list.iter().for_each(|&i| part.extend_from_slice(&columns[i * words..(i + 1) * words]));
+            Shares::of_columns(words, part)
+        };
+        match &self.0 {
+            Form::Columns { words, columns } => {
+                lists.iter().map(|list| of_columns(*words, columns, list)).collect()
+            }
+            Form::Recipe(recipe) => match recipe.words() {
+                5 => parts::<5>(recipe, lists),
+                7 => parts::<7>(recipe, lists),
+                words => unreachable!("no code has codewords of {words} words"),
+            },
+            Form::Picked(recipe, selection) => {
+                let places: Vec<Vec<usize>> =
+                    lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
+                Shares(Form::Recipe(recipe.clone()))
+                    .parts(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// Blocks of 128 bits of a column.
+const COLUMN_BLOCKS: usize = COLUMN_WORDS / 2;
+
+/// Columns one after the other, with zeros behind each.
+fn pad<const WORDS: usize>(packed: &[u64], padded: &mut [Column]) {
+    for (to, from) in padded.iter_mut().zip(packed.as_chunks::<WORDS>().0) {
+        to[..WORDS].copy_from_slice(from);
+    }
+}
+
+/// A sum of columns times weights: for each bit of the weights the sum of the columns in whose weight it is
+/// set.
+struct Weighted {
+    total: Vec<u128>,
+    rows: Vec<u128>,
+    packed: Vec<u64>,
+    /// A block of columns, each padded to whole blocks of bits.
+    columns: Vec<u128>,
+    product: Vec<u128>,
+}
+
+impl Default for Weighted {
+    fn default() -> Self {
+        let padded = || vec![0; BLOCK * COLUMN_BLOCKS];
+        Weighted {
+            total: padded(),
+            rows: Vec::new(),
+            packed: Vec::new(),
+            columns: padded(),
+            product: padded(),
+        }
+    }
+}
+
+impl Drop for Weighted {
+    fn drop(&mut self) {
+        [&mut self.total, &mut self.rows, &mut self.columns, &mut self.product]
+            .into_iter()
+            .for_each(|part| part.zeroize());
+        self.packed.zeroize();
+    }
+}
+
+impl Weighted {
+    /// Adds the commitments of a chunk of the row that all lists are about.
+    fn add<W: Fn(usize, &mut [u128])>(&mut self, shares: &Shares, lists: &[Listed<W>], chunk: usize) {
+        let first = chunk * CHUNK;
+        let here = CHUNK.min(shares.places() - first);
+        let mut weights = vec![0; here.next_multiple_of(BLOCK)];
+        lists.iter().for_each(|list| list.weigh(first..first + here, &mut weights));
+        if weights.iter().all(|&weight| weight == 0) {
+            return;
+        }
+        let (words, columns) = match &shares.0 {
+            Form::Columns { words, columns } => (*words, &columns[first * words..(first + here) * words]),
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => {
+                let words = recipe.words();
+                self.packed.resize(weights.len() * words, 0);
+                recipe.rows(chunk, &mut self.rows);
+                kernels::transpose(&self.rows, recipe.blocks(chunk), &mut self.packed);
+                (words, &self.packed[..])
+            }
+        };
+        for (weights, packed) in weights.chunks_exact(BLOCK).zip(columns.chunks(BLOCK * words)) {
+            if weights.iter().all(|&weight| weight == 0) {
+                continue;
+            }
+            let padded = bytemuck::cast_slice_mut(&mut self.columns);
+            match words {
+                5 => pad::<5>(packed, padded),
+                7 => pad::<7>(packed, padded),
+                _ => padded
+                    .iter_mut()
+                    .zip(packed.chunks_exact(words))
+                    .for_each(|(to, from)| to[..words].copy_from_slice(from)),
+            }
+            // Which columns are in which sum. Weights behind the last commitment are 0.
+            let mut masks = [0; BLOCK];
+            kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
+            kernels::parity_rows(&masks, &self.columns, &mut self.product, COLUMN_BLOCKS);
+            self.total.iter_mut().zip(&self.product).for_each(|(total, product)| *total ^= product);
+        }
+    }
+}
+
+/// What adds the weights of a list of commitments, place after place of the row that they are in.
+enum Listed<'a, W> {
+    /// That follow the row, or of which every item has many that do.
+    Runs(&'a W, Option<&'a Selection>),
+    /// Single ones, whose weights come in their own order.
+    Made(Vec<u128>, &'a Selection),
+}
+
+/// Weights that a task makes.
+const WEIGHTS_A_TASK: usize = 1 << 14;
+
+impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
+    fn of(shares: &'a Shares, weigh: &'a W) -> Self {
+        match &shares.0 {
+            Form::Columns { .. } | Form::Recipe(_) => Listed::Runs(weigh, None),
+            Form::Picked(_, selection) if selection.each > 1 => Listed::Runs(weigh, Some(selection)),
+            Form::Picked(_, selection) => {
+                let mut list = Listed::Made(vec![0; selection.len()], selection);
+                list.also(shares, weigh);
+                list
+            }
+        }
+    }
+
+    /// Adds the weights of another list, if it is about the same single commitments.
+    fn also(&mut self, shares: &Shares, weigh: &W) -> bool {
+        let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
+        let same = std::ptr::eq(*mine, &**theirs);
+        if same {
+            made.par_chunks_mut(WEIGHTS_A_TASK)
+                .enumerate()
+                .for_each(|(k, weights)| weigh(k * WEIGHTS_A_TASK, weights));
+        }
+        same
+    }
+}
+
+impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
+    /// Adds the weights of those commitments that are among some places of the row.
+    fn weigh(&self, places: Range<usize>, weights: &mut [u128]) {
+        let first = places.start;
+        match self {
+            Listed::Runs(weigh, None) => weigh(first, &mut weights[..places.len()]),
+            Listed::Runs(weigh, Some(selection)) => {
+                selection
+                    .runs(places)
+                    .for_each(|(place, number, count)| weigh(number, &mut weights[place - first..][..count]));
+            }
+            Listed::Made(made, selection) => selection.runs(places).for_each(|(place, number, count)| {
+                weights[place - first..][..count]
+                    .iter_mut()
+                    .zip(&made[number..])
+                    .for_each(|(weight, made)| *weight ^= made);
+            }),
+        }
+    }
+}
+
+/// Nowhere.
+const NOT_WANTED: u32 = u32::MAX;
+
+#[cfg(test)]
+impl Shares {
+    /// Loses the corrections that lie in a file; there must be some.
+    pub(super) fn lose_file(&self) {
+        match self.recipe().and_then(|recipe| recipe.corrections.as_ref()) {
+            Some(Corrections { kept: Kept::File(file), .. }) => file.lose(),
+            _ => panic!("no file"),
+        }
+    }
+}
+
+/// [`Shares::parts`] of a recipe: while some chunks are made, the columns of those before go to their places.
+fn parts<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
+    let wanted: usize = lists.iter().map(|list| list.len()).sum();
+    assert!(wanted < NOT_WANTED as usize, "places are counted in 32 bits");
+    let mut places = vec![NOT_WANTED; recipe.count];
+    for (&index, place) in lists.iter().copied().flatten().zip(0..) {
+        assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place comes twice");
+    }
+    let mut parts: Vec<Vec<u64>> = lists.iter().map(|list| vec![0; list.len() * WORDS]).collect();
+    let chunks: Vec<usize> = (0..recipe.count.div_ceil(CHUNK))
+        .filter(|c| places[c * CHUNK..].iter().take(CHUNK).any(|&place| place != NOT_WANTED))
+        .collect();
+    let groups: Vec<&[usize]> =
+        chunks.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(CHUNKS_IN_HAND)).collect();
+    let make = |group: Option<&&[usize]>, columns: &mut Vec<u64>| {
+        let Some(group) = group else { return };
+        let blocks: usize = group.iter().map(|&c| recipe.blocks(c)).sum();
+        columns.resize(blocks * BLOCK * WORDS, 0);
+        recipe.columns(group[0], columns);
+    };
+    let room = || Vec::with_capacity(CHUNKS_IN_HAND * CHUNK * WORDS);
+    let (mut ready, mut next) = (room(), room());
+    make(groups.first(), &mut ready);
+    for (g, group) in groups.iter().enumerate() {
+        let scatter = || {
+            let first = group[0] * CHUNK;
+            for (column, &place) in ready.as_chunks::<WORDS>().0.iter().zip(&places[first..]) {
+                let mut place = place as usize;
+                for part in &mut parts {
+                    let columns = part.as_chunks_mut::<WORDS>().0;
+                    if let Some(to) = columns.get_mut(place) {
+                        *to = *column;
+                        break;
+                    }
+                    place = place.wrapping_sub(columns.len());
+                }
+            }
+        };
+        rayon::join(scatter, || make(groups.get(g + 1), &mut next));
+        std::mem::swap(&mut ready, &mut next);
+    }
+    ready.zeroize();
+    next.zeroize();
+    parts.into_iter().map(|columns| Shares::of_columns(WORDS, columns)).collect()
+}

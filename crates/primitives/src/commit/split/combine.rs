@@ -1,0 +1,332 @@
+//! Random combinations of claims and of new commitments: what both parties of a proof compute alike, each of
+//! its own shares.
+
+use brickwork_kernels as kernels;
+use kernels::Aes128;
+use rayon::prelude::*;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::{BLOCK, CHUNK, CHUNK_BLOCKS, DIMENSION, Shares, row, values_to_rows};
+use crate::commit::{COLUMN_WORDS, Claim, Claims, Column, Each, Known, NewValues, Part, Weights};
+use brickwork_base::label::Label;
+
+/// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(super) struct Sums {
+    pub shares: Vec<u128>,
+    pub values: Vec<u128>,
+}
+
+impl Sums {
+    /// Adds commitment j of 128 to combination j.
+    pub fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
+        let mut rows = vec![0u128; self.shares.len()];
+        let (words, columns) = mask.columns();
+        kernels::transpose_back(columns, words, &mut rows);
+        self.shares.iter_mut().zip(&rows).for_each(|(s, r)| *s ^= r);
+        if let Some(values) = values {
+            let rows = Zeroizing::new(values_to_rows(values, 1));
+            self.values.iter_mut().zip(&*rows).for_each(|(s, r)| *s ^= r);
+        }
+        rows.zeroize();
+    }
+}
+
+/// What is combined: claims, or new commitments with the values that their sender knows.
+pub(super) enum Group<'a> {
+    Claims(usize, &'a Claim<'a>),
+    Each(&'a Each<'a>),
+    New(&'a Shares, Option<NewValues<'a>>),
+}
+
+impl<'a> Group<'a> {
+    fn of(known: &'a Known<'a>) -> Self {
+        match known {
+            Known::Sums(count, claim) => Group::Claims(*count, claim),
+            Known::Each(each) => Group::Each(each),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Group::Claims(count, _) => *count,
+            Group::Each(each) => each.count(),
+            Group::New(shares, _) => shares.len(),
+        }
+    }
+}
+
+/// Accumulates unreduced products, for one thread.
+struct Accumulator {
+    shares: Vec<[u128; 2]>,
+    values: Vec<[u128; 2]>,
+    /// The weight of the commitment that is part of many claims of a group.
+    one: [[u128; 2]; 1],
+    columns: Vec<Column>,
+    labels: Vec<Label>,
+    rows: Vec<u128>,
+    room: row::Room,
+}
+
+/// Blocks of claims whose random elements are made in one go.
+pub(super) const COMBINE_BLOCKS: usize = 64;
+
+/// The part of known claims.
+const KNOWN: usize = 2;
+
+/// Combines the known claims, and the commitments that are weighted for them.
+pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
+    let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
+    let mut sums = combine(seed, KNOWN, n, with_values, &groups);
+    let weights = &Weights::draw(seed, claims.known.iter().map(Known::count));
+    let lists: Vec<_> = claims
+        .weighted
+        .iter()
+        .map(|(shares, weigh)| (*shares, |first: usize, sums: &mut [u128]| weigh(weights, first, sums)))
+        .collect();
+    Shares::weighted(&lists, &mut sums.shares);
+    if with_values {
+        for (count, tell) in &claims.values {
+            let told = weighted_values(*count, |first, values, of| tell(weights, first, values, of));
+            sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
+        }
+    }
+    sums
+}
+
+/// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result
+/// `i`. `tell` gives some values, the first of which has this number, and their weights.
+fn weighted_values(
+    count: usize,
+    tell: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
+) -> [u128; DIMENSION] {
+    let work = |mut total: [Label; BLOCK], chunk: usize| {
+        let here = CHUNK.min(count - chunk * CHUNK);
+        let (mut values, mut weights) =
+            (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
+        tell(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
+        for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
+            // Which values are in which sum.
+            let (mut masks, mut product) = ([0u128; BLOCK], [0u128; BLOCK]);
+            kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
+            kernels::parity_rows(&masks, bytemuck::cast_slice(values), &mut product, 1);
+            total.iter_mut().zip(product).for_each(|(total, product)| *total ^= Label::from_bits(product));
+        }
+        values.zeroize();
+        total
+    };
+    let zero = || [Label::ZERO; BLOCK];
+    let total = (0..count.div_ceil(CHUNK)).into_par_iter().fold(zero, work).reduce(zero, |mut a, b| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+        a
+    });
+    let mut rows = [0; DIMENSION];
+    kernels::transpose_back(bytemuck::cast_slice(&total), DIMENSION / 64, &mut rows);
+    rows
+}
+
+impl Weights {
+    /// The random elements of groups of so many known claims.
+    fn draw(seed: u128, counts: impl Iterator<Item = usize>) -> Self {
+        let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
+        let of_group = |count: usize| {
+            let mut elements = vec![0; count.div_ceil(BLOCK)];
+            key.ctr(first, &mut elements);
+            first += elements.len() as u128;
+            elements
+        };
+        Weights(counts.map(of_group).collect())
+    }
+}
+
+/// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
+/// 2^64 + b).
+pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
+    let key = Aes128::new(seed);
+    let zero = || Accumulator {
+        shares: vec![[0; 2]; n],
+        values: vec![[0; 2]; if with_values { DIMENSION } else { 0 }],
+        one: [[0; 2]],
+        columns: vec![[0; _]; BLOCK],
+        labels: vec![Label::ZERO; BLOCK],
+        rows: vec![0; n * CHUNK_BLOCKS],
+        room: row::Room::default(),
+    };
+    let mut first = (part as u128) << 64;
+    let mut total = zero();
+    for group in groups {
+        let blocks = group.len().div_ceil(BLOCK);
+        let sum = (0..blocks.div_ceil(COMBINE_BLOCKS))
+            .into_par_iter()
+            .fold(zero, |mut acc, task| {
+                let mut elements = [0u128; COMBINE_BLOCKS];
+                let elements = &mut elements[..COMBINE_BLOCKS.min(blocks - task * COMBINE_BLOCKS)];
+                key.ctr(first + (task * COMBINE_BLOCKS) as u128, elements);
+                acc.add(group, task, elements);
+                acc
+            })
+            .reduce(zero, |mut a, b| {
+                a.merge(&b);
+                a
+            });
+        total.merge(&sum);
+        if let Group::Each(Each { one: Some((shares, _)), .. }) = group {
+            let mut column = Column::default();
+            shares.add(0, &mut column);
+            total.add_one(&column);
+            total.one = [[0; 2]];
+            column.zeroize();
+        }
+        first += blocks as u128;
+    }
+    Sums {
+        shares: total.shares.iter().map(|&x| kernels::gf128_reduce(x)).collect(),
+        values: total.values.iter().map(|&x| kernels::gf128_reduce(x)).collect(),
+    }
+}
+
+impl Accumulator {
+    /// Adds the blocks of a task, each times its element.
+    fn add(&mut self, group: &Group, task: usize, elements: &[u128]) {
+        let start = task * COMBINE_BLOCKS * BLOCK;
+        match group {
+            Group::Claims(count, claim) => self.add_claims(start, *count, claim, elements),
+            Group::Each(each) => {
+                for (c, elements) in elements.chunks(CHUNK_BLOCKS).enumerate() {
+                    self.add_each(each, task * (COMBINE_BLOCKS / CHUNK_BLOCKS) + c, elements);
+                }
+            }
+            Group::New(shares, values) => match shares.recipe() {
+                None => {
+                    let claim = |i: usize, sum: &mut Column| {
+                        shares.add(i, sum);
+                        match values {
+                            Some(NewValues::Held(values)) => values[i],
+                            _ => Label::ZERO,
+                        }
+                    };
+                    self.add_claims(start, shares.len(), &claim, elements);
+                }
+                Some(recipe) => {
+                    for (c, elements) in elements.chunks(CHUNK_BLOCKS).enumerate() {
+                        let chunk = task * (COMBINE_BLOCKS / CHUNK_BLOCKS) + c;
+                        recipe.rows_to_the_last(chunk, &mut self.rows);
+                        kernels::hash_rows(&mut self.shares, &self.rows, elements);
+                        match values {
+                            None => {}
+                            Some(NewValues::Held(values)) => {
+                                let here = &values[chunk * CHUNK..values.len().min((chunk + 1) * CHUNK)];
+                                let mut rows = values_to_rows(here, elements.len());
+                                kernels::hash_rows(&mut self.values, &rows, elements);
+                                rows.zeroize();
+                            }
+                            Some(NewValues::Again(origin)) => {
+                                origin.rows_to_the_last(chunk, &mut self.room);
+                                kernels::hash_rows(&mut self.values, &self.room.message, elements);
+                            }
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    fn add_claims(
+        &mut self,
+        start: usize,
+        count: usize,
+        claim: &(dyn Fn(usize, &mut Column) -> Label + Sync + '_),
+        elements: &[u128],
+    ) {
+        let n = self.shares.len();
+        self.rows.resize(n, 0);
+        for (block, &element) in elements.iter().enumerate() {
+            let start = start + block * BLOCK;
+            let here = BLOCK.min(count - start);
+            self.columns.fill([0; _]);
+            self.labels[here..].fill(Label::ZERO);
+            for (j, (column, label)) in self.columns.iter_mut().zip(&mut self.labels[..here]).enumerate() {
+                *label = claim(start + j, column);
+            }
+            kernels::transpose_back(self.columns.as_flattened(), COLUMN_WORDS, &mut self.rows[..n]);
+            kernels::hash_accumulate(&mut self.shares, &self.rows[..n], element);
+            if !self.values.is_empty() {
+                kernels::transpose_back(
+                    bytemuck::cast_slice(&self.labels),
+                    DIMENSION / 64,
+                    &mut self.rows[..DIMENSION],
+                );
+                kernels::hash_accumulate(&mut self.values, &self.rows[..DIMENSION], element);
+            }
+        }
+    }
+
+    /// Adds the claims that follow a chunk of commitments.
+    fn add_each(&mut self, each: &Each, chunk: usize, elements: &[u128]) {
+        let blocks = elements.len();
+        let claims = chunk * CHUNK..each.count().min((chunk + 1) * CHUNK);
+        let mut parts = [0; CHUNK_BLOCKS];
+        for (shares, part) in &each.terms {
+            pack(part, each.places(claims.clone()), &mut parts);
+            self.rows.resize(self.shares.len() * blocks, 0);
+            shares.rows(chunk, &mut self.rows);
+            for row in self.rows.chunks_exact_mut(blocks) {
+                row.iter_mut().zip(&parts).for_each(|(row, part)| *row &= part);
+            }
+            kernels::hash_rows(&mut self.shares, &self.rows, elements);
+        }
+        if let Some((_, part)) = &each.one {
+            pack(part, each.places(claims.clone()), &mut parts);
+            kernels::hash_rows(&mut self.one, &parts[..blocks], elements);
+        }
+        if let (false, Some(fill)) = (self.values.is_empty(), &each.values) {
+            let mut values = Zeroizing::new(vec![Label::ZERO; claims.len()]);
+            let mut rest = &mut values[..];
+            for (item, wires) in each.runs(claims) {
+                let (here, behind) = rest.split_at_mut(wires.len());
+                fill(item, wires, here);
+                rest = behind;
+            }
+            let rows = Zeroizing::new(values_to_rows(&values, blocks));
+            kernels::hash_rows(&mut self.values, &rows, elements);
+        }
+    }
+
+    /// Adds a column as often as the claims of `one` say.
+    fn add_one(&mut self, column: &Column) {
+        let weight = kernels::gf128_reduce(self.one[0]);
+        for (i, [low, _]) in self.shares.iter_mut().enumerate() {
+            *low ^= weight & u128::from(column[i / 64] >> (i % 64) & 1).wrapping_neg();
+        }
+    }
+
+    fn merge(&mut self, other: &Accumulator) {
+        let pairs =
+            self.shares.iter_mut().zip(&other.shares).chain(self.values.iter_mut().zip(&other.values));
+        let pairs = pairs.chain(self.one.iter_mut().zip(&other.one));
+        for (a, b) in pairs {
+            a[0] ^= b[0];
+            a[1] ^= b[1];
+        }
+    }
+}
+
+impl Drop for Accumulator {
+    fn drop(&mut self) {
+        // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the
+        // value.
+        self.shares.zeroize();
+        self.values.zeroize();
+        self.columns.zeroize();
+        self.labels.zeroize();
+        self.rows.zeroize();
+    }
+}
+
+/// Of claims about these places, which begin a block, those that a commitment is part of: block after block.
+fn pack(part: &Part, places: impl Iterator<Item = (usize, usize)>, parts: &mut [u128; CHUNK_BLOCKS]) {
+    parts.fill(0);
+    for (k, (item, wire)) in places.enumerate() {
+        parts[k / BLOCK] |= u128::from(part(item, wire) & 1) << (k % BLOCK);
+    }
+}

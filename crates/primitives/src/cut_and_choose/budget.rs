@@ -1,0 +1,154 @@
+//! A session's statistical budget: whatever can go wrong in it, taken together, stays below `2^-s`.
+
+use serde::{Deserialize, Serialize};
+
+use super::search::is_sensible;
+use super::{Cut, Rule, Upper, cheapest};
+use brickwork_base::Error;
+
+/// What a batch consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// Copies of a component.
+    Component,
+    /// Key authenticators.
+    KeyAuthenticator,
+    /// Input authenticators.
+    InputAuthenticator,
+}
+
+impl Kind {
+    /// The rule under which such a batch is checked and used.
+    pub fn rule(self) -> Rule {
+        match self {
+            Kind::Component => Rule::COMPONENT,
+            Kind::KeyAuthenticator => Rule::KEY_AUTHENTICATOR,
+            Kind::InputAuthenticator => Rule::INPUT_AUTHENTICATOR,
+        }
+    }
+
+    /// Whether a batch may have this cut: one that somebody would choose, and whose copies can be numbered.
+    pub fn may_have(self, cut: &Cut) -> bool {
+        cut.slots <= MOST_SLOTS && is_sensible(self.rule(), cut) && cut.copies() <= u64::from(u32::MAX)
+    }
+}
+
+/// A batch to come: all that shares one cut-and-choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchSpec {
+    /// What it consists of.
+    pub kind: Kind,
+    /// How many slots it must fill.
+    pub slots: u32,
+}
+
+/// The bounds of all checks of a session that are no cut-and-choose, and the level that everything together
+/// must reach.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    security: u32,
+    checks: Vec<(&'static str, Upper)>,
+}
+
+/// The cuts of a session, with the bound of each.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The cut of each batch and its bound, in the order asked for.
+    pub batches: Vec<(Cut, Upper)>,
+    /// An upper bound of everything in the session that can go wrong, taken together.
+    pub total: Upper,
+}
+
+/// More slots in one batch are refused: the copies could no longer be counted in 32 bits.
+const MOST_SLOTS: u32 = 1 << 24;
+
+impl Budget {
+    /// The budget `2^-security`, of which nothing is spent.
+    pub fn new(security: u32) -> Self {
+        Budget { security, checks: Vec::new() }
+    }
+
+    /// Accounts for a check that a cheater passes with probability at most `2^log2`. `name` is for messages.
+    #[must_use]
+    pub fn with_check(mut self, name: &'static str, log2: f64) -> Self {
+        self.checks.push((name, Upper::exp2(log2)));
+        self
+    }
+
+    /// The checks accounted for, and what each may let through.
+    pub fn checks(&self) -> &[(&'static str, Upper)] {
+        &self.checks
+    }
+
+    /// The cuts of least cost for these batches so that all of the session stays below `2^-s`. `cost` is
+    /// given the position of a batch and a cut of it. What the checks leave is shared equally by the batches;
+    /// what one leaves of its share goes to the next.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many
+    /// slots.
+    pub fn plan(&self, batches: &[BatchSpec], cost: impl Fn(usize, &Cut) -> f64) -> Result<Plan, Error> {
+        let mut spent = self.spent();
+        let mut cuts = Vec::new();
+        for (i, batch) in batches.iter().enumerate() {
+            if batch.slots > MOST_SLOTS {
+                return Err(Error::Limit(format!(
+                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are possible",
+                    batch.slots
+                )));
+            }
+            let share = self.rest(spent) / (batches.len() - i) as f64;
+            let limit =
+                if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };
+            let cut = cheapest(batch.kind.rule(), batch.slots, limit, |cut| cost(i, cut))
+                .ok_or_else(|| self.exhausted(spent))?;
+            let bound = cut.bound(batch.kind.rule());
+            spent = spent + bound;
+            cuts.push((cut, bound));
+        }
+        self.verified(cuts)
+    }
+
+    /// The bound of cuts that the peer proposes.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they are no cuts of these batches or everything together exceeds `2^-s`.
+    pub fn check(&self, batches: &[BatchSpec], cuts: &[Cut]) -> Result<Plan, Error> {
+        let fits = |(batch, cut): (&BatchSpec, &Cut)| cut.slots == batch.slots && batch.kind.may_have(cut);
+        if cuts.len() != batches.len() || !batches.iter().zip(cuts).all(fits) {
+            return Err(Error::Mismatch(
+                "the proposed cut-and-choose parameters are not for this program".into(),
+            ));
+        }
+        self.verified(
+            batches.iter().zip(cuts).map(|(batch, cut)| (*cut, cut.bound(batch.kind.rule()))).collect(),
+        )
+    }
+
+    fn spent(&self) -> Upper {
+        self.checks.iter().map(|check| check.1).sum()
+    }
+
+    /// What is left of the budget, in units of `2^-s`.
+    fn rest(&self, spent: Upper) -> f64 {
+        1.0 - (spent.log2() + f64::from(self.security)).exp2()
+    }
+
+    fn exhausted(&self, spent: Upper) -> Error {
+        let (level, spent) = (self.security, spent.log2());
+        Error::Usage(format!(
+            "2^-{level} cannot be reached: 2^{spent:.1} is already spent; choose a lower --security or another code"
+        ))
+    }
+
+    fn verified(&self, batches: Vec<(Cut, Upper)>) -> Result<Plan, Error> {
+        let total = self.spent() + batches.iter().map(|batch| batch.1).sum();
+        if total.log2() > -f64::from(self.security) {
+            let (level, total) = (self.security, total.log2());
+            return Err(Error::Mismatch(format!(
+                "these parameters only give 2^{total:.2}, but 2^-{level} is asked for"
+            )));
+        }
+        Ok(Plan { batches, total })
+    }
+}

@@ -1,0 +1,106 @@
+//! The evaluator's choice of which copies to open and where the others go.
+
+use super::Cut;
+use brickwork_base::random::Rng;
+
+/// Which copies of a batch are opened, and in which bucket each of the others sits.
+///
+/// Both parties draw it from the same public stream, so there are no counts or indices that a peer could send
+/// wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    opened: Vec<u32>,
+    kept: Vec<u32>,
+    bucket: usize,
+}
+
+impl Challenge {
+    /// Draws the challenge for a batch of this cut: `rng` is [`Rng::expand`]ed from the seed that the
+    /// evaluator draws when the garbler is bound to all copies.
+    ///
+    /// # Panics
+    /// If the cut has 2^32 copies or more; [`super::Budget`] makes none of them.
+    pub fn draw(rng: &mut Rng, cut: &Cut) -> Self {
+        let copies = u32::try_from(cut.copies()).expect("a batch has less than 2^32 copies");
+        let mut order: Vec<u32> = (0..copies).collect();
+        // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of
+        // the others.
+        for i in (1..order.len()).rev() {
+            order.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        let kept = order.split_off(cut.opened as usize);
+        order.shrink_to_fit();
+        // The order of the opened copies says nothing; sorted, they are read front to back.
+        order.sort_unstable();
+        Challenge { opened: order, kept, bucket: cut.bucket as usize }
+    }
+
+    /// The opened copies, in ascending order.
+    pub fn opened(&self) -> &[u32] {
+        &self.opened
+    }
+
+    /// The copies in the bucket of each slot; the first of them is the head.
+    pub fn buckets(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.kept.chunks_exact(self.bucket)
+    }
+
+    /// The opened copies, in ascending order, and those in buckets, slot after slot.
+    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
+        (self.opened, self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::Seed;
+
+    fn draw(seed: u8, cut: &Cut) -> Challenge {
+        Challenge::draw(&mut Rng::expand(&Seed::from_bytes([seed; 16]), "test"), cut)
+    }
+
+    #[test]
+    fn row_04_counts_are_those_of_the_cut_and_no_copy_comes_twice() {
+        for (slots, bucket, opened) in
+            [(1, 1, 0), (1, 11, 56), (128, 7, 273), (0, 3, 0), (0, 3, 5), (5, 3, 0)]
+        {
+            let cut = Cut { slots, bucket, opened };
+            let challenge = draw(1, &cut);
+            assert_eq!(challenge.opened().len(), opened as usize);
+            assert_eq!(challenge.buckets().len(), slots as usize);
+            assert!(challenge.buckets().all(|copies| copies.len() == bucket as usize));
+            assert!(challenge.opened().is_sorted());
+            let mut all = [challenge.opened(), &challenge.kept].concat();
+            all.sort_unstable();
+            assert!(all.iter().copied().eq(0..cut.copies() as u32));
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_one_challenge() {
+        let cut = Cut { slots: 16, bucket: 3, opened: 20 };
+        assert_eq!(draw(1, &cut), draw(1, &cut));
+        assert_ne!(draw(1, &cut), draw(2, &cut));
+    }
+
+    #[test]
+    fn every_place_is_equally_likely_for_every_copy() {
+        let cut = Cut { slots: 2, bucket: 2, opened: 3 };
+        let mut rng = Rng::expand(&Seed::from_bytes([9; 16]), "test");
+        let trials = 70_000;
+        let mut counts = [[0_u32; 3]; 7];
+        for _ in 0..trials {
+            let challenge = Challenge::draw(&mut rng, &cut);
+            challenge.opened().iter().for_each(|&copy| counts[copy as usize][0] += 1);
+            for (slot, copies) in challenge.buckets().enumerate() {
+                copies.iter().for_each(|&copy| counts[copy as usize][1 + slot] += 1);
+            }
+        }
+        // 30 000, 20 000 and 20 000 expected, with standard deviations of 131 and 120.
+        let fair = |[opened, a, b]: [u32; 3]| {
+            opened.abs_diff(30_000) < 655 && a.abs_diff(20_000) < 600 && b.abs_diff(20_000) < 600
+        };
+        assert!(counts.into_iter().all(fair), "{counts:?}");
+    }
+}

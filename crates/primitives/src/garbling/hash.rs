@@ -1,0 +1,232 @@
+//! Hashes of tables, by which the garbler is bound to them: BLAKE3, of many copies side by side.
+
+use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
+use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values, subtree_values};
+
+use super::TableSink;
+use brickwork_base::Error;
+
+/// Bytes of a hash of tables.
+pub const TABLE_HASH_BYTES: usize = 32;
+
+/// A hash, or the value of a node within BLAKE3's tree.
+type Value = [u8; TABLE_HASH_BYTES];
+
+/// The hash of a copy's tables: BLAKE3.
+pub fn table_hash(tables: &[u8]) -> Value {
+    if !is_long(tables.len()) {
+        return *blake3::hash(tables).as_bytes();
+    }
+    let mut tree = Tree::default();
+    for some in tables.chunks(16 * SUBTREE_BYTES) {
+        let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
+        let subtrees: Vec<Subtree> =
+            pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
+        values(&subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
+        push_piece(&mut [&mut tree], &[last]);
+    }
+    tree.finish()
+}
+
+/// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the
+/// registers empty.
+fn values(subtrees: &[Subtree]) -> Vec<Value> {
+    if let [Subtree { bytes, first_chunk }] = *subtrees {
+        let start = first_chunk * CHUNK_BYTES as u64;
+        return vec![blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()];
+    }
+    let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
+    subtree_values(subtrees, &mut values);
+    values
+}
+
+/// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the
+/// largest first, then what is less than a chunk.
+fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
+    let bytes = pieces.first().map_or(0, |piece| piece.len());
+    let mut done = 0;
+    while bytes - done >= CHUNK_BYTES {
+        let size = 1 << (bytes - done).min(SUBTREE_BYTES).ilog2();
+        let subtrees: Vec<Subtree> = trees
+            .iter()
+            .zip(pieces)
+            .map(|(tree, piece)| tree.subtree(0, &piece[done..done + size]))
+            .collect();
+        let values = values(&subtrees);
+        join_due(trees);
+        trees.iter_mut().zip(values).for_each(|(tree, value)| tree.push(value, size));
+        done += size;
+    }
+    if done < bytes {
+        trees.iter_mut().zip(pieces).for_each(|(tree, piece)| tree.push_last(&piece[done..]));
+    }
+}
+
+/// Does the joins that the next subtrees would do, of all trees at a time.
+fn join_due(trees: &mut [&mut Tree]) {
+    loop {
+        let mut due: Vec<&mut Tree> =
+            trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
+        // A few are faster one by one.
+        if due.len() < 4 {
+            return;
+        }
+        let pairs: Vec<[Value; 2]> = due.iter().filter_map(|tree| tree.stack.last_chunk()).copied().collect();
+        let mut values = vec![[0; TABLE_HASH_BYTES]; pairs.len()];
+        parent_values(&pairs, &mut values);
+        for (tree, value) in due.iter_mut().zip(values) {
+            tree.stack.truncate(tree.stack.len() - 2);
+            tree.stack.push(value);
+        }
+    }
+}
+
+/// Whether tables of so many bytes are a tree of several pieces, and the machine hashes pieces in registers
+/// wide enough to be faster than the blake3 crate.
+fn is_long(table_bytes: usize) -> bool {
+    table_bytes > SUBTREE_BYTES && Kernel::best().is_wide()
+}
+
+/// Hashes the tables of each copy and keeps nothing else.
+pub struct HashTables(Hashers);
+
+enum Hashers {
+    Short(Vec<blake3::Hasher>),
+    Long(Vec<Tree>),
+}
+
+impl HashTables {
+    /// A sink for this many copies, with tables of so many bytes each.
+    pub fn new(copies: usize, table_bytes: usize) -> Self {
+        HashTables(match is_long(table_bytes) {
+            true => Hashers::Long((0..copies).map(|_| Tree::default()).collect()),
+            false => Hashers::Short(vec![blake3::Hasher::new(); copies]),
+        })
+    }
+
+    /// The hashes, copy by copy.
+    pub fn finish(&self) -> Vec<Value> {
+        match &self.0 {
+            Hashers::Short(hashers) => hashers.iter().map(|hasher| *hasher.finalize().as_bytes()).collect(),
+            Hashers::Long(trees) => trees.iter().map(|tree| tree.clone().finish()).collect(),
+        }
+    }
+}
+
+impl TableSink for HashTables {
+    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
+        self.piece(&[copy], &[bytes])
+    }
+
+    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+        match &mut self.0 {
+            Hashers::Short(hashers) => copies.iter().zip(tables).for_each(|(&copy, bytes)| {
+                hashers[copy].update(bytes);
+            }),
+            Hashers::Long(trees) => {
+                let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
+                let mut of_copies: Vec<&mut Tree> =
+                    copies.iter().filter_map(|&copy| places[copy].take()).collect();
+                assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
+                push_piece(&mut of_copies, tables);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The upper part of BLAKE3's tree over an input of several subtrees, while they come.
+#[derive(Clone, Default)]
+struct Tree {
+    /// Whole subtrees that are not joined yet, from left to right.
+    stack: Vec<Value>,
+    /// Whole chunks so far.
+    chunks: u64,
+}
+
+impl Tree {
+    /// The subtree over bytes that come `k` such subtrees from now.
+    fn subtree<'a>(&self, k: usize, bytes: &'a [u8]) -> Subtree<'a> {
+        Subtree { bytes, first_chunk: self.chunks + (k * bytes.len() / CHUNK_BYTES) as u64 }
+    }
+
+    /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are
+    /// joined only when more follows, because the last join makes the root.
+    fn push(&mut self, value: Value, bytes: usize) {
+        while self.join_is_due() {
+            self.join();
+        }
+        self.stack.push(value);
+        self.chunks += (bytes / CHUNK_BYTES) as u64;
+    }
+
+    /// Adds the last bytes, less than a chunk.
+    fn push_last(&mut self, bytes: &[u8]) {
+        let start = self.chunks * CHUNK_BYTES as u64;
+        self.push(blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root(), 0);
+    }
+
+    /// Whether the last two subtrees are of the same size; there are always two then.
+    fn join_is_due(&self) -> bool {
+        self.stack.len() > self.chunks.count_ones() as usize
+    }
+
+    fn join(&mut self) {
+        if let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop()) {
+            self.stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));
+        }
+    }
+
+    /// The hash.
+    ///
+    /// # Panics
+    /// If there was one subtree alone.
+    fn finish(mut self) -> Value {
+        while self.stack.len() > 2 {
+            self.join();
+        }
+        let [left, right] = self.stack[..] else { panic!("a tree of one subtree") };
+        *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fixed for good: another hash is another protocol.
+    #[test]
+    fn hashes_are_those_of_blake3_for_every_length() {
+        let bytes: Vec<u8> =
+            (0..41 * SUBTREE_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let around = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40].map(|pieces| pieces * SUBTREE_BYTES);
+        for length in around.iter().flat_map(|&n| {
+            [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]
+        }) {
+            let expected = *blake3::hash(&bytes[..length]).as_bytes();
+            assert_eq!(table_hash(&bytes[..length]), expected, "{length}");
+            let mut sink = HashTables::new(6, length);
+            for piece in bytes[..length].chunks(SUBTREE_BYTES) {
+                sink.piece(&[0, 2, 3, 4, 5], &[piece; 5]).unwrap();
+                sink.tables(1, piece).unwrap();
+            }
+            assert_eq!(sink.finish(), [expected; 6], "{length}");
+        }
+    }
+
+    #[test]
+    fn copies_do_not_mix() {
+        let tables = |copy: u8| vec![copy; 3 * SUBTREE_BYTES];
+        let mut sink = HashTables::new(20, 3 * SUBTREE_BYTES);
+        let all: Vec<Vec<u8>> = (0..20).map(tables).collect();
+        for piece in 0..3 {
+            for copies in [(0..7).collect::<Vec<usize>>(), (7..20).rev().collect()] {
+                let parts: Vec<&[u8]> =
+                    copies.iter().map(|&c| &all[c][piece * SUBTREE_BYTES..][..SUBTREE_BYTES]).collect();
+                sink.piece(&copies, &parts).unwrap();
+            }
+        }
+        let expected: Vec<Value> = all.iter().map(|tables| *blake3::hash(tables).as_bytes()).collect();
+        assert_eq!(sink.finish(), expected);
+    }
+}

@@ -1,0 +1,139 @@
+//! The keys of the garbling hash.
+
+use brickwork_kernels::{Aes128, Kernel, Keys, PIECE};
+
+/// Most calls of the hash under one key (decision 2 of the design).
+const MAX_CALLS: usize = 1 << 15;
+
+/// Calls of the hash for an AND gate of a copy.
+const CALLS_PER_GATE: usize = 4;
+
+/// Gates times copies under one key.
+const CELLS: usize = MAX_CALLS / CALLS_PER_GATE;
+
+/// Where a batch's hash keys come from. Both parties compute the same ones; `start` is the garbler's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GarblingKeys {
+    start: u128,
+    /// Copies that share keys; a power of two.
+    group: usize,
+    /// AND gates that share keys; a power of two. `group * chunk` is [`CELLS`].
+    chunk: usize,
+    /// AND gates of the circuit.
+    and_gates: usize,
+}
+
+impl GarblingKeys {
+    /// The keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
+    ///
+    /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk
+    /// has at least 8 gates and new keys stay cheap; circuits below 8 gates fill their keys with more copies.
+    pub fn new(start: u128, copies: usize, and_gates: usize) -> Self {
+        let gates = and_gates.clamp(1, CELLS).next_power_of_two();
+        let most = (CELLS / gates).max(1024);
+        let group = copies.clamp(1, most).next_power_of_two();
+        GarblingKeys { start, group, chunk: CELLS / group, and_gates }
+    }
+
+    /// The keys of a circuit that is garbled again and again, as copies `0..`, `lanes` of them (a power of two)
+    /// at a time: as few keys as the bound allows.
+    pub fn streamed(start: u128, lanes: usize, and_gates: usize) -> Self {
+        let gates = and_gates.clamp(1, CELLS).next_power_of_two();
+        let group = (CELLS / gates).max(lanes);
+        GarblingKeys { start, group, chunk: CELLS / group, and_gates }
+    }
+
+    /// The random start of the batch, which goes to the evaluator with the copies' hashes.
+    pub fn start(&self) -> u128 {
+        self.start
+    }
+
+    /// The group of a copy.
+    pub(super) fn group_of(&self, copy: u32) -> u64 {
+        u64::from(copy) / self.group as u64
+    }
+
+    /// Whether all gates of a piece have the same key, as a copy that goes alone needs it.
+    pub(super) fn one_for_a_piece(&self) -> bool {
+        self.chunk >= PIECE.min(self.and_gates)
+    }
+
+    /// The keys of a group.
+    pub(super) fn of_group(&self, kernel: Kernel, group: u64) -> GroupKeys {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
+        hasher.update(&self.start.to_le_bytes());
+        hasher.update(&group.to_le_bytes());
+        let mut key = [0; 16];
+        hasher.finalize_xof().fill(&mut key);
+        let group_key = Aes128::with_kernel(kernel, u128::from_le_bytes(key));
+        GroupKeys {
+            kernel,
+            group,
+            group_key,
+            chunk: self.chunk,
+            piece: None,
+            derived: Vec::new(),
+            expanded: Vec::new(),
+        }
+    }
+}
+
+/// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
+/// keys of a group are random and differ from each other. They are made for a piece of the circuit at a time.
+pub(super) struct GroupKeys {
+    kernel: Kernel,
+    group: u64,
+    group_key: Aes128,
+    chunk: usize,
+    /// The piece whose keys are at hand.
+    piece: Option<usize>,
+    derived: Vec<u128>,
+    expanded: Vec<Aes128>,
+}
+
+impl GroupKeys {
+    /// Which group they belong to.
+    pub(super) fn group(&self) -> u64 {
+        self.group
+    }
+
+    /// The expanded keys for the `gates` AND gates of a piece.
+    pub(super) fn of_piece(&mut self, piece: usize, gates: usize) -> Keys<'_> {
+        let gates_per_key = self.chunk.min(PIECE);
+        if self.piece != Some(piece) {
+            let first_chunk = piece * PIECE / self.chunk;
+            self.derived.resize(gates.div_ceil(gates_per_key).max(1), 0);
+            self.group_key.ctr_with(self.kernel, first_chunk as u128, &mut self.derived);
+            Aes128::expand_many(self.kernel, &self.derived, &mut self.expanded);
+            self.piece = Some(piece);
+        }
+        Keys { keys: &self.expanded, gates_per_key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_serves_more_calls_than_allowed() {
+        for copies in (0..70).chain([100, 127, 128, 129, 1000, 1023, 1024, 1025, 5000, 1 << 20, usize::MAX]) {
+            for gates in (0..70).chain([511, 512, 513, 6400, 1 << 20, usize::MAX]) {
+                let keys = GarblingKeys::new(0, copies, gates);
+                assert_eq!(keys.group * keys.chunk * CALLS_PER_GATE, MAX_CALLS, "{copies} {gates}");
+                assert!(keys.group >= copies.min(1024), "{copies} {gates}");
+                assert!(keys.chunk >= 8 || keys.chunk >= gates, "{copies} {gates}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_batches_of_tiny_circuits_share_more() {
+        assert_eq!(
+            (GarblingKeys::new(0, 1 << 20, 1).group, GarblingKeys::new(0, 1 << 20, 1).chunk),
+            (8192, 1)
+        );
+        assert_eq!(GarblingKeys::new(0, 1 << 20, 6400).chunk, 8);
+        assert_eq!(GarblingKeys::new(0, 79, 6400).group, 128);
+    }
+}

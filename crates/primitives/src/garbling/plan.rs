@@ -1,0 +1,144 @@
+//! From a circuit to the steps of the kernels.
+
+use brickwork_kernels::{And, Kernel, ONE, Script, ScriptBuilder};
+
+use super::TABLE_BYTES;
+use super::schedule::schedule;
+use brickwork_circuit::{Circuit, Gate, Wire};
+
+/// A circuit made ready for garbling, once for a component.
+///
+/// Its wires live in slots that are used again once a wire has been read for the last time, so that the
+/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and batches of
+/// independent AND gates; an AND gate keeps its number, and with it its index in the hash and its place in
+/// the tables.
+pub struct Plan {
+    pub(super) kernel: Kernel,
+    pub(super) script: Script,
+    inputs: usize,
+    /// The slot of each output.
+    pub(super) outputs: Vec<u32>,
+}
+
+impl Plan {
+    /// Schedules the gates and assigns the slots. All AND gates are garbled, even one that no output needs,
+    /// because their tables are part of the copy.
+    pub fn new(circuit: &Circuit) -> Self {
+        Self::with_kernel(Kernel::best(), circuit)
+    }
+
+    /// [`Plan::new`] for a kernel of the caller's choice. The kernel changes the time that garbling takes,
+    /// not one bit of its result.
+    pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
+        let mut slots = Slots::new(circuit);
+        let mut script = ScriptBuilder::new(slots.count as usize);
+        schedule(circuit, |batch| {
+            for free in &batch.free {
+                match free.gate {
+                    Gate::Xor(a, b) => {
+                        let (a, b, out) = slots.step(a, Some(b), free.out);
+                        script.xor(a, b, out);
+                    }
+                    Gate::Inv(a) => {
+                        let (a, b, out) = slots.step(a, None, free.out);
+                        script.xor(a, b, out);
+                    }
+                    Gate::And(..) => unreachable!("an AND gate is not free"),
+                }
+            }
+            let ands: Vec<And> = batch
+                .ands
+                .iter()
+                .map(|and| {
+                    let (a, b, out) = slots.step(and.a, Some(and.b), and.out);
+                    And { a, b, out, gate: and.number_in_piece }
+                })
+                .collect();
+            script.batch(&ands);
+        });
+        let outputs = circuit.outputs().iter().map(|&w| slots.of_wire[w as usize]).collect();
+        Plan { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }
+    }
+
+    /// Number of input wires.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Number of output wires.
+    pub fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Number of AND gates.
+    pub fn and_gates(&self) -> usize {
+        self.script.and_gates()
+    }
+
+    /// Bytes of a copy's tables.
+    pub fn table_bytes(&self) -> usize {
+        self.script.and_gates() * TABLE_BYTES
+    }
+
+    /// Labels of a copy that are alive at a time, at most, and one for the constant.
+    pub fn working_set(&self) -> usize {
+        self.script.slots()
+    }
+}
+
+/// The slot of an input wire when the walk begins.
+pub(super) fn input_slot(wire: usize) -> u32 {
+    wire as u32 + ONE + 1
+}
+
+/// The slots while they are assigned.
+struct Slots {
+    of_wire: Vec<u32>,
+    /// How often each wire is still to be read; outputs count as one read that never comes.
+    reads: Vec<u32>,
+    /// The slot that was given back last is used first: it is still in the cache.
+    free: Vec<u32>,
+    count: u32,
+}
+
+impl Slots {
+    fn new(circuit: &Circuit) -> Self {
+        let mut of_wire = vec![0; circuit.wires()];
+        for (wire, slot) in of_wire[..circuit.inputs()].iter_mut().enumerate() {
+            *slot = input_slot(wire);
+        }
+        let mut reads = vec![0; circuit.wires()];
+        let mut read = |wire: Wire| reads[wire as usize] += 1;
+        for gate in circuit.gates() {
+            match gate {
+                Gate::Xor(a, b) | Gate::And(a, b) => [a, b].into_iter().for_each(&mut read),
+                Gate::Inv(a) => read(a),
+            }
+        }
+        circuit.outputs().iter().copied().for_each(read);
+        Slots { of_wire, reads, free: Vec::new(), count: input_slot(circuit.inputs()) }
+    }
+
+    /// The slots of a gate that reads `a` and `b`, or `a` and the constant, and drives `out`.
+    fn step(&mut self, a: Wire, b: Option<Wire>, out: Wire) -> (u32, u32, u32) {
+        let slot_a = self.of_wire[a as usize];
+        let slot_b = b.map_or(ONE, |b| self.of_wire[b as usize]);
+        for wire in [Some(a), b].into_iter().flatten() {
+            self.reads[wire as usize] -= 1;
+            self.release_if_unread(wire);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        });
+        self.of_wire[out as usize] = slot;
+        self.release_if_unread(out);
+        (slot_a, slot_b, slot)
+    }
+
+    fn release_if_unread(&mut self, wire: Wire) {
+        if self.reads[wire as usize] == 0 {
+            self.free.push(self.of_wire[wire as usize]);
+        }
+    }
+}

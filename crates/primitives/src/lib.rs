@@ -1,0 +1,12 @@
+//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, cut-and-choose,
+//! authenticators, soldering, and files for what does not fit into memory.
+#![forbid(unsafe_code)]
+
+pub mod authenticator;
+pub mod commit;
+pub mod cut_and_choose;
+pub mod garbling;
+pub mod ot;
+pub mod receive;
+pub mod scratch;
+pub mod solder;

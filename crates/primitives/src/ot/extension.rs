@@ -1,0 +1,707 @@
+//! Correlated OT extension: from 128 base OTs to any number of OTs whose two labels differ by one offset,
+//! which the sender chooses. IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of
+//! SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192) for k = 1.
+//!
+//! ```text
+//!   receiver -> sender     for each of the 128 base OTs a row  u_i = PRG(k0_i) ⊕ PRG(k1_i) ⊕ x
+//!                          x~ and t~_0 … t~_127, for a check whose seed is a hash of the rows
+//! ```
+//!
+//! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base
+//! OT i, has `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`; column j of these rows is
+//! its label `R_j`, and column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to
+//! sender.
+//!
+//! # The check
+//!
+//! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash
+//! every row with `h`, a sum over its blocks: each times a random element of GF(2^128) that a seed gives, and
+//! the last, random one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and
+//! in constant time. The seed is a hash of the session, of the number of the call's first block and of all
+//! rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
+//!
+//! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕
+//! h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with
+//! `d_i ≠ 0` the receiver has named the bit Δ_i. So it survives with probability 2^-g, and then knows these g
+//! bits: nothing that 2^-g guesses would not give (the lowest bit is 1 and known anyway). All other rows have
+//! `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear and was
+//! drawn later; no pair of the 128 rows does so but with probability 2^[`CHECK_LOG2`], for each set of rows
+//! that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with probability 2^(q -
+//! 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a wrong answer ends the
+//! session.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate
+//! in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves
+//! sufficient: correlated OT whose receiver may guess bits of Δ and is caught if it is wrong.
+//!
+//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is
+//! wrong, as Roy shows. Here each row is compared.
+//!
+//! **What the answer tells.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what the sender
+//! can compute itself.
+//!
+//! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
+//! refuses to go on.
+//!
+//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent
+//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and over the OT's number).
+//! Unhashed they must never be keys.
+
+use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::Cheat;
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_wire::Channel;
+
+/// The messages of the extension.
+pub mod msg {
+    use brickwork_wire::Tag;
+
+    /// Receiver: 128 rows of one block for each 128 OTs, and one more; in chunks.
+    pub const ROWS: Tag = Tag(24);
+    /// Receiver: x~, then t~ of each row.
+    pub const CHECK: Tag = Tag(26);
+}
+
+/// Rows: base OTs, bits of the offset.
+const ROWS: usize = 128;
+/// Bits of a block.
+const BLOCK: usize = 128;
+/// Blocks that belong to one range, as a power of two.
+const BLOCKS_OF_A_RANGE: u32 = 40;
+/// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
+const CHUNK: usize = 64;
+
+/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of
+/// the offset the receiver has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may
+/// try more sets than one before it sends any, at the price of hashing each.
+pub const CHECK_LOG2: f64 = 13.0 - 128.0;
+
+/// The party that chooses the offset.
+pub struct Sender {
+    delta: Delta,
+    /// What the keys are made of, for a store.
+    seeds: Vec<Seed>,
+    keys: Vec<Aes128>,
+    next_block: u128,
+    hash: KeyHash,
+    oracle: Oracle,
+    /// False from the beginning of a call until its check has passed.
+    sound: bool,
+}
+
+/// The party that chooses the bits.
+pub struct Receiver {
+    /// What the keys are made of, for a store.
+    pairs: Vec<[Seed; 2]>,
+    keys: [Vec<Aes128>; 2],
+    next_block: u128,
+    hash: KeyHash,
+    oracle: Oracle,
+    rng: Rng,
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
+}
+
+/// Makes a key of a label; counts, so that no two OTs share a hash.
+struct KeyHash {
+    key: [u8; 32],
+    next: u64,
+}
+
+impl KeyHash {
+    fn new(session: &[u8; 32]) -> Self {
+        KeyHash { key: blake3::derive_key("brickwork 2026-11 keys from correlated OTs", session), next: 0 }
+    }
+
+    /// The keys that labels of OTs `next`, `next + 1`, … stand for.
+    fn keys(&self, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
+        let hash = |(i, label): (u64, Label)| {
+            let mut message = [0; 24];
+            message[..8].copy_from_slice(&(self.next + i).to_le_bytes());
+            message[8..].copy_from_slice(&label.to_bytes());
+            let seed = Seed::from_bytes(
+                *blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"),
+            );
+            message.zeroize();
+            seed
+        };
+        (0..).zip(labels).map(hash).collect()
+    }
+}
+
+/// Gives the check's seed for a call's rows.
+struct Oracle(blake3::Hasher);
+
+impl Oracle {
+    fn new(session: &[u8; 32]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
+        hasher.update(session);
+        Oracle(hasher)
+    }
+
+    /// For a call that begins at this block.
+    fn call(&self, next_block: u128) -> Self {
+        let mut hasher = self.0.clone();
+        hasher.update(&next_block.to_le_bytes());
+        Oracle(hasher)
+    }
+
+    fn absorb(&mut self, rows: &[u128]) {
+        self.0.update(bytemuck::cast_slice(rows));
+    }
+
+    fn seed(&self) -> Seed {
+        Seed::from_bytes(*self.0.finalize().as_bytes().first_chunk().expect("32 bytes"))
+    }
+}
+
+/// Blocks for so many OTs, the random one included.
+fn blocks_for(count: usize) -> usize {
+    count.div_ceil(BLOCK) + 1
+}
+
+/// `h`, of several rows side by side.
+struct RowHash {
+    elements: Rng,
+    sums: Zeroizing<Vec<[u128; 2]>>,
+}
+
+impl RowHash {
+    fn new(seed: &Seed, rows: usize) -> Self {
+        RowHash {
+            elements: Rng::expand(seed, "brickwork OT extension check"),
+            sums: Zeroizing::new(vec![[0; 2]; rows]),
+        }
+    }
+
+    /// Takes in one block of each row.
+    fn absorb(&mut self, column: &[u128]) {
+        hash_accumulate(&mut self.sums, column, self.elements.block());
+    }
+
+    /// Takes in the last block of each row.
+    fn finish(self, column: &[u128]) -> Vec<u128> {
+        self.sums.iter().zip(column).map(|(&sum, last)| gf128_reduce(sum) ^ last).collect()
+    }
+
+    /// The hashes of the rows of which `labels` are the columns.
+    fn of_labels(seed: &Seed, labels: &[Label]) -> Vec<u128> {
+        let mut hash = RowHash::new(seed, ROWS);
+        let mut rows = Zeroizing::new(vec![0; ROWS]);
+        let mut blocks = labels.chunks_exact(BLOCK);
+        let last = blocks.next_back().unwrap_or_default();
+        for block in blocks {
+            transpose(bytemuck::cast_slice(block), 1, bytemuck::cast_slice_mut(&mut rows));
+            hash.absorb(&rows);
+        }
+        transpose(bytemuck::cast_slice(last), 1, bytemuck::cast_slice_mut(&mut rows));
+        hash.finish(&rows)
+    }
+
+    /// The hash of the one row that the choices are.
+    fn of_choices(seed: &Seed, x: &[u128]) -> Vec<u128> {
+        let mut hash = RowHash::new(seed, 1);
+        let mut blocks = x.chunks_exact(1);
+        let last = blocks.next_back().unwrap_or_default();
+        blocks.for_each(|block| hash.absorb(block));
+        hash.finish(last)
+    }
+}
+
+/// The labels that the columns of the rows are.
+fn to_labels(rows: &[u128], labels: &mut [Label]) {
+    transpose(rows, rows.len() / ROWS, bytemuck::cast_slice_mut(labels));
+}
+
+/// The first `count` labels; nothing remains of the others.
+fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
+    labels[count..].iter_mut().for_each(Zeroize::zeroize);
+    labels.truncate(count);
+    std::mem::take(&mut *labels)
+}
+
+impl Sender {
+    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of
+    /// this identifier.
+    ///
+    /// # Panics
+    /// If there are not 128 seeds.
+    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Self {
+        assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
+        let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
+        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        Sender { delta, seeds: seeds.to_vec(), keys, next_block: 0, hash, oracle, sound: true }
+    }
+
+    /// What [`Sender::new`] was given.
+    pub fn seeds(&self) -> (Delta, &[Seed]) {
+        (self.delta, &self.seeds)
+    }
+
+    /// Goes on with the range of blocks that has this number; the receiver does the same.
+    pub fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    }
+
+    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
+    /// would make two loops of the one below, and the offset would be in its time (it did; `cargo xtask
+    /// constant-time` shows it).
+    fn masks(&self) -> Zeroizing<Vec<u128>> {
+        std::hint::black_box(Zeroizing::new(
+            (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
+        ))
+    }
+
+    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds:
+    /// half of one. Nothing that depends on the labels or the offset may be sent before this is done.
+    ///
+    /// # Errors
+    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and
+    /// [`Error::Io`] if they do not arrive. After any error every call fails, because what the receiver may
+    /// have learnt of the offset concerns all OTs.
+    pub fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+        if !std::mem::replace(&mut self.sound, false) {
+            return Err(Cheat::OtExtension.into());
+        }
+        let masks = self.masks();
+        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
+        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
+        let mut q = Zeroizing::new(u.clone());
+        let mut oracle = self.oracle.call(self.next_block);
+        for chunk in labels.chunks_mut(BLOCK * CHUNK) {
+            let blocks = chunk.len() / BLOCK;
+            let (u, q) = (&mut u[..chunk.len()], &mut q[..chunk.len()]);
+            channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(u))?;
+            oracle.absorb(u);
+            ctr_rows(&self.keys, self.next_block, q, blocks);
+            self.next_block += blocks as u128;
+            for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
+                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & masks[i]);
+            }
+            to_labels(q, chunk);
+        }
+
+        let seed = oracle.seed();
+        let mut check = [0u128; 1 + ROWS];
+        channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
+        let (x, t) = (check[0], &check[1..]);
+        let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
+        let difference =
+            hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
+        if !bool::from(difference.ct_eq(&0)) {
+            return Err(Cheat::OtExtension.into());
+        }
+        self.sound = true;
+        Ok(first(labels, count))
+    }
+
+    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes
+    /// its keys of the labels of the same OTs, in the same order.
+    pub fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
+        let zero = self.hash.keys(labels.iter().copied());
+        let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
+        self.hash.next += labels.len() as u64;
+        // Copied: what is moved out of a list is not erased there.
+        zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect()
+    }
+}
+
+impl Receiver {
+    /// From the pairs of seeds of the base OTs that this party sent, in the session of this identifier.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system has no randomness.
+    ///
+    /// # Panics
+    /// If there are not 128 pairs.
+    pub fn new(session: &[u8; 32], seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
+        let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
+        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        let rng = Rng::new("brickwork OT extension receiver")?;
+        Ok(Receiver { pairs: seeds.to_vec(), keys, next_block: 0, hash, oracle, rng })
+    }
+
+    /// What [`Receiver::new`] was given.
+    pub fn seeds(&self) -> &[[Seed; 2]] {
+        &self.pairs
+    }
+
+    /// Goes on with the range of blocks that has this number; the sender does the same.
+    pub fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    }
+
+    /// More OTs: the label of each choice (0 or 1).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+        self.extend_altered(channel, choices, |_| {})
+    }
+
+    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
+    /// honest parties leave them alone.
+    fn extend_altered(
+        &mut self,
+        channel: &mut Channel,
+        choices: &[u8],
+        mut alter: impl FnMut(&mut [u128]),
+    ) -> Result<Vec<Label>, Error> {
+        let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
+        for (j, &choice) in choices.iter().enumerate() {
+            x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
+        }
+        // One fresh mask for one hash, or two answers would tell the difference of choices.
+        if let Some(mask) = x.last_mut() {
+            *mask = self.rng.block();
+        }
+        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * x.len()]);
+        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
+        let mut t = Zeroizing::new(u.clone());
+        let mut oracle = self.oracle.call(self.next_block);
+        for (x, chunk) in x.chunks(CHUNK).zip(labels.chunks_mut(BLOCK * CHUNK)) {
+            let (u, t) = (&mut u[..chunk.len()], &mut t[..chunk.len()]);
+            ctr_rows(&self.keys[0], self.next_block, t, x.len());
+            ctr_rows(&self.keys[1], self.next_block, u, x.len());
+            self.next_block += x.len() as u128;
+            for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
+                u.iter_mut().zip(t).zip(x).for_each(|((u, t), x)| *u ^= t ^ x);
+            }
+            alter(u);
+            oracle.absorb(u);
+            channel.send(msg::ROWS, bytemuck::cast_slice(u))?;
+            to_labels(t, chunk);
+        }
+
+        let seed = oracle.seed();
+        let check = [RowHash::of_choices(&seed, &x), RowHash::of_labels(&seed, &labels)].concat();
+        channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
+        channel.flush()?;
+        Ok(first(labels, choices.len()))
+    }
+
+    /// OTs of independent random keys made of those of these labels: the key of each choice.
+    pub fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
+        let keys = self.hash.keys(labels.iter().copied());
+        self.hash.next += labels.len() as u64;
+        keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_wire::{Tamper, memory_pair};
+
+    fn deal() -> (Sender, Receiver, Delta) {
+        let mut rng = Rng::new("test dealer").unwrap();
+        let delta = rng.delta();
+        let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
+        let chosen: Vec<Seed> =
+            pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
+        (Sender::new(&[3; 32], delta, &chosen), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
+    }
+
+    type Labels = Result<Vec<Label>, Error>;
+
+    fn run(
+        sender: &mut Sender,
+        receiver: &mut Receiver,
+        choices: &[u8],
+        tamper: Option<Tamper>,
+    ) -> (Labels, Labels) {
+        run_altered(sender, receiver, choices, |_| {}, tamper)
+    }
+
+    /// A receiver that alters its rows and knows the check's seed for what it sends, and then alters its
+    /// messages, too.
+    fn run_altered(
+        sender: &mut Sender,
+        receiver: &mut Receiver,
+        choices: &[u8],
+        alter: impl FnMut(&mut [u128]) + Send,
+        tamper: Option<Tamper>,
+    ) -> (Labels, Labels) {
+        let (mut left, mut right) = memory_pair();
+        if let Some(tamper) = tamper {
+            right.set_tamper(tamper);
+        }
+        std::thread::scope(|scope| {
+            let receiver = scope.spawn(move || receiver.extend_altered(&mut right, choices, alter));
+            let sent = sender.extend(&mut left, choices.len());
+            drop(left);
+            (sent, receiver.join().unwrap())
+        })
+    }
+
+    fn refused(result: Labels) -> bool {
+        match result {
+            Err(Error::Peer(cheat)) => cheat == Cheat::OtExtension,
+            Ok(_) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Vec<Label> {
+        let (sent, got) = run(sender, receiver, choices, None);
+        let (sent, got) = (sent.unwrap(), got.unwrap());
+        assert_eq!((sent.len(), got.len()), (choices.len(), choices.len()));
+        assert!(sent.iter().zip(&got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
+        sent
+    }
+
+    fn random_choices(count: usize) -> Vec<u8> {
+        let mut rng = Rng::new("test").unwrap();
+        (0..count).map(|_| rng.below(2) as u8).collect()
+    }
+
+    /// Against the ideal functionality: T = R ⊕ b·Δ, and R fresh in every call.
+    #[test]
+    fn labels_differ_by_the_offset_where_the_choice_is_1() {
+        let (mut sender, mut receiver, delta) = deal();
+        let mut seen = std::collections::HashSet::new();
+        // 63 blocks and the random one fill a chunk.
+        let chunk = BLOCK * (CHUNK - 1);
+        for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
+            let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
+            assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
+        }
+    }
+
+    #[test]
+    fn the_number_of_the_inputs_of_a_large_program() {
+        let (mut sender, mut receiver, delta) = deal();
+        honest(&mut sender, &mut receiver, delta, &random_choices(131_072));
+    }
+
+    /// A receiver that uses another choice in g rows names g bits of the offset: it survives with probability
+    /// 2^-g, which is measured from both sides, so it really cheats. It may name either value of a bit; the
+    /// lowest bit it knows.
+    #[test]
+    fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
+        for named in 0..=1u8 {
+            for g in 0..=3usize {
+                let (mut survived, trials) = (0, 400);
+                for trial in 0..trials {
+                    let (mut sender, mut receiver, delta) = deal();
+                    let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
+                    let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
+                    let alter = |u: &mut [u128]| {
+                        // In the last block, whose hash is itself, so that the other bit can be named in the
+                        // answer.
+                        let row = u.len() / ROWS;
+                        rows.iter().for_each(|i| u[row * (i + 1) - 1] ^= lie);
+                    };
+                    let tamper: Tamper = Box::new(move |tag, bytes| {
+                        if tag == msg::CHECK && named == 1 {
+                            cheat.iter().for_each(|i| bytes[16 * (i + 1) + trial % 16] ^= 4);
+                        }
+                    });
+                    let (sent, _) = run_altered(&mut sender, &mut receiver, &[1; 200], alter, Some(tamper));
+                    let passed = !refused(sent);
+                    assert_eq!(
+                        passed,
+                        rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named),
+                        "nothing but the guesses counts"
+                    );
+                    survived += usize::from(passed);
+                }
+                let p = 0.5f64.powi(g as i32);
+                let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
+                assert!(
+                    (survived as f64 - expected).abs() <= 4.5 * sigma,
+                    "{g} rows: {survived} of {trials}"
+                );
+            }
+        }
+    }
+
+    /// As independent OTs: the receiver's key is the chosen one of the pair, and no key comes twice.
+    #[test]
+    fn keys_are_the_chosen_ones_and_independent() {
+        let (mut sender, mut receiver, _) = deal();
+        let (mut left, mut right) = memory_pair();
+        let choices: Vec<u8> = (0..300).map(|i| (i * i / 5 % 2) as u8).collect();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..2 {
+            let (pairs, chosen) = std::thread::scope(|scope| {
+                let chosen = scope.spawn(|| receiver.extend(&mut right, &choices).unwrap());
+                let labels = sender.extend(&mut left, choices.len()).unwrap();
+                (labels, chosen.join().unwrap())
+            });
+            let (pairs, chosen) = (sender.keys(&pairs), receiver.keys(&chosen));
+            for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(&choices) {
+                assert_eq!(pair[choice as usize], *key);
+                assert!(pair.iter().all(|key| seen.insert(*key.as_bytes())));
+            }
+        }
+    }
+
+    /// A deviation in the choices proper is hashed: the answer cannot be patched with a guess of one bit of
+    /// the hash.
+    #[test]
+    fn row_02_a_deviation_in_any_block_is_seen() {
+        let count = 2 * BLOCK * CHUNK;
+        for position in (0..blocks_for(count)).step_by(17) {
+            let (mut sender, mut receiver, _) = deal();
+            let mut first_block = 0;
+            let alter = |u: &mut [u128]| {
+                // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
+                let blocks = u.len() / ROWS;
+                if (first_block..first_block + blocks).contains(&position) {
+                    u[position - first_block] ^= 1;
+                }
+                first_block += blocks;
+            };
+            assert!(
+                refused(run_altered(&mut sender, &mut receiver, &vec![0; count], alter, None).0),
+                "block {position}"
+            );
+        }
+    }
+
+    /// Rows changed after they were hashed: the sender asks about what it got.
+    #[test]
+    fn row_02_the_question_follows_from_the_rows_that_arrived() {
+        for byte in [0, 16 * 64 + 3, 16 * 2 * ROWS - 1] {
+            let (mut sender, mut receiver, _) = deal();
+            let tamper: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::ROWS {
+                    bytes[byte] ^= 1;
+                }
+            });
+            assert!(refused(run(&mut sender, &mut receiver, &[0; 100], Some(tamper)).0), "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn row_02_wrong_answers_are_refused_and_the_sender_is_done() {
+        // x~ (seen in row 0 at least), and t~ of some rows.
+        for word in [0, 1, 5, 64, 128] {
+            for bit in [0, 61, 127] {
+                let (mut sender, mut receiver, _) = deal();
+                let tamper: Tamper = Box::new(move |tag, bytes| {
+                    if tag == msg::CHECK {
+                        bytes[16 * word + bit / 8] ^= 1 << (bit % 8);
+                    }
+                });
+                assert!(refused(run(&mut sender, &mut receiver, &[0; 64], Some(tamper)).0));
+                assert!(
+                    refused(run(&mut sender, &mut receiver, &[0; 64], None).0),
+                    "used again after a failed check"
+                );
+            }
+        }
+    }
+
+    /// What is left of base OTs whose messages were replayed or of another session: unrelated seeds.
+    #[test]
+    fn row_01_seeds_of_another_session_are_refused() {
+        let ((mut sender, ..), (_, mut receiver, _)) = (deal(), deal());
+        assert!(refused(run(&mut sender, &mut receiver, &[1; 300], None).0));
+    }
+
+    #[test]
+    fn row_16_rows_sent_before_are_refused() {
+        let (mut sender, mut receiver, delta) = deal();
+        let recorded = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let record = recorded.clone();
+        let keep: Tamper = Box::new(move |tag, bytes| {
+            if tag == msg::ROWS {
+                *record.lock().unwrap() = bytes.clone();
+            }
+        });
+        run(&mut sender, &mut receiver, &[1; 200], Some(keep)).0.unwrap();
+        honest(&mut sender, &mut receiver, delta, &[1; 200]);
+        let replay: Tamper = Box::new(move |tag, bytes| {
+            if tag == msg::ROWS {
+                bytes.clone_from(&recorded.lock().unwrap());
+            }
+        });
+        assert!(refused(run(&mut sender, &mut receiver, &[1; 200], Some(replay)).0));
+    }
+
+    /// A sender learns nothing from what two answers about the same choices have in common.
+    #[test]
+    fn row_27_answers_are_masked_afresh() {
+        let (mut sender, mut receiver, delta) = deal();
+        let answers = std::sync::Arc::new(std::sync::Mutex::new(std::collections::HashSet::new()));
+        for _ in 0..3 {
+            let seen = answers.clone();
+            let keep: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::CHECK {
+                    assert!(seen.lock().unwrap().insert(bytes[..16].to_vec()));
+                }
+            });
+            let (labels, got) = run(&mut sender, &mut receiver, &[1; 128], Some(keep));
+            assert!(labels.unwrap().iter().zip(got.unwrap()).all(|(r, t)| t == *r ^ delta));
+        }
+        assert_eq!(answers.lock().unwrap().len(), 3);
+    }
+
+    /// The same rows are asked about differently in another session and in another place of the session.
+    #[test]
+    fn row_16_the_question_depends_on_session_and_place() {
+        let seeds = [([3; 32], 0), ([4; 32], 0), ([3; 32], 2)].map(|(session, block)| {
+            let mut oracle = Oracle::new(&session).call(block);
+            oracle.absorb(&[1, 2, 3]);
+            *oracle.seed().as_bytes()
+        });
+        assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
+    }
+
+    /// Who could ask for the same question twice, with other rows, would choose its rows after the question.
+    #[test]
+    fn row_02_the_question_depends_on_every_row() {
+        let question = |parts: &[&[u128]]| {
+            let mut oracle = Oracle::new(&[3; 32]).call(0);
+            parts.iter().for_each(|rows| oracle.absorb(rows));
+            *oracle.seed().as_bytes()
+        };
+        let rows: Vec<u128> = (0..256).collect();
+        let asked = question(&[&rows]);
+        assert_eq!(question(&[&rows[..128], &rows[128..]]), asked);
+        for (row, bit) in [(0, 0), (0, 127), (128, 64), (255, 1)] {
+            let mut others = rows.clone();
+            others[row] ^= 1 << bit;
+            assert_ne!(question(&[&others]), asked);
+        }
+        assert_ne!(question(&[&rows[1..]]), asked);
+    }
+
+    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session.
+    #[test]
+    fn keys_are_hashes_of_number_and_label() {
+        let hash = KeyHash { next: 5, ..KeyHash::new(&[3; 32]) };
+        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
+        let label = Label::from_bits(77);
+        let keys = hash.keys(std::iter::repeat_n(label, 3));
+        for (number, seed) in (5_u64..).zip(keys) {
+            let expected = blake3::keyed_hash(&key, &[&number.to_le_bytes()[..], &label.to_bytes()].concat());
+            assert_eq!(seed.as_bytes()[..], expected.as_bytes()[..brickwork_base::random::SEED_BYTES]);
+        }
+    }
+
+    #[test]
+    fn row_18_other_lengths_are_refused() {
+        for length in [0, 128 * 16, 128 * 16 * 3 + 1] {
+            let (mut sender, mut receiver, _) = deal();
+            let tamper: Tamper = Box::new(move |tag, bytes| {
+                if tag == msg::ROWS {
+                    bytes.resize(length, 0);
+                }
+            });
+            let (sent, _) = run(&mut sender, &mut receiver, &[1; 100], Some(tamper));
+            assert!(matches!(sent, Err(Error::Peer(cheat)) if cheat == Cheat::UnexpectedMessage));
+            assert!(refused(run(&mut sender, &mut receiver, &[1; 100], None).0), "used again after an error");
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! Temporary files without a name, for what does not fit the share of memory that a party wants to use. They
+//! are gone with the process, however it ends. What goes into them is either no secret or sealed before.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytemuck::Pod;
+
+use brickwork_base::Error;
+use brickwork_base::place::{read_at, write_at};
+use brickwork_wire::MAX_FRAME_BYTES;
+
+/// A temporary file, in the folder that the system has for them.
+pub struct Scratch(File);
+
+impl Scratch {
+    /// # Errors
+    /// [`Error::Resource`] if there can be none.
+    pub fn new() -> Result<Self, Error> {
+        tempfile::tempfile().map(Scratch).map_err(|e| no_room(&e))
+    }
+
+    /// Writes bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no room.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        write_at(&self.0, bytes, offset).map_err(|e| no_room(&e))
+    }
+
+    /// Reads bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
+        read_at(&self.0, bytes, offset).map_err(|e| {
+            Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on"))
+        })
+    }
+}
+
+#[cfg(test)]
+impl Scratch {
+    /// As if the disk had lost what was written.
+    pub fn lose(&self) {
+        self.0.set_len(0).unwrap();
+    }
+}
+
+fn no_room(error: &std::io::Error) -> Error {
+    let place = std::env::temp_dir();
+    Error::Resource(format!(
+        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, or raise --max-ram",
+        place.display()
+    ))
+}
+
+/// Bytes of memory that several may use in turn; what finds no room goes to files.
+#[derive(Clone)]
+pub struct Budget(Arc<AtomicU64>);
+
+/// A part of a budget, which goes back when it is dropped.
+pub struct Held {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    /// So many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Budget(Arc::new(AtomicU64::new(bytes)))
+    }
+
+    /// So many bytes, if they are left.
+    pub fn take(&self, bytes: u64) -> Option<Held> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        left.ok().map(|_| Held { budget: self.clone(), bytes })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What went wrong where nobody could be told: what could not be read is wrong, and whatever is proven of it
+/// after that fails for another reason than the peer.
+#[derive(Default)]
+pub struct Fault(Mutex<Option<Error>>);
+
+impl Fault {
+    /// Keeps an error, unless there is an earlier one.
+    pub fn note(&self, error: Error) {
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+    }
+
+    /// # Errors
+    /// What went wrong first since this was asked last.
+    pub fn check(&self) -> Result<(), Error> {
+        let first = self
+            .0
+            .lock()
+            .map_err(|_| Error::Resource("a thread that read a temporary file failed".into()))?
+            .take();
+        first.map_or(Ok(()), Err)
+    }
+}
+
+/// Where long rows of values go: all of them into memory, or all of them into one file.
+#[derive(Clone)]
+pub struct Depot(Option<Arc<Shelf>>);
+
+/// The file of a depot, row after row.
+struct Shelf {
+    file: Scratch,
+    end: AtomicU64,
+    fault: Arc<Fault>,
+}
+
+impl Depot {
+    /// A depot in memory.
+    pub fn memory() -> Self {
+        Depot(None)
+    }
+
+    /// A depot in a file. What cannot be read where nobody can be told is noted as this fault.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there can be no file.
+    pub fn file(fault: &Arc<Fault>) -> Result<Self, Error> {
+        Ok(Depot(Some(Arc::new(Shelf {
+            file: Scratch::new()?,
+            end: AtomicU64::new(0),
+            fault: fault.clone(),
+        }))))
+    }
+
+    /// Another one of the same kind, whose file ends with what is in it.
+    ///
+    /// # Errors
+    /// As [`Depot::file`].
+    pub fn another(&self) -> Result<Self, Error> {
+        self.0.as_ref().map_or_else(|| Ok(Depot::memory()), |shelf| Depot::file(&shelf.fault))
+    }
+
+    /// Holds `len` values, which `next` gives front to back: all at once into memory, a frame of a message at
+    /// a time into a file.
+    ///
+    /// # Errors
+    /// Those of `next`; [`Error::Resource`] if there is no room.
+    pub fn fill<T: Pod>(
+        &self,
+        len: usize,
+        mut next: impl FnMut(&mut [T]) -> Result<(), Error>,
+    ) -> Result<Spool<T>, Error> {
+        let Some(shelf) = &self.0 else {
+            let mut values = vec![T::zeroed(); len];
+            next(&mut values)?;
+            return Ok(Spool::of(values));
+        };
+        let (at_once, mut left) = (MAX_FRAME_BYTES / size_of::<T>(), len);
+        let first = shelf.end.fetch_add((len * size_of::<T>()) as u64, Ordering::Relaxed);
+        let (mut buffer, mut offset) = (vec![T::zeroed(); at_once.min(len)], first);
+        loop {
+            let values = &mut buffer[..at_once.min(left)];
+            next(values)?;
+            shelf.file.write(bytemuck::cast_slice(values), offset)?;
+            (left, offset) = (left - values.len(), offset + size_of_val(values) as u64);
+            if left == 0 {
+                return Ok(Spool { kept: Kept::File(shelf.clone(), first), len });
+            }
+        }
+    }
+
+    /// These values.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no room.
+    pub fn put<T: Pod>(&self, values: Vec<T>) -> Result<Spool<T>, Error> {
+        if self.0.is_none() {
+            return Ok(Spool::of(values));
+        }
+        let mut rest = &values[..];
+        self.fill(values.len(), |some| {
+            let (first, behind) = rest.split_at(some.len());
+            some.copy_from_slice(first);
+            rest = behind;
+            Ok(())
+        })
+    }
+
+    /// The values of a row that stand at these places, in this order. No place comes twice.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no room or something cannot be read.
+    pub fn gather<T: Pod>(&self, from: &Spool<T>, order: &[u32]) -> Result<Spool<T>, Error> {
+        if self.0.is_none() {
+            let values = from.read(0..from.len())?;
+            return Ok(Spool::of(order.iter().map(|&k| values[k as usize]).collect()));
+        }
+        // Read front to back, they go to bins of neighbouring places in the order, each of which fits the
+        // memory then.
+        let mut places = vec![NOWHERE; from.len()];
+        order.iter().zip(0..).for_each(|(&k, place)| places[k as usize] = place);
+        let mut bins = Bins::new(order.len())?;
+        for first in (0..from.len()).step_by(BIN) {
+            let values = from.read(first..from.len().min(first + BIN))?;
+            let wanted = values.iter().zip(&places[first..]).filter(|(_, place)| **place != NOWHERE);
+            wanted.into_iter().try_for_each(|(value, &place)| bins.put(place, value))?;
+        }
+        drop(places);
+        let (mut ready, mut done, mut bin) = (Vec::new(), 0, 0);
+        self.fill(order.len(), |mut some| {
+            while !some.is_empty() {
+                if done == ready.len() {
+                    ready = bins.take(bin)?;
+                    (done, bin) = (0, bin + 1);
+                }
+                let here = some.len().min(ready.len() - done);
+                let (first, behind) = some.split_at_mut(here);
+                first.copy_from_slice(&ready[done..done + here]);
+                (some, done) = (behind, done + here);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Neighbouring places that are brought into order together, and values that wait to be written together.
+const BIN: usize = 1 << 18;
+const BIN_IN_HAND: usize = 1 << 11;
+
+/// Nowhere.
+const NOWHERE: u32 = u32::MAX;
+
+/// Values on their way to their places, of which there is one for each: a file with two rows, of places and
+/// of values.
+struct Bins<T> {
+    file: Scratch,
+    len: usize,
+    bins: Vec<Bin<T>>,
+}
+
+struct Bin<T> {
+    /// Of each value that waits, its place in the bin.
+    places: Vec<u32>,
+    values: Vec<T>,
+    written: usize,
+}
+
+impl<T: Pod> Bins<T> {
+    fn new(len: usize) -> Result<Self, Error> {
+        let bin = |_| Bin { places: Vec::new(), values: Vec::new(), written: 0 };
+        Ok(Bins { file: Scratch::new()?, len, bins: (0..len.div_ceil(BIN)).map(bin).collect() })
+    }
+
+    /// Where in the file the place and the value of number `k` begin.
+    fn offsets(&self, k: usize) -> [u64; 2] {
+        [k * size_of::<u32>(), self.len * size_of::<u32>() + k * size_of::<T>()].map(|offset| offset as u64)
+    }
+
+    fn put(&mut self, place: u32, value: &T) -> Result<(), Error> {
+        let number = place as usize / BIN;
+        let bin = &mut self.bins[number];
+        bin.places.push(place % BIN as u32);
+        bin.values.push(*value);
+        if bin.places.len() == BIN_IN_HAND { self.write(number) } else { Ok(()) }
+    }
+
+    fn write(&mut self, number: usize) -> Result<(), Error> {
+        let [places, values] = self.offsets(number * BIN + self.bins[number].written);
+        let bin = &mut self.bins[number];
+        self.file.write(bytemuck::cast_slice(&bin.places), places)?;
+        self.file.write(bytemuck::cast_slice(&bin.values), values)?;
+        bin.written += bin.places.len();
+        bin.places.clear();
+        bin.values.clear();
+        Ok(())
+    }
+
+    /// The values of a bin at their places.
+    fn take(&mut self, number: usize) -> Result<Vec<T>, Error> {
+        self.write(number)?;
+        let count = self.bins[number].written;
+        let (mut places, mut values, mut ready) =
+            (vec![0u32; count], vec![T::zeroed(); count], vec![T::zeroed(); count]);
+        let [at_places, at_values] = self.offsets(number * BIN);
+        self.file.read(bytemuck::cast_slice_mut(&mut places), at_places)?;
+        self.file.read(bytemuck::cast_slice_mut(&mut values), at_values)?;
+        places.iter().zip(values).for_each(|(&place, value)| ready[place as usize] = value);
+        Ok(ready)
+    }
+}
+
+/// Values that were written front to back, and are read anywhere.
+#[derive(Clone)]
+pub struct Spool<T> {
+    kept: Kept<T>,
+    len: usize,
+}
+
+#[derive(Clone)]
+enum Kept<T> {
+    Memory(Vec<T>),
+    /// From this byte on.
+    File(Arc<Shelf>, u64),
+}
+
+impl<T: Pod> Default for Spool<T> {
+    fn default() -> Self {
+        Spool::of(Vec::new())
+    }
+}
+
+impl<T: Pod> Spool<T> {
+    /// A row in memory.
+    pub fn of(values: Vec<T>) -> Self {
+        let len = values.len();
+        Spool { kept: Kept::Memory(values), len }
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All of them, where they are in memory.
+    pub fn in_memory(&self) -> Option<&[T]> {
+        match &self.kept {
+            Kept::Memory(values) => Some(values),
+            Kept::File(..) => None,
+        }
+    }
+
+    /// Some of the values.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn read(&self, places: Range<usize>) -> Result<Cow<'_, [T]>, Error> {
+        assert!(places.start <= places.end && places.end <= self.len, "places of the row");
+        match &self.kept {
+            Kept::Memory(values) => Ok(Cow::Borrowed(&values[places])),
+            Kept::File(shelf, first) => {
+                let mut values = vec![T::zeroed(); places.len()];
+                shelf.file.read(
+                    bytemuck::cast_slice_mut(&mut values),
+                    first + (places.start * size_of::<T>()) as u64,
+                )?;
+                Ok(Cow::Owned(values))
+            }
+        }
+    }
+
+    /// Some of the values, or anything if they cannot be read: then the fault of the depot tells it.
+    pub fn read_or_note(&self, places: Range<usize>) -> Cow<'_, [T]> {
+        let count = places.len();
+        self.read(places).unwrap_or_else(|error| {
+            if let Kept::File(shelf, _) = &self.kept {
+                shelf.fault.note(error);
+            }
+            Cow::Owned(vec![T::zeroed(); count])
+        })
+    }
+
+    /// Some some of the values: a copy where they are in memory, the same bytes of the file otherwise.
+    pub fn slice(&self, places: Range<usize>) -> Self {
+        assert!(places.start <= places.end && places.end <= self.len, "places of the row");
+        match &self.kept {
+            Kept::Memory(values) => Spool::of(values[places].to_vec()),
+            Kept::File(shelf, first) => Spool {
+                kept: Kept::File(shelf.clone(), first + (places.start * size_of::<T>()) as u64),
+                len: places.len(),
+            },
+        }
+    }
+
+    /// Parts of a row, one after the other, of these lengths; a single one is not copied.
+    pub fn split(self, lengths: &[usize]) -> Vec<Self> {
+        match lengths {
+            [length] if *length == self.len => vec![self],
+            _ => {
+                let mut end = 0;
+                let part = |&length: &usize| {
+                    end += length;
+                    self.slice(end - length..end)
+                };
+                lengths.iter().map(part).collect()
+            }
+        }
+    }
+
+    /// These values, then those.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn append(&mut self, others: &Spool<T>) -> Result<(), Error> {
+        let (len, others) = (self.len + others.len, others.read(0..others.len)?);
+        match &mut self.kept {
+            Kept::Memory(values) => values.extend_from_slice(&others),
+            Kept::File(..) => *self = Spool::of([self.read(0..self.len)?, others].concat()),
+        }
+        self.len = len;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl<T> Spool<T> {
+    /// As if the disk had lost what was written; false for what is in memory.
+    pub fn lose(&self) -> bool {
+        match &self.kept {
+            Kept::Memory(_) => false,
+            Kept::File(shelf, _) => {
+                shelf.file.lose();
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depots() -> [(Depot, Arc<Fault>); 2] {
+        let fault = Arc::default();
+        [(Depot::memory(), Arc::default()), (Depot::file(&fault).unwrap(), fault)]
+    }
+
+    #[test]
+    fn a_row_gives_back_what_was_put_wherever_it_lies() {
+        for (depot, _) in depots() {
+            for len in [0, 1, 5000, MAX_FRAME_BYTES / 8, MAX_FRAME_BYTES / 8 + 1] {
+                let values: Vec<u64> = (0..len as u64).map(|k| k * k + 7).collect();
+                let mut given = 0;
+                let next = |some: &mut [u64]| {
+                    some.copy_from_slice(&values[given..given + some.len()]);
+                    given += some.len();
+                    Ok(())
+                };
+                let (filled, put) = (depot.fill(len, next).unwrap(), depot.put(values.clone()).unwrap());
+                for row in [&filled, &put] {
+                    assert_eq!((row.len(), row.is_empty()), (len, len == 0));
+                    assert_eq!(*row.read(0..len).unwrap(), values);
+                    assert_eq!(*row.read(len / 3..len / 2).unwrap(), values[len / 3..len / 2]);
+                    assert_eq!(
+                        *row.slice(len / 3..len).read(0..len / 2).unwrap(),
+                        values[len / 3..len / 3 + len / 2]
+                    );
+                }
+                for part in [vec![len], vec![len / 2, len - len / 2], vec![0, len, 0]] {
+                    let parts = filled.clone().split(&part);
+                    assert_eq!(parts.iter().map(Spool::len).collect::<Vec<_>>(), part);
+                    assert_eq!(
+                        parts
+                            .iter()
+                            .flat_map(|part| part.read(0..part.len()).unwrap().to_vec())
+                            .collect::<Vec<_>>(),
+                        values
+                    );
+                }
+                let mut twice = filled.clone();
+                twice.append(&put).unwrap();
+                assert_eq!(*twice.read(0..2 * len).unwrap(), [&values[..], &values].concat());
+            }
+        }
+    }
+
+    /// Everything comes in its order, across bins and however many wait to be written.
+    #[test]
+    fn what_is_gathered_stands_in_the_order_that_was_asked_for() {
+        for (depot, _) in depots() {
+            for len in [0, 1, BIN_IN_HAND + 1, BIN, 2 * BIN + 77] {
+                // Of a third more values; the step has no factor in common with any of the lengths.
+                let all = len + len / 3;
+                let order: Vec<u32> = (0..len).map(|k| (k * 7 % len + len / 3) as u32).collect();
+                let row = depot.put((0..all as u64).map(|k| k * k).collect()).unwrap();
+                let gathered = depot.gather(&row, &order).unwrap();
+                let expected: Vec<u64> = order.iter().map(|&k| u64::from(k) * u64::from(k)).collect();
+                assert_eq!(*gathered.read(0..len).unwrap(), expected, "{len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_told_or_noted() {
+        let [_, (depot, fault)] = depots();
+        let row = depot.put(vec![1u32, 2, 3]).unwrap();
+        assert!(row.lose());
+        assert!(matches!(row.read(0..2), Err(Error::Resource(_))));
+        fault.check().unwrap();
+        assert_eq!(row.read_or_note(0..2).len(), 2);
+        assert!(matches!(fault.check(), Err(Error::Resource(_))));
+    }
+
+    #[test]
+    fn a_budget_gets_back_what_was_taken() {
+        let budget = Budget::new(10);
+        let held = budget.take(7).unwrap();
+        assert!(budget.take(4).is_none());
+        let rest = budget.take(3).unwrap();
+        drop(held);
+        assert!(budget.take(8).is_none() && budget.take(7).is_some());
+        drop(rest);
+        assert!(budget.take(10).is_some());
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let scratch = Scratch::new().unwrap();
+        scratch.write(&[4, 5, 6], 3).unwrap();
+        scratch.write(&[1, 2, 3], 0).unwrap();
+        let mut bytes = [0; 4];
+        scratch.read(&mut bytes, 1).unwrap();
+        assert_eq!(bytes, [2, 3, 4, 5]);
+        assert!(matches!(scratch.read(&mut bytes, 3), Err(Error::Resource(_))));
+    }
+}

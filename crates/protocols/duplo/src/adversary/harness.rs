@@ -1,0 +1,580 @@
+//! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat.
+//!
+//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
+//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! whatever the cause.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::super::adversary::proposal;
+use super::super::challenge::{Batch, Challenge};
+use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with, msg};
+use crate::hooks::{Hooks, Point};
+use crate::{Cheat, Report};
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_session::{Job, Observer};
+use brickwork_wire::{Channel, Tag, memory_pair};
+
+/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
+/// apart before it looks at values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A phase began.
+    Phase(&'static str),
+    /// It sent a message of so many bytes.
+    Sent(Tag, usize),
+}
+
+type Events = Arc<Mutex<Vec<Event>>>;
+type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
+type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
+
+struct Log(Events);
+
+impl Observer for Log {
+    fn phase(&mut self, name: &'static str) {
+        self.0.lock().unwrap().push(Event::Phase(name));
+    }
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// What one party is given, and how it cheats.
+struct Side {
+    job: Job,
+    input: Vec<bool>,
+    parameters: Parameters,
+    lies: Vec<(Point, Alter)>,
+    rewrites: Vec<(Tag, usize, Rewrite)>,
+    tables: Option<crate::hooks::TableHook>,
+}
+
+/// A run, and the lies told in it.
+pub struct Case {
+    garbler: Side,
+    evaluator: Side,
+    dealer: Option<[u8; 32]>,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// What the garbler returned.
+    pub garbler: Result<Report, Error>,
+    /// What the evaluator returned.
+    pub evaluator: Result<Report, Error>,
+    /// What either did.
+    pub events: [Vec<Event>; 2],
+    honest: Option<[Vec<Event>; 2]>,
+    expected: [Vec<bool>; 2],
+}
+
+/// How a run ended for the party that does not cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It detected a cheat.
+    Caught(Cheat),
+    /// It did not agree to what the other wanted.
+    Refused,
+    /// Its store refused: it was altered, does not fit the peer's, or fails.
+    Stopped,
+    /// It found the connection closed.
+    Gone,
+    /// It has the right outputs and noticed nothing.
+    Survived,
+    /// It has the right outputs, and the cheater's input.
+    Recovered,
+    /// It has wrong outputs: the cheater won.
+    Fooled,
+}
+
+/// Every check that a peer can fail.
+pub const CHEATS: &[Cheat] = Cheat::ALL;
+
+/// Which check it is.
+///
+/// # Panics
+/// If it is none of this protocol's.
+pub fn known(cheat: brickwork_base::Cheat) -> Cheat {
+    Cheat::of(cheat).unwrap_or_else(|| panic!("{cheat:?} is no check of this protocol"))
+}
+
+impl Case {
+    /// An honest run of `program` with random inputs and a challenge that tests know.
+    pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
+        let mut rng = Rng::new("test inputs").unwrap();
+        let mut side = |role: Party| Side {
+            job: Job {
+                program: program.clone(),
+                security: 40,
+                threads: 2,
+                table_memory: brickwork_session::TABLE_MEMORY,
+                identities: [[1; 32], [2; 32]],
+            },
+            input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
+            parameters: parameters.clone(),
+            lies: Vec::new(),
+            rewrites: Vec::new(),
+            tables: None,
+        };
+        Case { garbler: side(Party::Garbler), evaluator: side(Party::Evaluator), dealer: None }
+            .evaluator_lies(Point::Challenge, |seeds| seeds.fill(SEED))
+    }
+
+    /// The [`toy`] program, with buckets of 3.
+    pub fn toy() -> Case {
+        let program = toy();
+        let parameters = small(&program, [3, 4], [3, 6], [3, 4]);
+        Case::new(&program, parameters)
+    }
+
+    fn side(&mut self, role: Party) -> &mut Side {
+        if role == Party::Garbler { &mut self.garbler } else { &mut self.evaluator }
+    }
+
+    /// The garbler alters its state.
+    pub fn lie(mut self, point: Point, alter: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Case {
+        self.garbler.lies.push((point, Box::new(alter)));
+        self
+    }
+
+    /// The evaluator alters its state.
+    pub fn evaluator_lies(
+        mut self,
+        point: Point,
+        alter: impl FnMut(&mut [u8]) + Send + Sync + 'static,
+    ) -> Case {
+        self.evaluator.lies.push((point, Box::new(alter)));
+        self
+    }
+
+    /// A party alters its `nth` message of this tag.
+    pub fn sends(
+        mut self,
+        role: Party,
+        tag: Tag,
+        nth: usize,
+        rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static,
+    ) -> Case {
+        self.side(role).rewrites.push((tag, nth, Box::new(rewrite)));
+        self
+    }
+
+    /// The garbler alters tables, before it hashes them and when it sends them: component, copy, offset,
+    /// bytes.
+    pub fn tables(mut self, alter: impl Fn(usize, usize, usize, &mut [u8]) + Send + Sync + 'static) -> Case {
+        self.garbler.tables = Some(Box::new(alter));
+        self
+    }
+
+    /// Other inputs than random ones.
+    pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
+        (self.garbler.input, self.evaluator.input) = (x.to_vec(), y.to_vec());
+        self
+    }
+
+    /// Threads of either party.
+    pub fn threads(mut self, threads: usize) -> Case {
+        (self.garbler.job.threads, self.evaluator.job.threads) = (threads, threads);
+        self
+    }
+
+    /// The evaluator keeps nothing in memory that can lie in files.
+    pub fn in_files(mut self) -> Case {
+        self.evaluator.job.table_memory = 0;
+        self
+    }
+
+    /// What one party wants to run.
+    pub fn wants(mut self, role: Party, change: impl FnOnce(&mut Job, &mut Parameters)) -> Case {
+        let side = self.side(role);
+        change(&mut side.job, &mut side.parameters);
+        self
+    }
+
+    /// Base OTs are dealt, the challenge is random and one thread does it all: for runs by the thousand.
+    pub fn cheap(mut self, rng: &mut Rng) -> Case {
+        let mut dealer = [0; 32];
+        rng.fill(&mut dealer);
+        self.dealer = Some(dealer);
+        self.evaluator.lies.retain(|(point, _)| *point != Point::Challenge);
+        self.threads(1)
+    }
+
+    /// The run, and an honest one of the same program to compare it with.
+    ///
+    /// # Panics
+    /// If a party panics or hangs.
+    pub fn run(self) -> Outcome {
+        let (program, parameters, dealt) =
+            (self.evaluator.job.program.clone(), self.evaluator.parameters.clone(), self.dealer.is_some());
+        let mut outcome = self.run_alone();
+        outcome.honest = Some(honest_events(&program, &parameters, dealt));
+        outcome
+    }
+
+    /// The run without an honest one to compare it with.
+    ///
+    /// # Panics
+    /// As [`Case::run`].
+    pub fn run_alone(self) -> Outcome {
+        let program = self.evaluator.job.program.clone();
+        let clear = program.simulate(&self.garbler.input, &self.evaluator.input);
+        let (left, right) = memory_pair();
+        let (done, results) = channel();
+        let dealer = self.dealer;
+        let mut events = Vec::new();
+        for (role, side, channel) in
+            [(Party::Garbler, self.garbler, left), (Party::Evaluator, self.evaluator, right)]
+        {
+            let (seen, done) = (Events::default(), done.clone());
+            events.push(seen.clone());
+            std::thread::spawn(move || drop(done.send((role, side.run(role, channel, dealer, seen)))));
+        }
+        drop(done);
+        let (mut garbler, mut evaluator) = (None, None);
+        for _ in 0..2 {
+            match results.recv_timeout(PATIENCE) {
+                Ok((Party::Garbler, result)) => garbler = Some(result),
+                Ok((Party::Evaluator, result)) => evaluator = Some(result),
+                Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
+                Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
+            }
+        }
+        let events = [0, 1].map(|role: usize| std::mem::take(&mut *events[role].lock().unwrap()));
+        let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
+        Outcome {
+            garbler: garbler.expect("both came"),
+            evaluator: evaluator.expect("both came"),
+            events,
+            honest: None,
+            expected,
+        }
+    }
+}
+
+impl Side {
+    fn run(
+        self,
+        role: Party,
+        mut channel: Channel,
+        dealer: Option<[u8; 32]>,
+        events: Events,
+    ) -> Result<Report, Error> {
+        let Side { job, input, parameters, mut lies, mut rewrites, tables } = self;
+        let log = events.clone();
+        channel.set_tamper(Box::new(move |tag, payload| {
+            for (_, left, rewrite) in rewrites.iter_mut().filter(|(t, ..)| *t == tag) {
+                if *left == 0 {
+                    rewrite(payload);
+                }
+                *left = left.wrapping_sub(1);
+            }
+            log.lock().unwrap().push(Event::Sent(tag, payload.len()));
+        }));
+        let alter = move |point: Point, bytes: &mut [u8]| {
+            lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes))
+        };
+        let hooks = Hooks { alter: Some(Box::new(alter)), tables, parameters: Some(parameters), dealer };
+        match role {
+            Party::Garbler => {
+                garbler_with(channel, &job, proposal(&job, &hooks)?, &input, &mut Log(events), hooks)
+            }
+            Party::Evaluator => {
+                evaluator_with(channel, &job, &Limits::default(), &input, &mut Log(events), hooks)
+            }
+        }
+    }
+}
+
+/// What honest parties do in such a run.
+fn honest_events(program: &Arc<Program>, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
+    type Known = HashMap<([[u8; 32]; 2], bool), [Vec<Event>; 2]>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let key = ([program.digest(), parameters.digest()], dealt);
+    if let Some(known) = KNOWN.lock().unwrap().get_or_insert_default().get(&key) {
+        return known.clone();
+    }
+    let mut case = Case::new(program, parameters.clone());
+    case.dealer = dealt.then_some([1; 32]);
+    // Its material is good down to the last copy.
+    let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
+    let outcome = case.run_alone();
+    assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
+    assert_eq!(outcome.evaluator.expect("an honest run").outputs, outcome.expected[1]);
+    KNOWN.lock().unwrap().get_or_insert_default().insert(key, outcome.events.clone());
+    outcome.events
+}
+
+impl Outcome {
+    /// What a party returned.
+    pub fn result(&self, party: Party) -> &Result<Report, Error> {
+        if party == Party::Garbler { &self.garbler } else { &self.evaluator }
+    }
+
+    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
+    /// sent the beginning of an honest transcript and nothing after it noticed, least of all what depends on
+    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
+    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
+        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+        let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
+        let ending = match self.result(victim) {
+            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
+            Ok(report) if report.recovered => Ending::Recovered,
+            Ok(_) => Ending::Survived,
+            Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
+            Err(Error::Mismatch(_)) => Ending::Refused,
+            Err(Error::Io(_)) => Ending::Gone,
+            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
+        };
+        if !honest.starts_with(sent) {
+            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
+        }
+        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
+        if !noticed && sent != honest {
+            return Err(format!("{ending:?}: the {victim:?} did not finish"));
+        }
+        if noticed && !self.kept_back(victim, ending) {
+            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+        }
+        // Whoever sends last is done before the other one looks.
+        match self.result(cheater) {
+            Ok(_) | Err(Error::Io(_)) => Ok(ending),
+            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
+            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+        }
+    }
+
+    /// Rule (b): who noticed something has not said all, and an evaluator nothing of the garbler's outputs.
+    /// But the garbler's last message leaves before the evaluator's comes: what is wrong with that one, or
+    /// that it never comes, shows when all is said.
+    fn kept_back(&self, victim: Party, ending: Ending) -> bool {
+        let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
+        let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
+        let outputs = self.events[Party::Evaluator as usize]
+            .iter()
+            .any(|e| matches!(e, Event::Sent(msg::OUTPUT_LABELS, _)));
+        match (victim, ending) {
+            (Party::Evaluator, _) => not_all && !outputs,
+            (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
+                not_all || outputs
+            }
+            (Party::Garbler, Ending::Gone) => not_all || !outputs,
+            (Party::Garbler, _) => not_all,
+        }
+    }
+
+    /// Which cheat was detected, by whom.
+    pub fn cheat(&self) -> Option<(Party, Cheat)> {
+        let cheat = |party| match self.result(party) {
+            Err(Error::Peer(cheat)) => Some((party, known(*cheat))),
+            _ => None,
+        };
+        cheat(Party::Garbler).or(cheat(Party::Evaluator))
+    }
+
+    fn honest(&self) -> &[Vec<Event>; 2] {
+        self.honest.as_ref().expect("compared with an honest run")
+    }
+
+    /// `party` detected `cheat`, in this phase, and after this message said nothing more.
+    #[track_caller]
+    pub fn caught(&self, party: Party, cheat: Cheat, phase: &str, last: Tag) {
+        let told: Vec<_> = [Party::Garbler, Party::Evaluator]
+            .map(|p| self.result(p).as_ref().map(|_| "fine").map_err(|e| e.to_string()))
+            .into();
+        assert_eq!(self.cheat(), Some((party, cheat)), "{told:?}");
+        let (mine, honest) = (&self.events[party as usize], &self.honest()[party as usize]);
+        assert!(
+            mine.len() < honest.len() || (party == Party::Garbler && phase == "decode"),
+            "it ran to its end"
+        );
+        assert!(honest.starts_with(mine), "no beginning of an honest run: {mine:?}");
+        let running =
+            mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
+        let said =
+            mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
+        assert_eq!((running, said), (Some(phase), Some(last)));
+        // The peer is told nothing: it finds the connection closed, or had finished before.
+        let other = if party == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+        match (party, self.result(other)) {
+            (_, Err(Error::Io(_))) => {}
+            (Party::Garbler, Ok(_)) if phase == "decode" => {}
+            (_, other) => panic!("the peer ends with {:?}", other.as_ref().map(|_| ())),
+        }
+    }
+
+    /// The evaluator caught the garbler.
+    #[track_caller]
+    pub fn evaluator_caught(&self, cheat: Cheat, phase: &str, last: Tag) {
+        self.caught(Party::Evaluator, cheat, phase, last);
+    }
+
+    /// Both parties ended with their outputs, and nothing that either sent looks different from an honest
+    /// run.
+    #[track_caller]
+    pub fn survived(&self) {
+        self.right_outputs(false);
+    }
+
+    /// As [`Outcome::survived`], and the evaluator knows that the garbler cheated.
+    #[track_caller]
+    pub fn recovered(&self) {
+        self.right_outputs(true);
+    }
+
+    #[track_caller]
+    fn right_outputs(&self, recovered: bool) {
+        let [garbler, evaluator] = [&self.garbler, &self.evaluator].map(|r| match r {
+            Ok(report) => report,
+            Err(error) => panic!("{error}"),
+        });
+        assert_eq!((&garbler.outputs, &evaluator.outputs), (&self.expected[0], &self.expected[1]));
+        assert_eq!((garbler.recovered, evaluator.recovered), (false, recovered));
+        assert_eq!(&self.events, self.honest());
+    }
+
+    /// The evaluator took a wrong output for right: the cheater won.
+    pub fn fooled(&self) -> bool {
+        matches!(&self.evaluator, Ok(report) if report.outputs != self.expected[1])
+    }
+}
+
+/// Every byte of the seeds of challenges that tests know.
+pub const SEED: u8 = 0x5e;
+
+/// The items that a challenge opens, and those in buckets, bucket after bucket.
+pub fn challenge(cut: Cut, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
+    let Challenge { opened, chosen } = Challenge::expand(seed, &Batch::from(cut));
+    (places(&opened), places(&chosen))
+}
+
+fn places(items: &[u32]) -> Vec<usize> {
+    items.iter().map(|&item| item as usize).collect()
+}
+
+fn known_challenge(cut: Cut) -> Challenge {
+    Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &Batch::from(cut))
+}
+
+/// The copies that the known challenge opens.
+pub fn opened(cut: Cut) -> Vec<usize> {
+    places(&known_challenge(cut).opened)
+}
+
+/// The copies in buckets, bucket after bucket.
+pub fn chosen(cut: Cut) -> Vec<usize> {
+    places(&known_challenge(cut).chosen)
+}
+
+/// How the copies of a component are cut where this is made for a store.
+pub fn stock_cut(request: &Request, component: usize) -> Cut {
+    Parameters::for_stock(request, 40).expect("a request that can be met").components[component]
+}
+
+/// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.
+pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
+    let request = Request::of(program);
+    let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
+    let cut = |slots: usize, [bucket, opened]: [u32; 2]| Cut { slots: slots as u32, bucket, opened };
+    Parameters {
+        decomposition: String::new(),
+        security: 40,
+        components: program.slots_by_component().into_iter().map(|slots| cut(slots, component)).collect(),
+        plain: cut(plain_slots, plain),
+        input: cut(input_slots, input),
+        ot_binding: 48,
+        bound_log2: 0.0,
+    }
+}
+
+/// A component with one port in and one out.
+pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit]) -> Vec<Bit>) -> Component {
+    let mut builder = Builder::new(inputs);
+    let bits = builder.all_inputs();
+    let outputs = circuit(&mut builder, &bits);
+    Component {
+        name: name.into(),
+        inputs: vec![Port::new("in", Type::Uint(inputs))],
+        outputs: vec![Port::new("out", Type::Uint(outputs.len() as u32))],
+        circuit: Arc::new(builder.finish(&outputs).unwrap()),
+    }
+}
+
+/// Component 0 of the toy: a ∧ b and a ⊕ b.
+pub fn pair() -> Component {
+    component("pair", 2, |b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])
+}
+
+/// Component 1 of the toy: four AND gates.
+fn mix() -> Component {
+    component("mix", 4, |b, w| {
+        let (p, q, r) = (b.and(w[0], w[1]), b.and(w[2], w[3]), b.and(w[0], w[2]));
+        let odd = b.xor(w[1], w[3]);
+        vec![b.xor(p, q), b.and(r, !odd)]
+    })
+}
+
+/// A program of wires alone: those of the garbler, of the evaluator, and which of them are whose outputs.
+pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
+    let port = |name: &str, width: u32| Port::new(name, Type::Uint(width));
+    let inputs = |name, width| if width > 0 { vec![port(name, width)] } else { vec![] };
+    let mut program = ProgramBuilder::new("wires", inputs("x", garblers), inputs("y", evaluators)).unwrap();
+    for (k, (to, wires)) in outputs.iter().enumerate() {
+        program.output(port(&format!("z{k}"), wires.len() as u32), *to, wires.clone()).unwrap();
+    }
+    Arc::new(program.finish().unwrap())
+}
+
+/// Three bits from each party, two kinds of component with two slots each, outputs to the garbler, to the
+/// evaluator and to both, among these an input of the garbler.
+pub fn toy() -> Arc<Program> {
+    let mut program =
+        ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))])
+            .unwrap();
+    let (pair, mix) = (program.component(pair()).unwrap(), program.component(mix()).unwrap());
+    let p = program.slot(pair, &[0, 3]).unwrap();
+    let q = program.slot(pair, &[1, 4]).unwrap();
+    let m = program.slot(mix, &[p, p + 1, q, 2]).unwrap();
+    let n = program.slot(mix, &[m, 5, q + 1, m + 1]).unwrap();
+    program.output(Port::new("g", Type::Uint(2)), Recipient::Garbler, vec![n, p + 1]).unwrap();
+    program.output(Port::new("e", Type::Uint(2)), Recipient::Evaluator, vec![n + 1, m]).unwrap();
+    program.output(Port::new("b", Type::Uint(3)), Recipient::Both, vec![m + 1, q, 0]).unwrap();
+    Arc::new(program.finish().unwrap())
+}
+
+/// `slots` AND gates, each of a bit of either party, all results to `to`.
+pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
+    let ports = |name: &str| vec![Port::new(name, Type::Uint(slots))];
+    let mut program = ProgramBuilder::new("ands", ports("x"), ports("y")).unwrap();
+    let and = program.component(component("and", 2, |b, w| vec![b.and(w[0], w[1])])).unwrap();
+    let results = (0..slots).map(|i| program.slot(and, &[i, slots + i]).unwrap()).collect();
+    program.output(Port::new("z", Type::Uint(slots)), to, results).unwrap();
+    Arc::new(program.finish().unwrap())
+}
+
+/// Flips a bit of one of the 16-byte labels.
+pub fn flip(label: usize, bit: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
+    flips(vec![label], bit)
+}
+
+/// Flips the same bit of several labels.
+pub fn flips(labels: Vec<usize>, bit: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
+    move |bytes| labels.iter().for_each(|label| bytes[16 * label + bit / 8] ^= 1 << (bit % 8))
+}
+
+/// Swaps two of the items of this size.
+pub fn swap(size: usize, i: usize, j: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
+    move |bytes| (0..size).for_each(|byte| bytes.swap(i * size + byte, j * size + byte))
+}

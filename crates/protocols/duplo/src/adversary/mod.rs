@@ -1,0 +1,53 @@
+//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays
+//! attacks. Only in builds with the feature `adversary`; nothing outside this module can make hooks that do
+//! anything.
+
+pub mod harness;
+pub mod parsers;
+
+pub use super::hooks::{Hooks, Point, StateHook, TableHook};
+use super::proposal::Cut;
+use super::{Error, Job, Limits, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
+use brickwork_circuit::Party;
+use brickwork_session::{Observer, Terms, Unobserved};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
+
+/// [`super::garbler`], with its hands in the machine.
+///
+/// # Errors
+/// As [`super::garbler`].
+pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    let proposal = proposal(job, &hooks)?;
+    garbler_with(channel, job, proposal, input, &mut Unobserved, hooks)
+}
+
+/// [`super::evaluator`], with its hands in the machine.
+///
+/// # Errors
+/// As [`super::garbler`].
+pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    evaluator_with(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
+}
+
+/// [`Stocked::open`], with its hands in the machine.
+///
+/// # Errors
+/// As [`Stocked::open`].
+pub fn stocked<'o>(
+    party: Party,
+    channel: Channel,
+    store: &'o mut Store,
+    terms: &Terms,
+    observer: &'o mut dyn Observer,
+    hooks: Hooks,
+) -> Result<Stocked<'o>, Error> {
+    Stocked::open_with(party, channel, store, terms, &Cut::NONE, observer, hooks)
+}
+
+/// The standard parameters, or whatever the cheater wants.
+pub(crate) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
+    let parameters =
+        hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
+    Ok(Proposal::given(job, parameters))
+}

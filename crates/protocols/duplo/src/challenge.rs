@@ -1,0 +1,166 @@
+//! Batches of items under one cut-and-choose, and the evaluator's choice among them.
+
+use std::ops::Range;
+
+use super::hooks::{Hooks, Point};
+use super::msg;
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_primitives::cut_and_choose::{self, Cut};
+use brickwork_wire::Channel;
+
+/// The sizes of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Batch {
+    cut: Cut,
+    /// Slots or wires to fill: all N, or those of a part.
+    pub buckets: usize,
+    /// B: items in a bucket.
+    pub size: usize,
+}
+
+impl From<Cut> for Batch {
+    fn from(cut: Cut) -> Self {
+        Batch { cut, buckets: cut.slots as usize, size: cut.bucket as usize }
+    }
+}
+
+impl Batch {
+    /// Items that end in a bucket.
+    pub fn chosen(&self) -> usize {
+        self.buckets * self.size
+    }
+
+    /// L: all items, as they are made.
+    pub fn items(&self) -> usize {
+        self.cut.copies() as usize
+    }
+
+    /// Some of its buckets, after the challenge.
+    pub fn part(&self, buckets: usize) -> Batch {
+        Batch { buckets, ..*self }
+    }
+
+    /// Only the first item of each bucket.
+    pub fn heads(&self) -> Batch {
+        Batch { size: self.size.min(1), ..*self }
+    }
+
+    /// Solderings from the head of each bucket to its other items.
+    pub fn pairs(&self) -> usize {
+        self.buckets * self.size.saturating_sub(1)
+    }
+
+    /// Head and other item of pair `k`, counted among the chosen ones.
+    pub fn pair(&self, k: usize) -> (usize, usize) {
+        pair(self.size, k)
+    }
+}
+
+/// Head and other item of pair `k` in buckets of this size.
+pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
+    let (bucket, other) = (k / (size - 1), k % (size - 1));
+    (bucket * size, bucket * size + 1 + other)
+}
+
+/// Which items are opened, and which are chosen, bucket after bucket. Both parties derive it from the
+/// evaluator's seed; the counts follow from the batch and nothing that the peer says.
+pub(super) struct Challenge {
+    pub opened: Vec<u32>,
+    pub chosen: Vec<u32>,
+}
+
+impl Challenge {
+    pub fn expand(seed: &Seed, batch: &Batch) -> Self {
+        let drawn =
+            cut_and_choose::Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), &batch.cut);
+        let (opened, chosen) = drawn.into_parts();
+        Challenge { opened, chosen }
+    }
+
+    /// The heads of these buckets, where there are `size` items in each.
+    pub fn heads(&self, buckets: Range<usize>, size: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
+        buckets.map(move |bucket| self.chosen[bucket * size] as usize)
+    }
+
+    /// What became of each item, where there are `size` items in a bucket.
+    pub fn fates(&self, size: usize) -> Fates {
+        let (opened, buckets) =
+            (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
+        let mut fates = vec![0; self.opened.len() + self.chosen.len()];
+        self.opened.iter().zip(0..).for_each(|(&item, k)| fates[item as usize] = k);
+        let (mut head, mut other) = (opened, opened + buckets);
+        for bucket in self.chosen.chunks_exact(size.max(1)) {
+            fates[bucket[0] as usize] = head;
+            head += 1;
+            for &item in &bucket[1..] {
+                fates[item as usize] = other;
+                other += 1;
+            }
+        }
+        Fates { fates, opened, buckets, size }
+    }
+}
+
+/// What became of an item.
+#[derive(Clone, Copy)]
+pub(super) enum Fate {
+    /// Its number among the opened ones.
+    Opened(usize),
+    /// The bucket that it is the head of.
+    Head(usize),
+    /// The number of the [pair](Batch::pair) that it is in with its head.
+    Other(usize),
+}
+
+/// What became of each item of a batch: numbers of the opened ones, then of the heads, then of the others.
+pub(super) struct Fates {
+    fates: Vec<u32>,
+    opened: u32,
+    buckets: u32,
+    size: usize,
+}
+
+impl Fates {
+    pub fn of(&self, item: usize) -> Fate {
+        let fate = self.fates[item];
+        match (fate.checked_sub(self.opened), fate.checked_sub(self.opened + self.buckets)) {
+            (_, Some(pair)) => Fate::Other(pair as usize),
+            (Some(bucket), None) => Fate::Head(bucket as usize),
+            (None, None) => Fate::Opened(fate as usize),
+        }
+    }
+
+    /// The number of an item among the opened or, if it was not opened, among the chosen ones.
+    pub fn place(&self, item: usize) -> Result<usize, usize> {
+        match self.of(item) {
+            Fate::Opened(k) => Ok(k),
+            Fate::Head(bucket) => Err(bucket * self.size),
+            // Division of 32 bits costs a fraction of that of 64.
+            Fate::Other(pair) => Err(pair + (pair as u32 / (self.size as u32 - 1)) as usize + 1),
+        }
+    }
+}
+
+/// The evaluator draws challenges for so many batches, all of which are fixed.
+pub(super) fn draw(
+    channel: &mut Channel,
+    rng: &mut Rng,
+    hooks: &mut Hooks,
+    batches: usize,
+) -> Result<Vec<Seed>, Error> {
+    let mut seeds = vec![0; batches * SEED_BYTES];
+    rng.fill(&mut seeds);
+    hooks.alter(Point::Challenge, &mut seeds);
+    channel.send(msg::CHALLENGE, &seeds)?;
+    Ok(split(&seeds))
+}
+
+/// The garbler receives them.
+pub(super) fn receive(channel: &mut Channel, batches: usize) -> Result<Vec<Seed>, Error> {
+    Ok(split(&channel.receive(msg::CHALLENGE, batches * SEED_BYTES)?))
+}
+
+fn split(seeds: &[u8]) -> Vec<Seed> {
+    seeds.chunks_exact(SEED_BYTES).map(|seed| Seed::from_bytes(seed.try_into().expect("16 bytes"))).collect()
+}

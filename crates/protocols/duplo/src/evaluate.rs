@@ -1,0 +1,393 @@
+//! Evaluate: both parties' inputs become labels, and the evaluator carries them through every slot.
+//!
+//! ```text
+//!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
+//!                           (with it, in a run of one program, the seed of the proof of all that was claimed before)
+//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits; for each of E's an opening; the
+//!                           indicator bits of the outputs that E learns
+//!   evaluator -> garbler    seed;   garbler -> evaluator    answer
+//! ```
+//!
+//! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
+//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it,
+//! and claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to
+//! R, down to its lowest bit, the combinations of `ots` have shown, so this lowest bit binds σ and e. E's
+//! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing left for authenticators to tell. Everything E computes
+//! and checks here is a function of f, which is uniformly random, and of what G sent: whether E aborts does
+//! not depend on y (docs/security.md, section 7).
+//!
+//! E sends nothing after this until all slots are evaluated.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
+use super::challenge::Batch;
+use super::gadgets::EvaluatorComponent;
+use super::hooks::Hooks;
+use super::ots::EvaluatorOts;
+use super::preprocess::Shape;
+use super::sessions::EvaluatorCore;
+use super::tables;
+use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
+use brickwork_base::bits;
+use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_circuit::{Party, Program};
+use brickwork_primitives::commit::{Claims, Committer, Each, Holder, Shares};
+use brickwork_primitives::garbling;
+
+/// Copies that one task evaluates side by side.
+const COPIES_A_TASK: usize = 16;
+
+/// Output wires whose labels one task shows to their authenticators.
+const OUTPUTS_A_TASK: usize = 128;
+
+/// Labels that copies give for outputs before authenticators choose among them: 16 MiB.
+const CANDIDATES_AT_ONCE: usize = 1 << 20;
+
+/// The evaluator after evaluation: a valid label for every wire.
+pub(super) struct Evaluated {
+    /// Of each global wire the label at the head of its home.
+    pub labels: Labels,
+    /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
+    pub indicators: Vec<u8>,
+    /// Δ_ka if two valid labels of one wire came out of a bucket: what the garbler's cheating gave away. Else
+    /// zero.
+    pub delta_ka: Label,
+}
+
+/// Receives f.
+pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Result<Vec<u8>, Error> {
+    party.run.phase("evaluate");
+    let count = ready.parts.layout.evaluator_inputs.len();
+    Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
+}
+
+/// Gives the labels of both inputs. What is unproven of the program is proven with them.
+pub(super) fn garbler(
+    party: &mut Garbler,
+    ready: &GarblerReady,
+    unproven: Option<&GarblerUnproven>,
+    input: &[bool],
+    masked: &[u8],
+) -> Result<(), Error> {
+    let delta_ka = party.delta_ka();
+    let Garbler { run, committer, hooks, ka, ot, .. } = party;
+    run.phase("evaluate");
+    let GarblerReady { parts, ots, .. } = ready;
+    let layout = &parts.layout;
+    let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
+    let mut zeros = Labels::new(vec![Label::ZERO; count]);
+    ots.committed.fill(0, &mut zeros)?;
+
+    let delta_ot = Delta::new(ot.values[0].bits());
+    let own = input
+        .iter()
+        .enumerate()
+        .map(|(w, &bit)| ready.home(layout.home(w as u32), delta_ka).of_bit(u8::from(bit)));
+    let wire = |k: usize| ready.home(layout.home(first + k as u32), delta_ka);
+    let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
+    hooks.alter(Point::InputChoices, &mut e);
+    let theirs = (0..count).map(|k| wire(k).base() ^ zeros[k] ^ delta_ot.times(e[k]));
+    let mut labels = Labels::new(own.chain(theirs).collect());
+    hooks.alter(Point::InputLabels, &mut labels);
+    let mut outputs =
+        Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.home(w))).collect());
+    hooks.alter(Point::Indicators, &mut outputs);
+    let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
+    run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
+
+    let homes = ready.view();
+    let of_outputs = homes.gathered(&layout.evaluator_outputs);
+    let mut claims = Claims::new();
+    if let Some(unproven) = unproven {
+        unproven.claims([&ka.shares, &ot.shares], parts, &homes, &mut claims);
+    }
+    let of_inputs = Each::new(count, 1).with_one(&ot.shares, |k, _| e[k]);
+    input_claims(of_inputs, [ots.committed.shares(), ots.wires.shares()], &mut claims);
+    claims.bits(outputs.len(), |k, sum| {
+        of_outputs.add(k, sum);
+        outputs[k]
+    });
+    committer.prove(&mut run.channel, &[], &claims)
+}
+
+/// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the
+/// OT's label and that to the wire with its number.
+fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
+    let count = each.count();
+    let group = claims.each(each);
+    for shares in commitments {
+        claims.weighted(shares, move |weights, first, sums| {
+            let weights = weights.from(group, first).take(count.saturating_sub(first));
+            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum ^= weight);
+        });
+    }
+}
+
+/// The evaluator's input, masked with the choice bits of its OTs: f.
+pub(super) struct Masked(Vec<u8>);
+
+/// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random
+/// and hidden.
+pub(super) fn evaluator_sends(
+    party: &mut Evaluator,
+    ots: &EvaluatorOts,
+    input: &[bool],
+) -> Result<Masked, Error> {
+    let EvaluatorCore { run, hooks, .. } = &mut party.core;
+    run.phase("evaluate");
+    let masked: Vec<u8> = input.iter().zip(ots.choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
+    let mut message = bits::pack(masked.iter().copied());
+    hooks.alter(Point::MaskedInput, &mut message);
+    run.channel.send(msg::MASKED_INPUT, &message)?;
+    Ok(Masked(masked))
+}
+
+/// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified
+/// with the labels.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    program: &Program,
+    joined: Joined,
+    input: &[bool],
+    Masked(masked): Masked,
+) -> Result<(EvaluatorReady, Evaluated), Error> {
+    let Evaluator { core: EvaluatorCore { run, holder, hooks, .. }, ka, ot, link_ot, .. } = party;
+    run.phase("evaluate");
+    let EvaluatorReady { parts, ots, .. } = joined.told();
+    let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
+    let layout = &parts.layout;
+    let count = layout.evaluator_inputs.len();
+    let own = program.input_width(Party::Garbler);
+    let outputs = &layout.evaluator_outputs;
+    // Room for all wires at once: what grows leaves copies behind.
+    let mut labels = Labels::new(Vec::with_capacity(program.wires()));
+    let indicators = {
+        let message = run
+            .channel
+            .receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
+        let (told, indicators) = message.split_at((own + count) * LABEL_BYTES);
+        labels.extend(
+            told.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))),
+        );
+        bits::unpack(indicators, outputs.len())?
+    };
+
+    let sent = labels[own..].to_vec();
+    let e = |k: usize| sent[k].colour() ^ ot_labels[k].colour() ^ ot_choices[k];
+    for k in 0..count {
+        let sigma = e(k) ^ masked[k];
+        labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
+    }
+    let homes = joined.told().view();
+    let of_outputs = homes.gathered(outputs);
+    let mut claims = Claims::new();
+    joined.claims([ka, ot], program, &homes, &mut claims);
+    let opening = |k: usize, _, values: &mut [Label]| {
+        values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
+    };
+    input_claims(Each::new(count, 1).are(opening).with_one(ot, |k, _| e(k)), [ots, ot_wires], &mut claims);
+    claims.bits(outputs.len(), |k, sum| {
+        of_outputs.add(k, sum);
+        Label::ZERO.with_colour(indicators[k])
+    });
+    let proof = holder.verify(&mut run.channel, &[], &claims)?;
+    drop(claims);
+    drop(homes);
+    drop(sent);
+    let ready = joined.proven(&proof);
+    let layout = &ready.parts.layout;
+
+    // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
+    if !ready.parts.accept(&labels[..own], |wire| layout.home(wire as u32))? {
+        return Err(Cheat::InputLabel.into());
+    }
+    let delta_ka = evaluate_slots(program, &ready, hooks, &mut labels)?;
+    Ok((ready, Evaluated { labels, indicators, delta_ka }))
+}
+
+/// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of
+/// evaluation.
+fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
+    let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+    let mut level_of_wire: Vec<u32> = vec![0; inputs];
+    let mut groups = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
+    for (index, slot) in program.slots().enumerate() {
+        let level = slot.inputs.iter().map(|&w| level_of_wire[w as usize]).max().unwrap_or(0);
+        let (batch, _) = parts.layout.places[index];
+        level_of_wire
+            .resize(level_of_wire.len() + parts.batches[batch as usize].batch.shape.outputs, level + 1);
+        groups.entry((level, batch)).or_default().push(index as u32);
+    }
+    groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
+}
+
+/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned
+/// up, else zero.
+fn evaluate_slots(
+    program: &Program,
+    ready: &EvaluatorReady,
+    hooks: &mut Hooks,
+    labels: &mut Labels,
+) -> Result<Label, Error> {
+    let mut delta_ka = Label::ZERO;
+    labels.resize(program.wires(), Label::ZERO);
+    let parts = &ready.parts;
+    let groups = groups(program, parts);
+    let shape = |batch: usize| parts.batches[batch].batch.shape;
+    let at_once =
+        |batch: usize| CANDIDATES_AT_ONCE.div_ceil((shape(batch).batch.size * shape(batch).outputs).max(1));
+    for (batch, slots) in groups
+        .iter()
+        .flat_map(|&(batch, ref slots)| slots.chunks(at_once(batch)).map(move |some| (batch, some)))
+    {
+        let candidates = evaluate_copies(program, ready, batch, slots, labels)?;
+        let Shape { outputs, batch: Batch { size, .. }, .. } = shape(batch);
+        let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
+        let gadgets = &parts.batches[batch].authenticators;
+        let mut accepted = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); slots.len() * outputs]);
+        let refused = accepted
+            .par_chunks_mut(OUTPUTS_A_TASK)
+            .enumerate()
+            .map(|(task, accepted)| {
+                let wires = task * OUTPUTS_A_TASK..task * OUTPUTS_A_TASK + accepted.len();
+                let mut asked: Zeroizing<Vec<(usize, Label)>> =
+                    Zeroizing::new(Vec::with_capacity(size * wires.len()));
+                for k in wires {
+                    let (slot, wire) = (k / outputs, k % outputs);
+                    let home = parts.layout.home((first_output(slot) + wire) as u32);
+                    asked.extend(
+                        (0..size)
+                            .map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))),
+                    );
+                }
+                let verdicts = gadgets.accept(&asked)?;
+                for ((accepted, asked), verdicts) in
+                    accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size))
+                {
+                    *accepted =
+                        one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
+                }
+                Ok::<u64, Error>(verdicts.iter().map(|valid| u64::from(!valid)).sum())
+            })
+            .try_reduce(|| 0, |a, b| Ok(a + b))?;
+        hooks.alter(Point::Refused, &mut [refused]);
+        for (k, &(label, delta)) in accepted.iter().enumerate() {
+            labels[first_output(k / outputs) + k % outputs] = label;
+            delta_ka ^= delta.times(1 ^ delta_ka.colour());
+        }
+    }
+    Ok(delta_ka)
+}
+
+/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
+/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
+/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
+/// on at all.
+pub(super) fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), Cheat> {
+    let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
+    for (label, valid) in asked {
+        let valid = u8::from(valid);
+        one ^= label.times(valid & (1 ^ any));
+        any |= valid;
+        let difference = (one ^ label).times(valid);
+        let differs = (!difference.ct_eq(&Label::ZERO)).unwrap_u8();
+        sum ^= difference.times(1 ^ two);
+        two |= differs;
+        third |= differs & (!difference.ct_eq(&sum)).unwrap_u8();
+    }
+    if any == 0 {
+        return Err(Cheat::NoValidLabel);
+    }
+    // Two labels of one colour: a collision of the hash, as a third label is, which nobody finds.
+    if third == 1 || two != sum.colour() {
+        return Err(Cheat::ThirdLabel);
+    }
+    Ok((one, sum))
+}
+
+/// What came out of the copies of some slots' buckets.
+struct Candidates {
+    /// `[copy][output wire]`, copies in the order of their numbers.
+    labels: Labels,
+    /// `[slot][copy]`: where a copy stands in that order.
+    ranks: Vec<u32>,
+    outputs: usize,
+}
+
+impl Candidates {
+    /// The label of output `wire` of a copy, counted `[slot][copy]`.
+    fn label(&self, copy: usize, wire: usize) -> Label {
+        self.labels[self.ranks[copy] as usize * self.outputs + wire]
+    }
+}
+
+/// Evaluates every copy of these slots' buckets; returns the labels that their outputs become on the head of
+/// the wire's authenticators.
+fn evaluate_copies(
+    program: &Program,
+    ready: &EvaluatorReady,
+    batch: usize,
+    slots: &[u32],
+    labels: &[Label],
+) -> Result<Candidates, Error> {
+    let EvaluatorReady { parts, joints, .. } = ready;
+    let layout = &parts.layout;
+    let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
+    let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
+    let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
+    let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
+    // A few copies are shared by all threads.
+    let a_task =
+        order.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
+    let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
+    results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(
+        |(results, members)| {
+            let places: Vec<usize> = members.iter().map(|&k| place(k)).collect();
+            let mut active = Labels::new(Vec::with_capacity(places.len() * inputs));
+            for &copy in &places {
+                let (bucket, i) = (copy / size, copy % size);
+                let (head, slot) = (bucket * size, layout.slots[batch][bucket]);
+                let from_head = match (bucket * (size - 1) + i).checked_sub(1) {
+                    Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
+                    _ => Cow::default(),
+                };
+                let to_head = joints.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
+                for (wire, (&from, soldering)) in
+                    program.slot(slot as usize).inputs.iter().zip(&*to_head).enumerate()
+                {
+                    let mut label =
+                        soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
+                    if i > 0 {
+                        label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);
+                    }
+                    active.push(label);
+                }
+            }
+            let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
+            garbling::evaluate(
+                &b.plan,
+                &b.keys,
+                &copies,
+                &active,
+                &mut b.tables.walk(places.clone()),
+                results,
+            )?;
+            for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
+                let joints = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
+                results
+                    .iter_mut()
+                    .zip(&*joints)
+                    .for_each(|(label, joint)| *label = joint.carry(*label, b.links[copy]));
+            }
+            Ok::<(), Error>(())
+        },
+    )?;
+    let mut ranks = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&k, rank)| ranks[k] = rank);
+    Ok(Candidates { labels: results, ranks, outputs })
+}

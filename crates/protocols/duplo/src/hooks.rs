@@ -1,0 +1,281 @@
+//! Where a cheater gets its hands in: tests and the adversary drive the real state machines and alter a
+//! party's state before it is used, so that the rest of the run is consistent with the lie. In a normal build
+//! none of this exists.
+
+#[cfg(any(test, feature = "adversary"))]
+pub use cheating::{Hooks, StateHook, TableHook};
+#[cfg(not(any(test, feature = "adversary")))]
+pub(super) use honest::Hooks;
+
+/// A place where state can be altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Garbler: the offset that it puts into its OTs, and checks the evaluator's labels by; the committed one
+    /// stays. One label.
+    OtOffset,
+    /// Garbler: the OT offset that it commits to; the one in the OTs stays. One label.
+    CommittedOtOffset,
+    /// Garbler: Δ_ka as it takes itself to be committed to; the shares stay. One label.
+    KaOffset,
+    /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes a batch.
+    Challenge,
+    /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels,
+    /// `[copy]`.
+    GarbledOffsets(usize),
+    /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
+    CommittedOutputs(usize),
+    /// Garbler: the hashes of a component's tables. 32 bytes a copy.
+    TableHashes(usize),
+    /// Garbler: what is opened of a component's checked copies: offsets, then inputs. Labels.
+    Opened(usize),
+    /// Garbler: S_c of a component's chosen copies. Labels.
+    Links(usize),
+    /// Garbler: solderings within a component's buckets. Labels.
+    BucketSolderings(usize),
+    /// Garbler: the offsets that the self-authenticating gadgets are made with; the committed ones stay.
+    /// Labels, none for plain ones.
+    InputOffsets,
+    /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
+    InputGadgets,
+    /// Garbler: the wires that the plain authenticators are made for; the committed ones stay. Labels.
+    PlainHashed,
+    /// Garbler: the wires that the self-authenticating gadgets are made for; the committed ones stay. Labels.
+    InputHashed,
+    /// Garbler: the hashes of the plain authenticators. 32 bytes a gadget.
+    PlainAuthenticators,
+    /// Garbler: the hashes of the self-authenticating gadgets. 32 bytes a gadget.
+    InputAuthenticators,
+    /// Garbler: what is opened of checked plain authenticators. Labels.
+    OpenedPlain,
+    /// Garbler: the offsets that are opened of checked input authenticators. Labels.
+    OpenedInput,
+    /// Garbler: S_g of the chosen input authenticators. Labels.
+    InputLinks,
+    /// Garbler: solderings within the buckets of plain authenticators. Labels.
+    PlainSolderings,
+    /// Garbler: solderings within the buckets of input authenticators. Labels.
+    InputSolderings,
+    /// Garbler: solderings of a batch's outputs to their authenticators. Labels, `[copy][wire]`.
+    OutputSolderings(usize),
+    /// Garbler: solderings of a batch's head inputs to where they come from. Labels, `[slot][wire]`.
+    Joints(usize),
+    /// Garbler: solderings of its private outputs to their gadgets. Labels.
+    PrivateJoints,
+    /// Garbler: its OT labels, before they are committed to. Labels.
+    OtLabels,
+    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the
+    /// opening.
+    InputChoices,
+    /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
+    InputLabels,
+    /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
+    Indicators,
+    /// Evaluator: what it shows of the OTs: a seed, the labels of the combinations, then their bits as bytes.
+    OtBinding,
+    /// Evaluator: its masked input. Bits, packed.
+    MaskedInput,
+    /// Evaluator: how many of the labels that the copies of some slots gave for their outputs the
+    /// authenticators refuse: of an honest garbler's none, which no output would tell. One `u64`.
+    Refused,
+    /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
+    OutputLabels,
+}
+
+#[cfg(not(any(test, feature = "adversary")))]
+mod honest {
+    use std::borrow::Cow;
+
+    use super::Point;
+    use crate::Parameters;
+    use brickwork_circuit::Party;
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Nothing to hook.
+    pub struct Hooks;
+
+    impl Hooks {
+        pub fn none() -> Self {
+            Hooks
+        }
+
+        #[inline(always)]
+        pub fn parameters(&self) -> Option<&Parameters> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
+            None
+        }
+
+        /// Items of a list of so many that are made at a time, where `step` would do.
+        #[inline(always)]
+        pub fn step(&self, step: usize, _: usize) -> usize {
+            step.max(1)
+        }
+
+        #[inline(always)]
+        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+
+        #[inline(always)]
+        pub fn altered<'a, T: Clone>(&mut self, _: Point, data: &'a [T]) -> Cow<'a, [T]> {
+            Cow::Borrowed(data)
+        }
+
+        #[inline(always)]
+        pub fn tables<S>(&self, _: usize, _: &[u32], sink: S) -> S {
+            sink
+        }
+    }
+}
+
+#[cfg(any(test, feature = "adversary"))]
+mod cheating {
+    use std::ops::{Deref, DerefMut};
+
+    use zeroize::{Zeroize, Zeroizing};
+
+    use super::Point;
+    use crate::Parameters;
+    use brickwork_base::Error;
+    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_circuit::Party;
+    use brickwork_primitives::garbling::TableSink;
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Alters the bytes of a party's state at a point.
+    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
+
+    /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
+    /// the bytes.
+    pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
+
+    /// What a cheater does.
+    #[derive(Default)]
+    pub struct Hooks {
+        /// Alters the bytes of a party's state.
+        pub alter: Option<StateHook>,
+        /// Alters tables, before they are hashed and when they are sent.
+        pub tables: Option<TableHook>,
+        /// Parameters instead of the safe ones, so that cheating succeeds often enough to be counted.
+        pub parameters: Option<Parameters>,
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
+        /// runs.
+        pub dealer: Option<[u8; 32]>,
+    }
+
+    impl Hooks {
+        pub(crate) fn none() -> Self {
+            Hooks::default()
+        }
+
+        pub(crate) fn parameters(&self) -> Option<&Parameters> {
+            self.parameters.as_ref()
+        }
+
+        /// The keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+            let dealer = self.dealer.as_ref()?;
+            let key = |sent_by_garbler: bool, index: usize, bit: u8| {
+                let mut hasher = blake3::Hasher::new_keyed(dealer);
+                hasher.update(&[u8::from(sent_by_garbler), bit]).update(&(index as u64).to_le_bytes());
+                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+            };
+            let garbler = role == Party::Garbler;
+            Some(Keys {
+                sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
+                received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
+            })
+        }
+
+        pub(crate) fn altered<'a, T: bytemuck::Pod + Zeroize>(
+            &mut self,
+            point: Point,
+            data: &'a [T],
+        ) -> Data<'a, T> {
+            if self.alter.is_none() {
+                return Data::AsItIs(data);
+            }
+            let mut data = Zeroizing::new(data.to_vec());
+            self.alter(point, &mut data);
+            Data::Altered(data)
+        }
+
+        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole
+        /// lists.
+        pub(crate) fn step(&self, step: usize, count: usize) -> usize {
+            if self.alter.is_some() { count } else { step }.max(1)
+        }
+
+        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
+            if let Some(alter) = &mut self.alter {
+                alter(point, bytemuck::cast_slice_mut(data));
+            }
+        }
+
+        pub(crate) fn tables<S>(&self, component: usize, copies: &[u32], sink: S) -> Altered<'_, S> {
+            Altered {
+                hook: self.tables.as_ref(),
+                component,
+                copies: copies.to_vec(),
+                offsets: vec![0; copies.len()],
+                sink,
+            }
+        }
+    }
+
+    /// Data that a hook may have altered.
+    pub enum Data<'a, T: Zeroize> {
+        AsItIs(&'a [T]),
+        Altered(Zeroizing<Vec<T>>),
+    }
+
+    impl<T: Zeroize> Deref for Data<'_, T> {
+        type Target = [T];
+        fn deref(&self) -> &[T] {
+            match self {
+                Data::AsItIs(data) => data,
+                Data::Altered(data) => data,
+            }
+        }
+    }
+
+    /// A sink that gets altered tables.
+    pub struct Altered<'a, S> {
+        hook: Option<&'a TableHook>,
+        component: usize,
+        copies: Vec<u32>,
+        offsets: Vec<usize>,
+        sink: S,
+    }
+
+    impl<S> Deref for Altered<'_, S> {
+        type Target = S;
+        fn deref(&self) -> &S {
+            &self.sink
+        }
+    }
+
+    impl<S> DerefMut for Altered<'_, S> {
+        fn deref_mut(&mut self) -> &mut S {
+            &mut self.sink
+        }
+    }
+
+    impl<S: TableSink> TableSink for Altered<'_, S> {
+        fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
+            let Some(hook) = self.hook else { return self.sink.tables(copy, bytes) };
+            let mut altered = bytes.to_vec();
+            hook(self.component, self.copies[copy] as usize, self.offsets[copy], &mut altered);
+            self.offsets[copy] += bytes.len();
+            self.sink.tables(copy, &altered)
+        }
+
+        fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+            match self.hook {
+                Some(_) => copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes)),
+                None => self.sink.piece(copies, tables),
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, from
+//! components of any size. Appendix A of the paper is the protocol; each step's module says where it departs
+//! from it and why.
+//!
+//! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
+//! phases:
+//!
+//! | phase | what happens | module |
+//! | --- | --- | --- |
+//! | setup | base OTs both ways, commitments to the offsets Δ_ka and Δ_ot | `setup` |
+//! | preprocess | components are garbled, committed to, checked by cut-and-choose, put into buckets | `preprocess` |
+//! | prepare | key authenticators for every wire between components, checked likewise | `prepare` |
+//! | build | slots are soldered into the program; OTs for the evaluator's input | `build` |
+//! | evaluate | inputs become labels; the evaluator evaluates every copy of every bucket | `evaluate` |
+//! | decode | labels become outputs; the garbler's input is recovered if it cheated | `decode` |
+#![forbid(unsafe_code)]
+
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
+mod build;
+mod challenge;
+mod cheat;
+mod decode;
+mod evaluate;
+mod gadgets;
+mod hooks;
+pub mod memory;
+pub mod msg;
+mod ots;
+mod parameters;
+mod parts;
+mod prepare;
+mod preprocess;
+mod proposal;
+mod report;
+mod sessions;
+mod setup;
+mod stock;
+mod stored;
+mod supply;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod unproven;
+
+use brickwork_base::Error;
+use brickwork_circuit::Party;
+use brickwork_session::{Job, Observer, Run, Terms};
+use brickwork_wire::Channel;
+
+use build::Joined;
+pub use cheat::Cheat;
+use hooks::{Hooks, Point};
+pub use ots::Combinations;
+use parameters::ot_binding;
+pub use parameters::{Cost, Parameters, Prices};
+pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
+pub use report::{BatchReport, Report, SecurityReport};
+pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
+use sessions::{EvaluatorParts, GarblerParts, threads};
+use setup::{Begun, Wanted};
+use stock::Parts;
+pub use stock::Request;
+pub use stored::{
+    BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, in_stock, inventory,
+};
+use supply::{EvaluatorCommitted, GarblerCommitted};
+
+/// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are
+/// the bits of its input ports, in order.
+///
+/// # Errors
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away, [`Error::Input`] if `input` has the wrong length.
+pub fn garbler(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    let parameters = Parameters::choose(&job.program, job.security)?;
+    garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
+}
+
+/// [`garbler`], who proposes another cut of the program, or other parameters.
+///
+/// # Errors
+/// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
+pub fn garbler_proposing(
+    channel: Channel,
+    job: &Job,
+    proposal: &Proposal,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    garbler_with(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
+}
+
+/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
+/// that keep the bound. `input` are the bits of its input ports, in order.
+///
+/// # Errors
+/// As [`garbler`].
+pub fn evaluator(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    evaluator_with(channel, job, &Limits::default(), input, observer, Hooks::none())
+}
+
+/// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
+///
+/// # Errors
+/// As [`garbler`].
+pub fn evaluator_within(
+    channel: Channel,
+    job: &Job,
+    limits: &Limits,
+    input: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    evaluator_with(channel, job, limits, input, observer, Hooks::none())
+}
+
+/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
+/// take part in.
+pub(crate) fn garbler_with(
+    channel: Channel,
+    job: &Job,
+    proposal: Proposal,
+    input: &[bool],
+    observer: &mut dyn Observer,
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    sessions::check_input(&job.program, Party::Garbler, input)?;
+    let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
+    let wanted = Wanted::proposed(job, &proposal, &terms);
+    let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
+    let outputs = party.pool.clone().install(|| {
+        let party = &mut party;
+        let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
+        committed.prove(party, true)?; // 4, 5
+        let (supply, told) = committed.open(party)?; // 6, 7
+        let (ready, joints) = build::garbler(party, program, Parts::of(program, supply))?; // 7
+        let masked = evaluate::garbler_receives(party, &ready)?; // 8
+        build::garbler_proves(party, program, &ready, &joints, &told)?; // 8, 9
+        evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
+        decode::garbler(party, program, &ready) // 12
+    })?;
+    Ok(Report {
+        outputs,
+        phases: party.close()?,
+        security: parameters.report(program),
+        proposal,
+        recovered: false,
+    })
+}
+
+/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they
+/// take part in.
+pub(crate) fn evaluator_with(
+    channel: Channel,
+    job: &Job,
+    limits: &Limits,
+    input: &[bool],
+    observer: &mut dyn Observer,
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    sessions::check_input(&job.program, Party::Evaluator, input)?;
+    let terms = job.terms();
+    let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
+    let (run, wanted) =
+        (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
+    let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
+    let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
+    let Proposal { program, parameters } = &proposal;
+    let (party, (outputs, recovered)) = core.pool.clone().install(|| {
+        let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3
+        let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
+        let (supply, opened) = committed.open(&mut party.core)?; // 6, 7
+        let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
+        let masked = evaluate::evaluator_sends(&mut party, &ready.told().ots, input)?; // 8
+        let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
+        let (ready, evaluated) =
+            evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
+        let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
+        Ok::<_, Error>((party, outputs))
+    })?;
+    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered })
+}

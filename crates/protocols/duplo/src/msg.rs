@@ -1,0 +1,47 @@
+//! The messages of the protocol, in the order of a run. G is the garbler, E the evaluator.
+
+use brickwork_wire::Tag;
+
+/// Both, at once: where the logs of their stores stand.
+pub const STANDINGS: Tag = Tag(40);
+/// Both, at once: a hash over where they stand now.
+pub const STAND: Tag = Tag(41);
+/// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
+/// where.
+pub const PLAN: Tag = Tag(42);
+
+/// G: S_ot, the link of the OT offset to Δ_ka.
+pub const LINK_OT: Tag = Tag(48);
+
+/// G: start of a batch's hash keys, then 32 bytes a copy: the BLAKE3 hash of its tables.
+pub const TABLE_HASHES: Tag = Tag(49);
+/// E: seeds of the challenges, one a batch.
+pub const CHALLENGE: Tag = Tag(50);
+/// G: for each opened copy its offset and its committed input wires.
+pub const OPENED: Tag = Tag(51);
+/// G: for each chosen copy S_c, the link of its offset to Δ_ka.
+pub const LINKS: Tag = Tag(52);
+/// G: solderings within buckets.
+pub const BUCKET_SOLDERINGS: Tag = Tag(53);
+/// G: tables of the chosen copies.
+pub const TABLES: Tag = Tag(54);
+
+/// G: the hashes of key authenticators.
+pub const AUTHENTICATORS: Tag = Tag(55);
+/// G: one label of each checked plain authenticator, the offset of each checked input authenticator.
+pub const OPENED_AUTHENTICATORS: Tag = Tag(56);
+/// G: solderings of the outputs of all copies to their authenticators.
+pub const OUTPUT_SOLDERINGS: Tag = Tag(57);
+
+/// G: solderings between slots, from inputs, and to outputs.
+pub const SOLDERINGS: Tag = Tag(58);
+/// E: its OT labels and choice bits of the items that bind Δ_ot to its commitment.
+pub const OT_BINDING: Tag = Tag(59);
+
+/// E: its input bits, masked with its OT choices.
+pub const MASKED_INPUT: Tag = Tag(60);
+/// G: labels of its own input, openings for E's input, indicator bits of E's outputs.
+pub const INPUT_LABELS: Tag = Tag(61);
+
+/// E: colours of the labels of G's outputs and a hash over the labels.
+pub const OUTPUT_LABELS: Tag = Tag(62);

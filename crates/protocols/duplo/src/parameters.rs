@@ -1,0 +1,528 @@
+//! The parameters of a session: everything that may fail, and how unlikely that is made.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use super::stock::{Origin, Request};
+use super::{BatchReport, SecurityReport};
+use brickwork_base::Error;
+use brickwork_base::label::LABEL_BYTES;
+use brickwork_circuit::{Circuit, Program};
+use brickwork_primitives::authenticator;
+use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Rule, Upper, alternatives};
+use brickwork_primitives::ot::extension;
+
+/// Bits by which the checks that cost next to nothing exceed s.
+const MARGIN: u32 = 8;
+
+/// Combinations of a batched check; each false claim survives one with probability 1/2.
+const COMBINATIONS: f64 = 128.0;
+
+/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of
+/// them.
+const STOCK_SHARE: f64 = 0.25;
+
+/// Cuts with more copies are no alternatives.
+const MOST_COPIES: u64 = 1 << 31;
+
+const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
+
+pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
+pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
+
+/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one
+/// lets through is bounded in docs/security.md.
+const PROOFS: f64 = 3.0;
+
+/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
+/// as many entries, and each has at most two proofs and one of the others.
+const STOCK_PROOFS: f64 = (1 << 20) as f64;
+
+/// Combinations that bind the OTs of a run to their commitments.
+pub(super) fn ot_binding(security: u32) -> usize {
+    (security + MARGIN) as usize
+}
+
+/// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and
+/// attempts at them, the session has no larger part of the budget than a run.
+pub(super) fn stock_ot_binding(security: u32) -> usize {
+    ot_binding(security) + STOCK_PROOFS.log2() as usize
+}
+
+pub(super) fn code(security: u32) -> Result<&'static Code, Error> {
+    Code::for_security(security).ok_or_else(|| {
+        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
+    })
+}
+
+/// The budget with everything that may fail in a session besides the batches.
+fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
+    let code = code(security)?;
+    Ok(Budget::new(security)
+        .with_check("binding of the commitments", -f64::from(code.distance()))
+        .with_check(
+            "random combinations",
+            (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS,
+        )
+        .with_check("binding of the OTs", -(ot_binding(security) as f64))
+        .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
+}
+
+/// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
+/// it is remembered.
+fn known_bound(origin: &Origin) -> Upper {
+    static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+}
+
+/// What a program from stock is promised: the bound over the batches that it takes from, with all of each
+/// batch counted.
+///
+/// # Errors
+/// [`Error::Stock`] if together they exceed the budget.
+pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
+    let mut spent: Upper =
+        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
+    let mut seen = HashSet::new();
+    for (_, origin) in origins {
+        if seen.insert(origin.serial) {
+            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
+        }
+    }
+    if spent.log2() > -f64::from(security) {
+        return Err(Error::Stock(format!(
+            "the program would draw on so many batches that only 2^{:.2} remains of 2^-{security}; preprocess what it needs in one go",
+            spent.log2()
+        )));
+    }
+    let mut report = Parameters {
+        decomposition: String::new(),
+        security,
+        components: Vec::new(),
+        plain: NO_CUT,
+        input: NO_CUT,
+        ot_binding: stock_ot_binding(security),
+        bound_log2: spent.log2(),
+    }
+    .report_of(Vec::new());
+    for (name, origin) in origins {
+        let batch = batch_report(name, &origin.cut);
+        match origin.kind {
+            Kind::Component => report.components.push(batch),
+            Kind::KeyAuthenticator => report.key_authenticators = batch,
+            Kind::InputAuthenticator => report.input_authenticators = batch,
+        }
+    }
+    Ok(report)
+}
+
+/// What both parties must agree on besides the program.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty
+    /// for the cut that both parties have.
+    pub decomposition: String,
+    /// s.
+    pub security: u32,
+    /// Cut-and-choose of each component of the program, in order; without slots where it is not used.
+    pub components: Vec<Cut>,
+    /// Of the plain key authenticators.
+    pub plain: Cut,
+    /// Of the self-authenticating ones.
+    pub input: Cut,
+    /// Combinations that bind the OTs to their commitments.
+    pub ot_binding: usize,
+    /// Base-2 logarithm of the bound on everything together.
+    pub bound_log2: f64,
+}
+
+impl Parameters {
+    /// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the
+    /// fewest opened copies. The first is the one with the fewest copies.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the program is too large for a session.
+    pub fn alternatives(&self, program: &Program) -> Result<Vec<Parameters>, Error> {
+        let weight =
+            |(id, cut): (usize, &Cut)| cut.kept() * (1 + program.components()[id].circuit.and_gates() as u64);
+        let Some((largest, cut)) = self
+            .components
+            .iter()
+            .enumerate()
+            .filter(|(_, cut)| cut.slots > 0)
+            .max_by_key(|&(id, cut)| weight((id, cut)))
+        else {
+            return Ok(vec![self.clone()]);
+        };
+        let limit = cut.bound(Rule::COMPONENT);
+        let others = alternatives(Rule::COMPONENT, cut.slots, limit).into_iter();
+        let replaced = others.map(|cut| {
+            let mut other = self.clone();
+            other.components[largest] = cut;
+            other
+        });
+        let few = replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES);
+        // One that rounding would lift above the bound is none.
+        Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
+    }
+
+    /// Bytes of what the evaluator is told of copies and authenticators and keeps: hashes of labels, links,
+    /// solderings, openings. `circuits` are the components'.
+    pub fn told_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
+        let pairs = |cut: &Cut| cut.kept() - u64::from(cut.slots);
+        let of_copies = circuits.zip(&self.components).map(|(circuit, cut)| {
+            let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
+            LABEL_BYTES as u64
+                * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
+        });
+        let of_gadgets = [&self.plain, &self.input].into_iter().map(|cut| {
+            let opened = (LABEL_BYTES + size_of::<u32>()) as u64 * u64::from(cut.opened);
+            (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept()
+                + LABEL_BYTES as u64 * pairs(cut)
+                + opened
+        });
+        of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
+    }
+
+    /// The parameters for a program at `security` bits that are cheapest at the [standard
+    /// prices](Prices::STANDARD).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
+    pub fn choose(program: &Program, security: u32) -> Result<Self, Error> {
+        Self::choose_at(program, security, &Prices::STANDARD)
+    }
+
+    /// The parameters for a program at `security` bits that are cheapest at these prices.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    pub fn choose_at(program: &Program, security: u32, prices: &Prices) -> Result<Self, Error> {
+        Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
+    }
+
+    /// The same for a program that is cut in this way.
+    #[must_use]
+    pub fn of_decomposition(self, name: &str) -> Self {
+        Parameters { decomposition: name.to_owned(), ..self }
+    }
+
+    /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
+    /// authenticators, input ones.
+    pub(super) fn proposal(&self) -> Vec<u8> {
+        let cuts = self.components.iter().chain([&self.plain, &self.input]);
+        cuts.flat_map(|cut| [cut.bucket, cut.opened]).flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// Bytes of a proposal for a program.
+    pub fn proposal_bytes(program: &Program) -> usize {
+        8 * (program.components().len() + 2)
+    }
+
+    /// The parameters that the garbler proposes, with their exact bound, whatever it is that made them cheap
+    /// for the garbler.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    pub(super) fn proposed(program: &Program, security: u32, proposal: &[u8]) -> Result<Self, Error> {
+        let numbers = proposal
+            .chunks_exact(4)
+            .map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes")))
+            .collect::<Vec<_>>();
+        let specs = specs(&Request::of(program))?;
+        if proposal.len() != Self::proposal_bytes(program) {
+            return Err(Error::Mismatch(
+                "the proposed cut-and-choose parameters are not for this program".into(),
+            ));
+        }
+        let cuts: Vec<Cut> = specs
+            .iter()
+            .zip(numbers.chunks(2))
+            .map(|(spec, n)| Cut { slots: spec.slots, bucket: n[0], opened: n[1] })
+            .collect();
+        if cuts.iter().any(|cut| cut.slots == 0 && *cut != NO_CUT) {
+            return Err(Error::Mismatch(
+                "cut-and-choose parameters are proposed for a component that is not used".into(),
+            ));
+        }
+        // The bound of a batch without slots is zero.
+        let plan = checks(security, PROOFS, 2.0)?.check(&specs, &cuts)?;
+        Ok(Self::of_cuts(security, cuts, plan.total.log2()))
+    }
+
+    /// The same cuts with their exact bound, where some were exchanged for others.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    pub fn bounded(&self, program: &Program) -> Result<Self, Error> {
+        Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
+    }
+
+    /// `cuts` of the components, then of plain and of input authenticators.
+    fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
+        let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));
+        Parameters {
+            decomposition: String::new(),
+            security,
+            components: cuts,
+            plain,
+            input,
+            ot_binding: ot_binding(security),
+            bound_log2,
+        }
+    }
+
+    /// The parameters for stock, whose batches leave a share of the budget to others that the same program
+    /// may use.
+    pub(super) fn for_stock(request: &Request, security: u32) -> Result<Self, Error> {
+        Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
+    }
+
+    /// [`Parameters::for_stock`], for several requests that share the share.
+    pub(super) fn for_steps(requests: &[Request], security: u32) -> Result<Vec<Self>, Error> {
+        let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
+        let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
+        let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
+        let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
+        Self::of_requests(
+            requests,
+            security,
+            checks.with_check("other batches of the stock", others),
+            &Prices::STANDARD,
+        )
+    }
+
+    fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
+        Ok(Self::of_requests(std::slice::from_ref(request), security, budget, prices)?.remove(0))
+    }
+
+    fn of_requests(
+        requests: &[Request],
+        security: u32,
+        budget: Budget,
+        prices: &Prices,
+    ) -> Result<Vec<Self>, Error> {
+        let code = code(security)?;
+        let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
+        // Batches without slots cost nothing and bound nothing.
+        let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
+        let costs: Vec<Cost> = requests
+            .iter()
+            .flat_map(|r| {
+                let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, code));
+                components.chain([prices.of_plain(code), prices.of_input(code)])
+            })
+            .zip(specs.iter().flatten())
+            .filter(|(_, spec)| spec.slots > 0)
+            .map(|(cost, _)| cost)
+            .collect();
+        let plan = budget.plan(&used, |batch, cut| costs[batch].of(cut))?;
+        let mut cuts = plan.batches.iter().map(|(cut, _)| *cut);
+        let mut cut = |spec: &BatchSpec| match spec.slots {
+            0 => NO_CUT,
+            _ => cuts.next().expect("one for each batch in use"),
+        };
+        let of_request = |specs: &Vec<BatchSpec>| {
+            Self::of_cuts(security, specs.iter().map(&mut cut).collect(), plan.total.log2())
+        };
+        Ok(specs.iter().map(of_request).collect())
+    }
+
+    /// A digest over all of them but the name of the cut.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo parameters");
+        hasher.update(&self.security.to_le_bytes()).update(&(self.ot_binding as u64).to_le_bytes());
+        hasher.update(&(self.components.len() as u64).to_le_bytes());
+        for cut in self.components.iter().chain([&self.plain, &self.input]) {
+            for part in [cut.slots, cut.bucket, cut.opened] {
+                hasher.update(&part.to_le_bytes());
+            }
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// What a run with these parameters promises.
+    pub fn report(&self, program: &Program) -> SecurityReport {
+        self.report_of(
+            program
+                .components()
+                .iter()
+                .zip(&self.components)
+                .map(|(c, cut)| batch_report(&c.name, cut))
+                .collect(),
+        )
+    }
+
+    fn report_of(&self, components: Vec<BatchReport>) -> SecurityReport {
+        let code = Code::for_security(self.security).expect("checked when the parameters were chosen");
+        SecurityReport {
+            model: "malicious",
+            statistical_bits: self.security,
+            bound_log2: self.bound_log2,
+            computational_bits: COMPUTATIONAL_BITS,
+            commitments: "split",
+            code: [code.length(), 128, code.distance() as usize],
+            components,
+            key_authenticators: batch_report(KEY_AUTHENTICATORS, &self.plain),
+            input_authenticators: batch_report(INPUT_AUTHENTICATORS, &self.input),
+        }
+    }
+}
+
+fn batch_report(name: &str, cut: &Cut) -> BatchReport {
+    BatchReport {
+        name: name.into(),
+        slots: cut.slots as usize,
+        bucket_size: cut.bucket as usize,
+        copies: cut.copies() as usize,
+        opened: cut.opened as usize,
+    }
+}
+
+/// What an item of a batch costs in nanoseconds, or a gate of such an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// When it is made.
+    pub made: f64,
+    /// When it is opened.
+    pub opened: f64,
+    /// When it is chosen, for good.
+    pub chosen: f64,
+}
+
+impl Cost {
+    fn of(&self, cut: &Cut) -> f64 {
+        self.made * cut.copies() as f64
+            + self.opened * f64::from(cut.opened)
+            + self.chosen * cut.kept() as f64
+    }
+}
+
+/// What things cost in nanoseconds, both parties' work together: from this the cheapest parameters follow.
+/// Whatever the prices are, the bound is exact. An opened copy costs work but next to no traffic.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// A byte, sent and received.
+    pub byte: f64,
+    /// An AND gate of a copy.
+    pub and: Cost,
+    /// Another gate of a copy.
+    pub other: Cost,
+    /// A label, hashed for an authenticator.
+    pub hash_label: f64,
+    /// A commitment to a random value.
+    pub commit_random: f64,
+    /// A commitment to a chosen value.
+    pub commit_chosen: f64,
+    /// A claim about commitments.
+    pub claim: f64,
+}
+
+impl Prices {
+    /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
+    pub const STANDARD: Prices = Prices {
+        byte: 3.0,
+        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
+        hash_label: 75.0,
+        ..Prices::FREE
+    };
+
+    /// Nothing costs anything.
+    pub const FREE: Prices = Prices {
+        byte: 0.0,
+        and: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        hash_label: 0.0,
+        commit_random: 0.0,
+        commit_chosen: 0.0,
+        claim: 0.0,
+    };
+
+    fn random(&self, code: &Code) -> f64 {
+        self.commit_random + self.byte * (code.length() - 128) as f64 / 8.0
+    }
+
+    fn chosen(&self, code: &Code) -> f64 {
+        self.commit_chosen + self.byte * code.length() as f64 / 8.0
+    }
+
+    /// A label or soldering that is sent and claimed.
+    fn told(&self) -> f64 {
+        16.0 * self.byte + self.claim
+    }
+
+    /// What a copy of this component costs.
+    pub fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
+        let (ands, inputs, outputs) =
+            (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
+        let others = circuit.gate_count() as f64 - ands;
+        let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
+        Cost {
+            made: gates(|c| c.made) + (inputs + 1.0) * self.random(code) + outputs * self.chosen(code),
+            opened: gates(|c| c.opened) + (inputs + 1.0) * self.told() + outputs * self.claim,
+            chosen: gates(|c| c.chosen) + 32.0 * self.byte * ands + (inputs + outputs + 1.0) * self.told(),
+        }
+    }
+
+    /// What a plain authenticator costs.
+    pub fn of_plain(&self, code: &Code) -> Cost {
+        let made = self.random(code) + 32.0 * self.byte + 2.0 * self.hash_label;
+        Cost { made, opened: self.told() + self.hash_label, chosen: self.told() + self.hash_label }
+    }
+
+    fn of_input(&self, code: &Code) -> Cost {
+        let made = self.random(code) + self.chosen(code) + 32.0 * self.byte + 3.0 * self.hash_label;
+        Cost {
+            made,
+            opened: self.told() + self.claim + 3.0 * self.hash_label,
+            chosen: 2.0 * self.told() + 2.0 * self.hash_label,
+        }
+    }
+}
+
+/// kappa = 128 less the 15 bits of hash calls under one key, the indicator's and the colour's: design
+/// decision 2.
+const COMPUTATIONAL_BITS: f64 = 111.0;
+
+/// The batches of a request: components in order, plain authenticators, input ones.
+fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
+    let components = request.components.iter().map(|(_, slots)| (Kind::Component, *slots));
+    let gadgets =
+        [(Kind::KeyAuthenticator, request.plain_wires()), (Kind::InputAuthenticator, request.garbler_wires)];
+    components.chain(gadgets).map(|(kind, slots)| spec(kind, slots)).collect()
+}
+
+fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
+    let slots = u32::try_from(slots)
+        .map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
+    Ok(BatchSpec { kind, slots })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a session spends besides its batches, as docs/security.md says (sections 3, 7 and 11): with the
+    /// code of length 275 and distance 42, three proofs in a run and 2^20 in a session with stock.
+    #[test]
+    fn row_28_each_check_has_its_part_of_the_budget() {
+        let spent = |proofs, extensions| -> Vec<f64> {
+            checks(40, proofs, extensions).unwrap().checks().iter().map(|(_, bound)| bound.log2()).collect()
+        };
+        let combinations = |proofs: f64| (proofs * (4.0 * 42.0 + 275.0)).log2() - 128.0;
+        for (spent, expected) in [
+            (spent(PROOFS, 2.0), [-42.0, combinations(3.0), -48.0, -114.0]),
+            (spent(STOCK_PROOFS, STOCK_PROOFS), [-42.0, combinations(1048576.0), -48.0, -95.0]),
+        ] {
+            assert_eq!(spent.len(), 4);
+            assert!(
+                spent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+                "{spent:?}, not {expected:?}"
+            );
+        }
+        assert_eq!([40, 64, 80].map(ot_binding), [48, 72, 88]);
+        assert_eq!([40, 64, 80].map(stock_ot_binding), [68, 92, 108]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Long lists of the garbler's are made, and sent, part by part.
+
+use std::ops::Range;
+
+use super::hooks::{Hooks, Point};
+use brickwork_base::Error;
+use brickwork_session::Run;
+use brickwork_wire::Tag;
+
+/// Items that are made at a time where each is made by itself.
+pub(super) const IN_HAND: usize = 1 << 16;
+
+/// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
+/// are made at a time; `sent` sees what is sent.
+pub(super) fn send_list<T: bytemuck::Pod>(
+    run: &mut Run,
+    hooks: &mut Hooks,
+    (point, tag): (Point, Tag),
+    count: usize,
+    step: usize,
+    mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error>,
+    mut sent: impl FnMut(&[T]),
+) -> Result<(), Error> {
+    let step = hooks.step(step, count);
+    let mut message = run.channel.message(tag);
+    for first in (0..count.max(1)).step_by(step) {
+        let mut part = make(first..count.min(first + step))?;
+        hooks.alter(point, &mut part);
+        sent(&part);
+        message.push(bytemuck::cast_slice(&part))?;
+    }
+    message.finish()
+}

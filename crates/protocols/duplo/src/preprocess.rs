@@ -1,0 +1,806 @@
+//! PreprocessComponent: many garbled copies of each component, checked by cut-and-choose and joined into
+//! buckets.
+//!
+//! ```text
+//!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
+//!                           to their output wires; start of the hash keys; a hash of each copy's tables
+//!   evaluator -> garbler    challenge: a seed; which copies are opened and which share a bucket follows from it
+//!   garbler -> evaluator    opened copies: offset and input wires; the others: links, solderings from the head of the
+//!                           bucket to the other copies' inputs, tables
+//! ```
+//!
+//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
+//! this step shares with others.
+//!
+//! The evaluator garbles the opened copies itself. It compares the hash over every byte of their tables at
+//! once, and claims every one of their wires, the last output included, so that the batched check compares
+//! those. If the challenge came before the hashes, the garbler would make just the unopened copies bad.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use super::challenge::{Batch, Challenge};
+use super::parts::{IN_HAND, send_list};
+use super::sessions::EvaluatorCore;
+use super::stock::{Origin, Places, Request};
+use super::tables::{self, Room, Tables};
+use super::unproven;
+use super::{Cheat, Error, Garbler, Parameters, Point, msg};
+use brickwork_base::bits::Bits;
+use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::random::{SEED_BYTES, Seed};
+use brickwork_circuit::{Circuit, ComponentDigest};
+use brickwork_primitives::commit::split::Row;
+use brickwork_primitives::commit::{Holder, Lsb, New, Pending, Proof, Selection, Shares};
+use brickwork_primitives::cut_and_choose::Kind;
+use brickwork_primitives::garbling::{
+    GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash,
+};
+use brickwork_primitives::receive;
+use brickwork_primitives::scratch::{Depot, Spool};
+use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_session::Run;
+use brickwork_stock::{Bulk, Writers};
+
+/// Copies that one task garbles side by side.
+const COPIES_A_TASK: usize = 16;
+
+/// So many times as many go one after the other where there are enough for all threads: memory for their
+/// wires, new and wiped in the end, costs a tenth of garbling them.
+const TURNS_A_TASK: usize = 4;
+
+/// The sizes of a batch of copies.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub batch: Batch,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub table_bytes: usize,
+}
+
+impl Shape {
+    pub fn new(circuit: &Circuit, batch: Batch) -> Self {
+        Shape {
+            batch,
+            inputs: circuit.inputs(),
+            outputs: circuit.outputs().len(),
+            table_bytes: 2 * LABEL_BYTES * circuit.and_gates(),
+        }
+    }
+
+    fn part(&self, buckets: usize) -> Self {
+        Shape { batch: self.batch.part(buckets), ..*self }
+    }
+
+    /// Solderings inside buckets: from the head's inputs to those of each other copy.
+    pub fn bucket_solderings(&self) -> usize {
+        self.batch.pairs() * self.inputs
+    }
+
+    /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
+    pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
+        let (head, copy) = self.batch.pair(k / self.inputs);
+        (head, copy, k % self.inputs)
+    }
+}
+
+/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
+pub(super) struct GarblerBatch {
+    pub origin: Origin,
+    pub component: ComponentDigest,
+    pub shape: Shape,
+    /// Of the heads.
+    pub at: Places,
+    /// `[bucket][input wire]` of the heads.
+    pub inputs: Row,
+    /// `[bucket]` of the heads.
+    pub offsets: Row,
+}
+
+/// What the evaluator keeps of a component's chosen copies, bucket after bucket.
+pub(super) struct EvaluatorBatch {
+    pub origin: Origin,
+    pub component: ComponentDigest,
+    pub shape: Shape,
+    pub plan: Arc<Plan>,
+    pub keys: GarblingKeys,
+    /// Which copy of the batch each chosen one is.
+    pub copies: Vec<u32>,
+    /// `[bucket][input wire]` of the heads.
+    pub inputs: Shares,
+    /// `[bucket]` of the heads.
+    pub offsets: Shares,
+    /// S_c of each copy.
+    pub links: Vec<Label>,
+    /// As [`Shape::bucket_soldering`] counts them.
+    pub solderings: Spool<Soldering>,
+    pub tables: Tables,
+}
+
+impl GarblerBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let all = self.shape.batch.buckets;
+        GarblerBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.part(buckets.len()),
+            at: self.at.slice(buckets.clone()),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets),
+        }
+    }
+}
+
+impl EvaluatorBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
+        let Shape { inputs, .. } = self.shape;
+        let all = self.shape.batch.buckets;
+        let pairs = self.shape.batch.size - 1;
+        EvaluatorBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.part(buckets.len()),
+            plan: self.plan.clone(),
+            keys: self.keys,
+            copies: self.copies[copies.clone()].to_vec(),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets.clone()),
+            links: self.links[copies.clone()].to_vec(),
+            solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
+            tables: self.tables.slice(copies),
+        }
+    }
+}
+
+/// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input
+/// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,
+/// `[copy][wire]`, and what `made` each task's sink into.
+#[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
+fn garble_copies<S: TableSink, M: Send>(
+    plan: &Plan,
+    keys: &GarblingKeys,
+    indices: &[u32],
+    deltas: &[Delta],
+    shape: Shape,
+    input: impl Fn(Range<usize>, &mut [Label]) -> Result<(), Error> + Sync,
+    sink: impl Fn(usize, &[u32]) -> S + Sync,
+    made: impl Fn(S) -> M + Sync,
+) -> Result<(Labels, Vec<M>), Error> {
+    let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
+    let turns = indices.len() / (4 * rayon::current_num_threads() * COPIES_A_TASK);
+    let a_task = COPIES_A_TASK * turns.clamp(1, TURNS_A_TASK);
+    let tasks: Result<Vec<M>, Error> = outputs
+        .par_chunks_mut(a_task * shape.outputs)
+        .enumerate()
+        .map(|(task, outputs)| {
+            let first = task * a_task;
+            let here = outputs.len() / shape.outputs;
+            let deltas = &deltas[first..first + here];
+            let mut labels = Labels::new(vec![Label::ZERO; here * shape.inputs]);
+            input(first..first + here, &mut labels)?;
+            for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
+                values
+                    .iter_mut()
+                    .for_each(|label| *label = CommittedWire { value: *label, delta }.false_label());
+            }
+            let copies = &indices[first..first + here];
+            let mut sink = sink(here, copies);
+            garble(plan, keys, copies, deltas, &labels, outputs, &mut sink)?;
+            for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
+                wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
+            }
+            Ok(made(sink))
+        })
+        .collect();
+    Ok((outputs, tasks?))
+}
+
+fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
+    // What grows leaves copies behind.
+    let mut offsets = Zeroizing::new(Vec::with_capacity(values.len()));
+    for value in values {
+        offsets.push(Delta::checked(value.bits())?);
+    }
+    Some(offsets)
+}
+
+/// Collects the tables of a few copies one after the other.
+struct InOrder {
+    bytes: Vec<u8>,
+    table_bytes: usize,
+    filled: Vec<usize>,
+}
+
+impl TableSink for InOrder {
+    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
+        let start = copy * self.table_bytes + self.filled[copy];
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        self.filled[copy] += bytes.len();
+        Ok(())
+    }
+}
+
+/// All copies of a component, committed to.
+pub(super) struct GarblerMade {
+    id: usize,
+    origin: Origin,
+    component: ComponentDigest,
+    shape: Shape,
+    at: Places,
+    /// `[copy][input wire]`.
+    inputs: Row,
+    /// `[copy]`.
+    offsets: Row,
+    /// `[copy][output wire]`.
+    outputs: Row,
+    plan: Plan,
+    keys: GarblingKeys,
+    deltas: Zeroizing<Vec<Delta>>,
+}
+
+impl GarblerMade {
+    pub fn new_commitments(&self) -> [New<'_>; 3] {
+        [&self.inputs, &self.offsets, &self.outputs].map(New::from)
+    }
+}
+
+/// A component's copies after their challenge, whose outputs are not joined to authenticators yet.
+pub(super) struct GarblerOpened {
+    pub batch: GarblerBatch,
+    pub copies: unproven::Copies,
+    /// Of the solderings in buckets.
+    pub flips: Bits,
+    /// Which copy each chosen one is.
+    pub chosen: Vec<u32>,
+    /// `[copy][output wire]` of all copies.
+    pub outputs: Row,
+}
+
+/// The committed values of wires of copies, which are in ascending order.
+fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
+    let (Some(&first), Some(&last)) = (copies.first(), copies.last()) else { return Ok(()) };
+    let span = (last - first) as usize + 1;
+    if span == copies.len() {
+        return row.fill(first as usize * each, values);
+    }
+    if span <= 2 * copies.len() {
+        // Neighbours share blocks, so it takes less to make those between them, too.
+        let mut all = Labels::new(vec![Label::ZERO; span * each]);
+        row.fill(first as usize * each, &mut all)?;
+        for (&copy, values) in copies.iter().zip(values.chunks_mut(each)) {
+            values.copy_from_slice(&all[(copy - first) as usize * each..][..each]);
+        }
+        return Ok(());
+    }
+    copies
+        .iter()
+        .zip(values.chunks_mut(each))
+        .try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
+}
+
+/// Garbles and commits.
+pub(super) fn garbler_commits(
+    party: &mut Garbler,
+    request: &Request,
+    parameters: &Parameters,
+) -> Result<Vec<GarblerMade>, Error> {
+    let Garbler { run, committer, rng, hooks, serial, .. } = party;
+    let mut made = Vec::new();
+    for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
+        let (component, _) = &request.components[id];
+        let circuit = &component.circuit;
+        let shape = Shape::new(circuit, cut.into());
+        let copies = shape.batch.items();
+        let first = committer.next_row();
+        let inputs = committer.row(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let at = Places::begin([first, committer.next_row()]);
+        let offsets = committer.row(&mut run.channel, copies, Lsb::One)?;
+        let committed = offsets.values()?;
+        let plan = Plan::new(circuit);
+        let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
+        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed))
+            .expect("the scheme sets the lowest bit");
+        drop(committed);
+        let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
+        hashes.extend_from_slice(&keys.start().to_le_bytes());
+        let mut outputs = committer.begin_row(copies * shape.outputs)?;
+        let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * rayon::current_num_threads();
+        let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
+        for start in (0..copies).step_by(step) {
+            let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
+            let input = |range: Range<usize>, values: &mut [Label]| {
+                inputs.fill((start + range.start) * shape.inputs, values)
+            };
+            let sink =
+                |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
+            let deltas = &deltas[start..start + indices.len()];
+            let (mut values, made) =
+                garble_copies(&plan, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
+            hashes.extend(made.into_iter().flatten().flatten());
+            hooks.alter(Point::CommittedOutputs(id), &mut values);
+            committer.push(&mut run.channel, &mut outputs, &values)?;
+        }
+        let outputs = committer.finish(outputs);
+        hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
+        run.channel.send(msg::TABLE_HASHES, &hashes)?;
+        *serial += 1;
+        let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
+        let component = component.digest();
+        made.push(GarblerMade {
+            id,
+            origin,
+            component,
+            shape,
+            at,
+            inputs,
+            offsets,
+            outputs,
+            plan,
+            keys,
+            deltas,
+        });
+    }
+    Ok(made)
+}
+
+impl GarblerMade {
+    /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
+    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
+        let delta_ka = party.delta_ka();
+        let Garbler { run, hooks, window, .. } = party;
+        let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } =
+            self;
+        let challenge = Challenge::expand(seed, &shape.batch);
+        let Challenge { opened, chosen } = &challenge;
+        let fates = challenge.fates(shape.batch.size);
+        let deltas: Zeroizing<Vec<Delta>> =
+            Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
+
+        let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
+        offsets.scatter(1, |copy| fates.place(copy).ok(), &mut opened_offsets)?;
+        let open = |range: Range<usize>| {
+            let mut values = vec![Label::ZERO; range.len()];
+            let (of_offsets, of_inputs) =
+                values.split_at_mut(range.end.min(opened.len()).saturating_sub(range.start));
+            of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
+            let first = range.start.max(opened.len()) - opened.len();
+            of_inputs.par_chunks_mut(shape.inputs).enumerate().try_for_each(|(c, values)| {
+                // A part may begin within a copy.
+                let mut place = first + c * shape.inputs;
+                let mut rest = values;
+                while !rest.is_empty() {
+                    let (copy, wire) = (opened[place / shape.inputs] as usize, place % shape.inputs);
+                    let (here, behind) = rest.split_at_mut(rest.len().min(shape.inputs - wire));
+                    inputs.fill(copy * shape.inputs + wire, here)?;
+                    place += here.len();
+                    rest = behind;
+                }
+                Ok::<(), Error>(())
+            })?;
+            Ok(values)
+        };
+        let count = opened.len() * (1 + shape.inputs);
+        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
+        let link = |range: Range<usize>| {
+            Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>())
+        };
+        send_list(run, hooks, (Point::Links(id), msg::LINKS), deltas.len(), IN_HAND, link, |_| {})?;
+
+        let Batch { size, buckets, .. } = shape.batch;
+        let mut flips = Bits::default();
+        let mut values = Labels::new(Vec::new());
+        let solder = |range: Range<usize>| {
+            let first = range.start * size;
+            values.resize(range.len() * size * shape.inputs, Label::ZERO);
+            let here = |copy: usize| {
+                fates
+                    .place(copy)
+                    .err()
+                    .and_then(|place| place.checked_sub(first))
+                    .filter(|&k| k < range.len() * size)
+            };
+            inputs.scatter(shape.inputs, here, &mut values)?;
+            let value = |copy: usize, w: usize| values[(copy - first) * shape.inputs + w];
+            let soldering = |k: usize| {
+                let (head, copy, w) = shape.bucket_soldering(k);
+                Soldering::new(value(head, w), CommittedWire { value: value(copy, w), delta: deltas[copy] })
+            };
+            let pairs = (size - 1) * shape.inputs;
+            Ok((range.start * pairs..range.end * pairs)
+                .into_par_iter()
+                .map(soldering)
+                .collect::<Vec<Soldering>>())
+        };
+        let step = *window / (size * shape.inputs).max(1);
+        send_list(
+            run,
+            hooks,
+            (Point::BucketSolderings(id), msg::BUCKET_SOLDERINGS),
+            buckets,
+            step,
+            solder,
+            |solderings| {
+                flips.extend(solderings.iter().map(|soldering| soldering.flip()));
+            },
+        )?;
+        drop(values);
+
+        let order = tables::ranked(chosen);
+        let spare = Mutex::new(Vec::<Vec<u8>>::new());
+        let tables = |range: Range<usize>| {
+            let places = &order[range];
+            let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
+            let input = |range: Range<usize>, values: &mut [Label]| {
+                values_of(&inputs, shape.inputs, &copies[range], values)
+            };
+            let sink = |here: usize, copies: &[u32]| {
+                // New memory costs more than what is written to it.
+                let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+                bytes.resize(here * shape.table_bytes, 0);
+                hooks.tables(
+                    id,
+                    copies,
+                    InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] },
+                )
+            };
+            let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
+            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
+                .map(|(_, tables)| tables)
+        };
+        let step = COPIES_A_TASK * rayon::current_num_threads();
+        let mut ready = tables(0..step.min(chosen.len()))?;
+        let (mut done, total) = (0, chosen.len());
+        while done < total {
+            let next = (done + step).min(total);
+            let (sent, made) = rayon::join(
+                || ready.iter().try_for_each(|t| run.channel.send_bulk(msg::TABLES, &t.bytes)),
+                || tables(next..(next + step).min(total)),
+            );
+            sent?;
+            if let Ok(mut spare) = spare.lock() {
+                spare.extend(ready.iter_mut().map(|sent| std::mem::take(&mut sent.bytes)));
+            }
+            (ready, done) = (made?, next);
+            run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
+        }
+        drop((ready, order));
+        let at = at.heads(chosen, size);
+        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
+        let batch = GarblerBatch {
+            origin,
+            component,
+            shape,
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
+            at,
+        };
+        let unproven = unproven::Copies {
+            shape,
+            fates,
+            inputs: inputs.into_shares(),
+            offsets: offsets.into_shares(),
+            outputs: outputs.shares().same(),
+        };
+        Ok(GarblerOpened { batch, copies: unproven, flips, chosen: challenge.chosen, outputs })
+    }
+}
+
+/// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
+pub(super) struct EvaluatorReceived<C> {
+    hashed: Hashed,
+    inputs: C,
+    offsets: C,
+    outputs: C,
+}
+
+/// All copies of a component, of whose tables the evaluator has hashes.
+struct Hashed {
+    origin: Origin,
+    component: ComponentDigest,
+    shape: Shape,
+    plan: Plan,
+    keys: GarblingKeys,
+    hashes: Vec<u8>,
+}
+
+/// Receives commitments and hashes.
+pub(super) fn evaluator_receives(
+    core: &mut EvaluatorCore,
+    request: &Request,
+    parameters: &Parameters,
+) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
+    let EvaluatorCore { run, holder, serial, .. } = core;
+    let mut received = Vec::new();
+    for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
+        let (component, _) = &request.components[id];
+        let circuit = &component.circuit;
+        let shape = Shape::new(circuit, cut.into());
+        let copies = shape.batch.items();
+        let inputs = holder.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let offsets = holder.receive_random(&mut run.channel, copies, Lsb::One)?;
+        let outputs = holder.receive(&mut run.channel, copies * shape.outputs)?;
+        let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
+        let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
+        hashes.drain(..SEED_BYTES);
+        *serial += 1;
+        let hashed = Hashed {
+            origin: Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 },
+            component: component.digest(),
+            shape,
+            plan: Plan::new(circuit),
+            keys: GarblingKeys::new(start, copies, circuit.and_gates()),
+            hashes,
+        };
+        received.push(EvaluatorReceived { hashed, inputs, offsets, outputs });
+    }
+    Ok(received)
+}
+
+impl EvaluatorReceived<Pending> {
+    pub fn pending(&self) -> [&Pending; 3] {
+        [&self.inputs, &self.offsets, &self.outputs]
+    }
+
+    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
+        let [inputs, offsets, outputs] =
+            [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
+        EvaluatorReceived { hashed: self.hashed, inputs, offsets, outputs }
+    }
+}
+
+/// A component's copies after their challenge, of which nothing is proven yet.
+pub(super) struct EvaluatorOpened {
+    pub batch: EvaluatorBatch,
+    pub copies: unproven::Copies,
+    pub opened: unproven::Opened,
+    /// Of the solderings in buckets.
+    pub flips: Bits,
+}
+
+impl EvaluatorReceived<Shares> {
+    /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
+    /// others.
+    pub fn open(
+        self,
+        core: &mut EvaluatorCore,
+        depot: &Depot,
+        seed: &Seed,
+    ) -> Result<EvaluatorOpened, Error> {
+        let EvaluatorCore { run, table_memory, segments, .. } = core;
+        let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
+        let room = hashed.room(table_memory, segments.as_ref())?;
+        let shape = hashed.shape;
+        let challenge = Challenge::expand(seed, &shape.batch);
+        let Challenge { opened, chosen } = &challenge;
+
+        // One message: offsets, then inputs.
+        let mut told_offsets = Vec::with_capacity(opened.len());
+        let told = depot.fill(opened.len() * (1 + shape.inputs), |told: &mut [Label]| {
+            run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(told))?;
+            told_offsets.extend_from_slice(&told[..told.len().min(opened.len() - told_offsets.len())]);
+            Ok(())
+        })?;
+        let told_inputs = told.split(&[opened.len(), opened.len() * shape.inputs]).swap_remove(1);
+        let links = receive::labels(&mut run.channel, msg::LINKS, chosen.len())?;
+        let (solderings, flips) =
+            receive::solderings(&mut run.channel, depot, msg::BUCKET_SOLDERINGS, shape.bucket_solderings())?;
+        if links.iter().any(|link| link.colour() != 0) {
+            return Err(Cheat::LinkColour.into());
+        }
+        let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
+        let (tables, garbled) = rayon::join(
+            || hashed.receive_chosen(run, chosen, room),
+            || hashed.garble_opened(opened, &deltas, &told_inputs),
+        );
+        let (mut garbled, tables) = (garbled?, tables?);
+        let outputs_told = depot.put(std::mem::take(&mut *garbled))?;
+        let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: outputs_told };
+        let fates = challenge.fates(shape.batch.size);
+        let items: Vec<u32> =
+            challenge.heads(0..shape.batch.buckets, shape.batch.size).map(|copy| copy as u32).collect();
+        let heads = |row: &Shares, each: usize| row.pick(&Arc::new(Selection::new(items.clone(), each)));
+        let Hashed { origin, component, plan, keys, .. } = hashed;
+        let batch = EvaluatorBatch {
+            origin,
+            component,
+            shape,
+            plan: Arc::new(plan),
+            keys,
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
+            links,
+            solderings,
+            tables,
+            copies: challenge.chosen,
+        };
+        let copies = unproven::Copies { shape, fates, inputs, offsets, outputs };
+        Ok(EvaluatorOpened { batch, copies, opened: open, flips })
+    }
+}
+
+impl Hashed {
+    fn hash_of(&self, copy: u32) -> &[u8] {
+        let copy = copy as usize;
+        &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
+    }
+
+    /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the
+    /// committed values that their output wires should have.
+    fn garble_opened(
+        &self,
+        opened: &[u32],
+        deltas: &[Delta],
+        inputs: &Spool<Label>,
+    ) -> Result<Labels, Error> {
+        let shape = self.shape;
+        let input = |copies: Range<usize>, labels: &mut [Label]| {
+            labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
+            Ok(())
+        };
+        // A hash in the making takes two kilobytes, as much as a small copy's tables.
+        let (sink, made) =
+            (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
+        let (outputs, hashes) =
+            garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, sink, made)?;
+        let hashes = hashes.into_iter().flatten();
+        let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
+        if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
+    }
+
+    /// Where the tables of the chosen copies go.
+    fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
+        let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else {
+            return Ok(Room::Here(in_memory));
+        };
+        let units = u32::try_from(self.shape.batch.chosen())
+            .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
+        let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
+        Ok(Room::Segment(Box::new(segments.begin(self.origin.batch_serial(), Some(bulk))?)))
+    }
+
+    /// The tables of the chosen copies, which must be the hashed ones.
+    fn receive_chosen(&self, run: &mut Run, chosen: &[u32], room: Room) -> Result<Tables, Error> {
+        let table_bytes = self.shape.table_bytes;
+        if table_bytes == 0 {
+            // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
+            let empty = blake3::hash(&[]);
+            let honest = chosen.iter().all(|&copy| self.hash_of(copy) == empty.as_bytes());
+            for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
+                run.channel.receive(msg::TABLES, 0)?;
+            }
+            return if honest { Ok(Tables::none(chosen.len())) } else { Err(Cheat::ChosenTables.into()) };
+        }
+        let (mut done, total) = (0, chosen.len() as u64 * table_bytes as u64);
+        let receive = |tables: &mut [u8]| {
+            run.channel.receive_bulk_into(msg::TABLES, tables)?;
+            done += tables.len() as u64;
+            run.progress(done, total);
+            Ok(())
+        };
+        let check = |place: usize, table: &[u8]| table_hash(table) == self.hash_of(chosen[place]);
+        Tables::receive(&tables::ranked(chosen), table_bytes, room, COPIES_A_TASK, receive, check)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Evaluator;
+    use crate::adversary::harness::{SEED, component, pair};
+    use crate::hooks::Hooks;
+    use brickwork_circuit::{Component, Party};
+    use brickwork_primitives::cut_and_choose::Cut;
+    use brickwork_session::{Terms, Unobserved};
+    use brickwork_wire::memory_pair;
+
+    /// Tables come piece by piece, those of different copies mixed.
+    #[test]
+    fn the_tables_of_a_copy_stand_one_after_the_other() {
+        let mut sink = InOrder { bytes: vec![0; 12], table_bytes: 6, filled: vec![0; 2] };
+        for (copy, piece) in [(1, [1, 2, 3]), (0, [4, 5, 6]), (0, [7, 8, 9]), (1, [10, 11, 12])] {
+            sink.tables(copy, &piece).unwrap();
+        }
+        assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
+    }
+
+    /// A part of a batch has all that belongs to its buckets. Nobody would notice wrong solderings within
+    /// them: the head of each would still be good, and nothing would save those whose head is bad.
+    #[test]
+    fn row_05_a_part_of_a_batch_has_whole_buckets() {
+        let circuit = &pair().circuit;
+        let cut = Cut { slots: 4, bucket: 3, opened: 2 };
+        let shape = Shape::new(circuit, cut.into());
+        let label = |k: usize| Label::from_bits(k as u128);
+        let soldering = |k: usize| bytemuck::cast::<Label, Soldering>(label(k));
+        let batch = EvaluatorBatch {
+            origin: Origin { serial: 1, kind: Kind::Component, cut, attempts: 1 },
+            component: [0; 32],
+            shape,
+            plan: Arc::new(Plan::new(circuit)),
+            keys: GarblingKeys::new(0, shape.batch.items(), circuit.and_gates()),
+            copies: (0..12).collect(),
+            inputs: Shares::of_columns(5, (0..4 * 2 * 5).collect()),
+            offsets: Shares::of_columns(5, (0..4 * 5).collect()),
+            links: (0..12).map(label).collect(),
+            solderings: Spool::of((0..shape.bucket_solderings()).map(soldering).collect()),
+            tables: Tables::of(vec![0; 12 * shape.table_bytes], shape.table_bytes, 12),
+        };
+        let part = batch.slice(1..3);
+        assert_eq!(part.shape.batch.buckets, 2);
+        assert_eq!(part.copies, [3, 4, 5, 6, 7, 8]);
+        assert_eq!(part.tables.ranks(), [3, 4, 5, 6, 7, 8]);
+        assert!(part.links == (3..9).map(label).collect::<Vec<_>>());
+        assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
+        assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
+        // Of two other copies, with two inputs each.
+        assert_eq!(
+            *part.solderings.read(0..part.solderings.len()).unwrap(),
+            (4..12).map(soldering).collect::<Vec<_>>()
+        );
+    }
+
+    /// Both parties make this, with hardly any memory and a challenge that the test knows.
+    fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
+        let terms = Terms { security: 40, threads: 1, table_memory: 1, identities: [[1; 32], [2; 32]] };
+        let request = Request {
+            components: vec![(component, parameters.components[0].slots as usize)],
+            garbler_wires,
+            ots: None,
+        };
+        let challenge = |point, bytes: &mut [u8]| {
+            if point == Point::Challenge {
+                bytes.fill(SEED);
+            }
+        };
+        let (left, right) = memory_pair();
+        let (garbler, evaluator) = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let mut observer = Unobserved;
+                let run = Run::new(left, Party::Garbler, &mut observer);
+                Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
+            });
+            let mut observer = Unobserved;
+            let run = Run::new(right, Party::Evaluator, &mut observer);
+            let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
+            let evaluator = Evaluator::set_up(run, &terms, hooks)
+                .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
+            (garbler.join().unwrap(), evaluator)
+        });
+        assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");
+    }
+
+    /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it,
+    /// wherever a part of one ends: labels of opened copies, solderings in buckets, wires of copies, links
+    /// and solderings of authenticators.
+    #[test]
+    fn long_lists_are_made_and_proven_part_by_part() {
+        const INPUTS: u32 = 2500;
+        const OUTPUTS: u32 = 36;
+        let wide = component("wide", INPUTS, |b, w| {
+            (0..OUTPUTS as usize).map(|k| b.and(w[k], w[INPUTS as usize - 1 - k])).collect()
+        });
+        let (copies, gadgets) =
+            (Cut { slots: 10, bucket: 3, opened: 40 }, Cut { slots: 10 * OUTPUTS, bucket: 7, opened: 6 });
+        // A message is sent in parts of 65 536 labels and read in frames of as many; claims are combined 2048
+        // at a time.
+        assert!(copies.opened * (1 + INPUTS) > 1 << 16 && !(1u32 << 16).is_multiple_of(INPUTS));
+        assert!(gadgets.slots * (gadgets.bucket - 1) > 2048 && !2048u32.is_multiple_of(gadgets.bucket - 1));
+        let parameters = Parameters {
+            decomposition: String::new(),
+            security: 40,
+            components: vec![copies],
+            plain: gadgets,
+            input: gadgets,
+            ot_binding: 48,
+            bound_log2: 0.0,
+        };
+        made(wide, &parameters, gadgets.slots as usize);
+    }
+}

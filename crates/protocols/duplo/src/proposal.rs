@@ -1,0 +1,232 @@
+//! What the garbler proposes and the evaluator accepts: into which components the program is cut, and of each
+//! batch B and c.
+//!
+//! ```text
+//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut, and the cut's name;  of each batch B and c
+//! ```
+//!
+//! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The
+//! evaluator makes the proposed one itself, out of its own file, and compares digests: whatever the garbler
+//! says, the function is the evaluator's own, and its components are those that it will check. The bound and
+//! the memory that all of it takes it computes itself, too. The greeting names the proposal, so the session's
+//! identifier binds it, and with that every message of the session.
+
+use std::sync::Arc;
+
+use super::{Cheat, Error, Hooks, Parameters};
+use brickwork_circuit::{Party, Program};
+use brickwork_session::msg::{DECOMPOSITION, PROPOSAL};
+use brickwork_session::{Answer, Digests, Job, Run};
+use brickwork_wire::Channel;
+
+/// Longest name of a cut, in bytes.
+pub const MAX_DECOMPOSITION_BYTES: usize = 4096;
+
+const DIGEST: usize = 32;
+
+/// What the garbler proposes.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// The job's program, in the cut that the parameters name.
+    pub program: Arc<Program>,
+    /// The cut's name, and B and c of each batch.
+    pub parameters: Parameters,
+}
+
+/// Makes, of the evaluator's own program, the cut of a name; of the empty name the one that both parties
+/// have.
+pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
+
+/// What an evaluator is ready to do, whatever the garbler proposes.
+#[derive(Clone, Copy, Default)]
+pub struct Limits<'a> {
+    /// Bytes of memory, as `plan` estimates them.
+    pub memory_bytes: Option<u64>,
+    /// Other cuts of the program; without it only the job's own is accepted.
+    pub decompose: Option<&'a Decompose<'a>>,
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits")
+            .field("memory_bytes", &self.memory_bytes)
+            .field("decomposes", &self.decompose.is_some())
+            .finish()
+    }
+}
+
+impl Proposal {
+    /// The job's program as it is.
+    pub fn given(job: &Job, parameters: Parameters) -> Self {
+        Proposal { program: job.program.clone(), parameters }
+    }
+
+    /// The same with the exact bound, if the evaluator of this job could accept it.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is
+    /// too long.
+    pub(super) fn checked(&self, job: &Job) -> Result<Self, Error> {
+        let name = &self.parameters.decomposition;
+        if name.len() > MAX_DECOMPOSITION_BYTES {
+            return Err(Error::Usage(format!(
+                "a cut with a name of {} bytes cannot be proposed",
+                name.len()
+            )));
+        }
+        same_interface(&job.program, &self.program)?;
+        let parameters = Parameters::proposed(&self.program, job.security, &self.parameters.proposal())?;
+        Ok(Proposal { program: self.program.clone(), parameters: parameters.of_decomposition(name) })
+    }
+
+    /// What the greeting says of a job, and of what is proposed for it.
+    pub(super) fn digests(&self, job: &Job) -> Digests {
+        Digests { program: job.program.digest(), parameters: digest(&self.program, &self.parameters) }
+    }
+
+    /// Sends it, right after the greeting.
+    pub(super) fn send(&self, channel: &mut Channel) -> Result<(), Error> {
+        Cut::of(&self.program, &self.parameters.decomposition).send(channel)?;
+        channel.send(PROPOSAL, &self.parameters.proposal())
+    }
+
+    /// Receives the garbler's proposal and finds out what it is worth: a garbler that wants weaker parameters
+    /// or another function does not get far.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for what this evaluator does not accept.
+    pub(super) fn accept(
+        run: &mut Run,
+        hooks: &Hooks,
+        answer: &Answer,
+        job: &Job,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let cut = Cut::receive(&mut run.channel)?;
+        // Work that depends on the program is no part of setup.
+        run.phase("preprocess");
+        let program = cut.make(&job.program, limits.decompose)?;
+        run.phase("setup");
+        let others = || Error::Mismatch("the peer's cut-and-choose parameters are others".into());
+        let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(&program))?;
+        let parameters = match hooks.parameters() {
+            Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
+            Some(_) => return Err(others()),
+            None => Parameters::proposed(&program, job.security, &proposal)?,
+        };
+        let parameters = parameters.of_decomposition(&cut.name);
+        // The greeting names all of it, and with it the session's identifier.
+        if digest(&program, &parameters) != answer.parameters {
+            return Err(others());
+        }
+        let [_, memory] = super::memory::peaks(&program, &parameters);
+        match limits.memory_bytes {
+            Some(limit) if memory > limit => Err(Error::Mismatch(format!(
+                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free or allowed"
+            ))),
+            _ => Ok(Proposal { program, parameters }),
+        }
+    }
+}
+
+/// The message by which the garbler says how the program is to be cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Of the program in this cut.
+    digest: [u8; DIGEST],
+    /// Empty for the cut that both parties have.
+    pub name: String,
+}
+
+impl Cut {
+    /// Where nothing is proposed, which leaves the program as both have it.
+    pub const NONE: Cut = Cut { digest: [0; DIGEST], name: String::new() };
+
+    pub fn of(program: &Program, name: &str) -> Self {
+        Cut { digest: program.digest(), name: name.to_owned() }
+    }
+
+    /// Sends it, right after the greeting.
+    pub fn send(&self, channel: &mut Channel) -> Result<(), Error> {
+        channel.send(DECOMPOSITION, &[&self.digest[..], self.name.as_bytes()].concat())
+    }
+
+    pub fn receive(channel: &mut Channel) -> Result<Self, Error> {
+        let bytes = channel.receive_up_to(DECOMPOSITION, DIGEST + MAX_DECOMPOSITION_BYTES)?;
+        let (digest, name) = bytes.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
+        let name = str::from_utf8(name).map_err(|_| Cheat::UnexpectedMessage)?;
+        Ok(Cut { digest: *digest, name: name.to_owned() })
+    }
+
+    /// The evaluator's own program, cut like that.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if it does not cut it so, or not into what the garbler has.
+    pub fn make(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<Arc<Program>, Error> {
+        let Cut { digest, name } = self;
+        let program = match decompose {
+            Some(decompose) => decompose(name)?,
+            None if name.is_empty() => given.clone(),
+            None => {
+                return Err(Error::Mismatch(format!(
+                    "the garbler proposes the cut {name:?}, and this party accepts no other than its own"
+                )));
+            }
+        };
+        if *self != Cut::NONE && program.digest() != *digest {
+            return Err(Error::Mismatch(format!(
+                "the program cut by {name:?} is another one here than at the garbler"
+            )));
+        }
+        same_interface(given, &program)?;
+        Ok(program)
+    }
+}
+
+/// Names the proposal: the program as it is cut, the name of the cut, and B and c of each batch.
+fn digest(program: &Program, parameters: &Parameters) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo proposal");
+    hasher.update(&program.digest()).update(&parameters.digest());
+    let name = parameters.decomposition.as_bytes();
+    hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
+    *hasher.finalize().as_bytes()
+}
+
+/// However a program is cut, it takes the same inputs and gives the same outputs to the same parties.
+fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
+    let inputs = |party| given.input_ports(party) == cut.input_ports(party);
+    let outputs = |program: &Program| {
+        program.outputs().iter().map(|output| (output.port.clone(), output.to)).collect::<Vec<_>>()
+    };
+    match inputs(Party::Garbler) && inputs(Party::Evaluator) && outputs(given) == outputs(cut) {
+        true => Ok(()),
+        false => Err(Error::Mismatch(
+            "what is proposed as a cut of the program has other inputs or outputs".into(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
+
+    #[test]
+    fn row_19_a_cut_has_the_programs_interface() {
+        let program = |x: u32, y: u32, to: Recipient| {
+            let ports = |name: &str, width: u32| vec![Port::new(name, Type::Uint(width))];
+            let mut program = ProgramBuilder::new("p", ports("x", x), ports("y", y)).unwrap();
+            program.output(Port::new("z", Type::Uint(1)), to, vec![0]).unwrap();
+            program.finish().unwrap()
+        };
+        let given = program(2, 3, Recipient::Both);
+        assert!(same_interface(&given, &program(2, 3, Recipient::Both)).is_ok());
+        for other in [
+            program(1, 3, Recipient::Both),
+            program(2, 4, Recipient::Both),
+            program(2, 3, Recipient::Garbler),
+        ] {
+            assert!(matches!(same_interface(&given, &other), Err(Error::Mismatch(_))));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a run reports.
+
+use serde::Serialize;
+
+use super::Proposal;
+use brickwork_session::PhaseReport;
+
+/// A party's result.
+pub struct Report {
+    /// The bits of the outputs that this party learns, port after port.
+    pub outputs: Vec<bool>,
+    /// What each phase took.
+    pub phases: Vec<PhaseReport>,
+    /// What was promised.
+    pub security: SecurityReport,
+    /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
+    pub proposal: Proposal,
+    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
+    /// peer.
+    pub recovered: bool,
+}
+
+/// The outputs are left out: they are the party's own.
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Report { outputs, phases, security, proposal: _, recovered: _ } = self;
+        f.debug_struct("Report")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("phases", phases)
+            .field("security", security)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The promise of a run and the parameters that it follows from.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecurityReport {
+    /// `malicious`, with abort.
+    pub model: &'static str,
+    /// s: what was asked for.
+    pub statistical_bits: u32,
+    /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the run together.
+    pub bound_log2: f64,
+    /// kappa minus what its uses in this session lose.
+    pub computational_bits: f64,
+    /// The commitment scheme.
+    pub commitments: &'static str,
+    /// Its code: length, dimension, distance.
+    pub code: [usize; 3],
+    /// Cut-and-choose of each component.
+    pub components: Vec<BatchReport>,
+    /// Cut-and-choose of the key authenticators.
+    pub key_authenticators: BatchReport,
+    /// Cut-and-choose of the self-authenticating ones.
+    pub input_authenticators: BatchReport,
+}
+
+/// Cut-and-choose of one kind of item.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchReport {
+    /// What it is.
+    pub name: String,
+    /// Buckets: slots or wires.
+    pub slots: usize,
+    /// B: items in a bucket.
+    pub bucket_size: usize,
+    /// L: items made.
+    pub copies: usize,
+    /// c: items opened and checked.
+    pub opened: usize,
+}

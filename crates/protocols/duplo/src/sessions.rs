@@ -1,0 +1,492 @@
+//! The phases as values. A session after its setup fills its stock; [`Garbler::build`] takes what a program
+//! needs out of it, and what was built is evaluated and decoded once. Every step consumes the value before
+//! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
+//! can be used again.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use zeroize::Zeroizing;
+
+use super::build::{self, EvaluatorReady, GarblerReady, Joined};
+use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use super::hooks::Hooks;
+use super::ots::{self, EvaluatorOts, GarblerOts};
+use super::setup::Wanted;
+use super::stock::{Parts, Request, Stock};
+use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
+use super::{Error, Parameters, SecurityReport, decode, evaluate, setup};
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Party, Program};
+use brickwork_primitives::commit::{Claimed, Claims, Committed, Committer, Holder, Shares, split};
+use brickwork_primitives::ot::extension;
+use brickwork_session::{Observer, PhaseReport, Run, SessionId, Terms, agree};
+use brickwork_stock::Writers;
+use brickwork_wire::Channel;
+
+/// What a program of the garbler's took from the stock.
+pub(super) type GarblerParts = Parts<GarblerComponent, GarblerGadgets, GarblerOts>;
+
+/// The garbler of a session, between two programs.
+pub struct Garbler<'o> {
+    pub(super) run: Run<'o>,
+    pub(super) pool: Arc<ThreadPool>,
+    pub(super) session: SessionId,
+    pub(super) security: u32,
+    pub(super) committer: split::Sender,
+    pub(super) cot: extension::Sender,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Committed,
+    pub(super) ot: Committed,
+    pub(super) rng: Rng,
+    pub(super) hooks: Hooks,
+    /// Committed values that are made again at a time, to be brought into another order.
+    pub(super) window: usize,
+    /// Combinations that bind each batch of OTs.
+    pub(super) binding: usize,
+    /// Authenticators made so far, of each kind at most.
+    pub(super) gadgets: u64,
+    /// Cut-and-chooses so far.
+    pub(super) serial: u64,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<GarblerComponent, GarblerGadgets, GarblerOts>,
+}
+
+impl<'o> Garbler<'o> {
+    /// Setup: base OTs, and the offsets that last for the session.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away.
+    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        Self::set_up(Run::new(channel, Party::Garbler, observer), terms, Hooks::none())
+    }
+
+    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let (mut party, _) = setup::garbler(run, &Wanted::stock(terms), hooks)?;
+        GarblerCommitted::default().prove(&mut party, true)?;
+        Ok(party)
+    }
+
+    /// The offset of all plain authenticators.
+    pub(super) fn delta_ka(&self) -> Delta {
+        Delta::new(self.ka.values[0].bits())
+    }
+
+    /// What the stock lacks for a program.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.stock.missing(program)
+    }
+
+    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components that a session
+    /// may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
+        if self.used {
+            return Err(Error::Usage(
+                "a session makes nothing new after its first input; begin another one".into(),
+            ));
+        }
+        let parameters = Parameters::for_stock(request, self.security)?;
+        let mut both = blake3::Hasher::new();
+        both.update(&request.digest()).update(&parameters.digest());
+        agree(
+            &mut self.run.channel,
+            both.finalize().as_bytes(),
+            "the peer is asked to preprocess something else",
+        )?;
+        self.fill_agreed(request, &parameters)?;
+        Ok(self)
+    }
+
+    /// What both parties have agreed to preprocess.
+    pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
+        in_pool(self, |party| {
+            let ots = request
+                .ots
+                .map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding))
+                .transpose()?;
+            let committed = GarblerCommitted::to_all(party, request, parameters, ots)?;
+            committed.prove(party, false)?;
+            let (supply, told) = committed.open(party)?;
+            let Garbler { run, committer, ka, ot, .. } = &mut *party;
+            let mut claims = Claims::new();
+            told.claims([&ka.shares, &ot.shares], &supply.components, &supply.pools, &mut claims);
+            committer.prove(&mut run.channel, &[], &claims)?;
+            drop(claims);
+            party.stock.put(supply.gathered()?);
+            Ok(())
+        })
+    }
+
+    /// Takes what a program needs out of the stock and joins it.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
+    /// beforehand.
+    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
+        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
+        let report =
+            self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
+        let (security, parts) = report?;
+        in_pool(self, |mut party| {
+            let (parts, told) = party.with_ots(parts)?;
+            let (ready, joints) = build::garbler(&mut party, program, parts)?;
+            build::garbler_proves(&mut party, program, &ready, &joints, &told)?;
+            Ok(GarblerBuilt { party, program: program.clone(), ready, security })
+        })
+    }
+
+    /// Makes the OTs that parts lack, and tells what is still to be proven of them.
+    pub(super) fn with_ots(&mut self, mut parts: GarblerParts) -> Result<(GarblerParts, GarblerTold), Error> {
+        if parts.ots.is_some() {
+            return Ok((parts, GarblerTold::default()));
+        }
+        let drawn = ots::garbler_draws(
+            &mut self.run,
+            &mut self.cot,
+            parts.layout.evaluator_inputs.len(),
+            self.binding,
+        )?;
+        let committed = GarblerCommitted::to_ots(self, drawn)?;
+        committed.prove(self, false)?;
+        let (supply, told) = committed.open(self)?;
+        parts.ots = Some(supply.ots.into_iter().collect());
+        Ok((parts, told))
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.run.finish()
+    }
+}
+
+/// A program, joined and ready to be evaluated once.
+pub struct GarblerBuilt<'o> {
+    party: Garbler<'o>,
+    program: Arc<Program>,
+    ready: GarblerReady,
+    security: SecurityReport,
+}
+
+impl<'o> GarblerBuilt<'o> {
+    /// What is promised.
+    pub fn security(&self) -> &SecurityReport {
+        &self.security
+    }
+
+    /// Gives this party's input and serves the evaluator's.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<'o>, Error> {
+        check_input(&self.program, Party::Garbler, input)?;
+        in_pool(self, |mut built| {
+            built.party.used = true;
+            let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
+            evaluate::garbler(&mut built.party, &built.ready, None, input, &masked)?;
+            Ok(GarblerEvaluated(built))
+        })
+    }
+}
+
+/// An evaluated program, whose outputs are not known yet.
+pub struct GarblerEvaluated<'o>(GarblerBuilt<'o>);
+
+impl<'o> GarblerEvaluated<'o> {
+    /// The bits of the garbler's outputs, and the session for the next program.
+    ///
+    /// # Errors
+    /// As [`Garbler::setup`].
+    pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o>), Error> {
+        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
+            let outputs = decode::garbler(&mut party, &program, &ready)?;
+            Ok((outputs, party))
+        })
+    }
+}
+
+/// What a program of the evaluator's took from the stock.
+pub(super) type EvaluatorParts = Parts<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>;
+
+/// What an evaluator has of a session before anything is proven.
+pub(super) struct EvaluatorCore<'o> {
+    pub run: Run<'o>,
+    pub pool: Arc<ThreadPool>,
+    pub session: SessionId,
+    pub security: u32,
+    pub holder: split::Receiver,
+    pub cot: extension::Receiver,
+    pub rng: Rng,
+    pub hooks: Hooks,
+    /// Bytes of tables that may still be kept in memory.
+    pub table_memory: u64,
+    /// Bytes of what is told of copies and authenticators in one go that may be kept in memory.
+    pub told_memory: u64,
+    /// Makes the segments that tables go into, while a store is filled.
+    pub segments: Option<Writers>,
+    /// Combinations that bind each batch of OTs.
+    pub binding: usize,
+    /// Authenticators made so far, of each kind at most.
+    pub gadgets: u64,
+    /// Cut-and-chooses so far.
+    pub serial: u64,
+}
+
+/// The evaluator of a session, between two programs.
+pub struct Evaluator<'o> {
+    pub(super) core: EvaluatorCore<'o>,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Shares,
+    pub(super) ot: Shares,
+    /// S_ot = Δ_ot ⊕ Δ_ka.
+    pub(super) link_ot: Label,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>,
+}
+
+impl<'o> Evaluator<'o> {
+    /// Setup: base OTs, and the offsets that last for the session.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away.
+    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        Self::set_up(Run::new(channel, Party::Evaluator, observer), terms, Hooks::none())
+    }
+
+    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let begun =
+            setup::evaluator(run, &Wanted::stock(terms), hooks, |_, _, answer| setup::no_proposal(answer))?;
+        Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
+    }
+
+    /// What the stock lacks for a program.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.stock.missing(program)
+    }
+
+    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components that a
+    /// session may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
+        if self.used {
+            return Err(Error::Usage(
+                "a session makes nothing new after its first input; begin another one".into(),
+            ));
+        }
+        let parameters = Parameters::for_stock(request, self.core.security)?;
+        let mut both = blake3::Hasher::new();
+        both.update(&request.digest()).update(&parameters.digest());
+        agree(
+            &mut self.core.run.channel,
+            both.finalize().as_bytes(),
+            "the peer is asked to preprocess something else",
+        )?;
+        self.fill_agreed(request, &parameters)?;
+        Ok(self)
+    }
+
+    /// What both parties have agreed to preprocess.
+    pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
+        in_pool(self, |party| {
+            let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
+            let ots =
+                request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
+            let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?
+                .verify(&mut party.core)?;
+            let (supply, opened) = committed.open(&mut party.core)?;
+            let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
+            let mut claims = Claims::new();
+            opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
+            let proof = holder.verify(&mut run.channel, &[], &claims)?;
+            drop(claims);
+            party.stock.put(supply.proven(&proof).gathered()?);
+            Ok(())
+        })
+    }
+
+    /// Takes what a program needs out of the stock and joins it.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
+    /// beforehand.
+    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
+        agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
+        let report = self
+            .stock
+            .take(program)
+            .and_then(|parts| Ok((parts.report(program, self.core.security)?, parts)));
+        let (security, parts) = report?;
+        in_pool(self, |mut party| {
+            let (parts, opened) = party.with_ots(parts)?;
+            let ready = build::evaluator(&mut party, parts)?;
+            let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
+            Ok(EvaluatorBuilt { party, program: program.clone(), ready, security })
+        })
+    }
+
+    /// Makes the OTs that parts lack, and what was opened of them.
+    pub(super) fn with_ots(
+        &mut self,
+        parts: EvaluatorParts,
+    ) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
+        if parts.ots.is_some() {
+            return Ok((Claimed::new(parts), EvaluatorOpened::default()));
+        }
+        let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
+        let drawn = ots::evaluator_draws(run, cot, rng, parts.layout.evaluator_inputs.len(), *binding)?;
+        let committed = EvaluatorCommitted::to_ots(&mut self.core, drawn)?.verify(&mut self.core)?;
+        let (supply, opened) = committed.open(&mut self.core)?;
+        Ok((supply.map(|supply| Parts { ots: Some(supply.ots.into_iter().collect()), ..parts }), opened))
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.core.run.finish()
+    }
+}
+
+/// A program, joined and ready to be evaluated once.
+pub struct EvaluatorBuilt<'o> {
+    party: Evaluator<'o>,
+    program: Arc<Program>,
+    ready: EvaluatorReady,
+    security: SecurityReport,
+}
+
+impl<'o> EvaluatorBuilt<'o> {
+    /// What is promised.
+    pub fn security(&self) -> &SecurityReport {
+        &self.security
+    }
+
+    /// Gives this party's input and evaluates every slot.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<'o>, Error> {
+        check_input(&self.program, Party::Evaluator, input)?;
+        in_pool(self, |mut built| {
+            built.party.used = true;
+            let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
+            let EvaluatorBuilt { mut party, program, ready, security } = built;
+            let (ready, evaluated) =
+                evaluate::evaluator(&mut party, &program, Joined::Proven(ready), input, masked)?;
+            let built = EvaluatorBuilt { party, program, ready, security };
+            Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
+        })
+    }
+}
+
+/// An evaluated program, whose outputs are not known yet.
+pub struct EvaluatorEvaluated<'o> {
+    built: EvaluatorBuilt<'o>,
+    evaluated: evaluate::Evaluated,
+    input: Zeroizing<Vec<bool>>,
+}
+
+impl<'o> EvaluatorEvaluated<'o> {
+    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler (which
+    /// must not become visible to it), and the session for the next program.
+    ///
+    /// # Errors
+    /// As [`Evaluator::setup`].
+    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o>), Error> {
+        in_pool(
+            self,
+            |EvaluatorEvaluated {
+                 built: EvaluatorBuilt { mut party, program, ready, .. },
+                 evaluated,
+                 input,
+             }| {
+                let (outputs, recovered) =
+                    decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
+                Ok((outputs, recovered, party))
+            },
+        )
+    }
+}
+
+/// A value of a phase, which knows the threads that work for its session.
+pub(super) trait Pooled: Send {
+    fn pool(&self) -> &Arc<ThreadPool>;
+}
+
+impl<P: Pooled> Pooled for &mut P {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        (**self).pool()
+    }
+}
+
+impl Pooled for Garbler<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
+    }
+}
+
+impl Pooled for GarblerBuilt<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.party.pool
+    }
+}
+
+impl Pooled for GarblerEvaluated<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.0.party.pool
+    }
+}
+
+impl Pooled for Evaluator<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.core.pool
+    }
+}
+
+impl Pooled for EvaluatorBuilt<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.party.core.pool
+    }
+}
+
+impl Pooled for EvaluatorEvaluated<'_> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.built.party.core.pool
+    }
+}
+
+/// The threads of a session.
+pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
+    Ok(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?))
+}
+
+/// Runs a phase on the session's threads.
+pub(super) fn in_pool<P: Pooled, T: Send>(
+    value: P,
+    phase: impl FnOnce(P) -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    let pool = value.pool().clone();
+    pool.install(|| phase(value))
+}
+
+pub(super) fn check_input(program: &Program, party: Party, input: &[bool]) -> Result<(), Error> {
+    let width = program.input_width(party);
+    if input.len() == width {
+        return Ok(());
+    }
+    Err(Error::Input(format!("the {party:?} gives {width} input bits in this program, not {}", input.len())))
+}

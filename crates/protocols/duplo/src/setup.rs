@@ -1,0 +1,302 @@
+//! Setup: base OTs, the commitments' seeds, and commitments to the two offsets that last for the session.
+//!
+//! ```text
+//!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
+//!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
+//! ```
+//!
+//! The proof that both are commitments, and of S_ot, is the session's first one: a whole run has its other
+//! commitments proven with it, a session that fills a stock makes it at once.
+//!
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the
+//! extension that is needed anyway they cost next to nothing, and setup a third (measured:
+//! docs/benchmarks.md).
+//!
+//! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
+//! authenticators, and `lsb(Δ_ot)` would not be bound.
+
+use zeroize::Zeroizing;
+
+use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
+use super::parameters::{code, stock_ot_binding};
+use super::sessions::EvaluatorCore;
+use super::stock::Stock;
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
+use brickwork_base::label::{Delta, LABEL_BYTES, Label};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Party, Program};
+use brickwork_primitives::commit::split::{Receiver, Sender};
+use brickwork_primitives::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use brickwork_primitives::ot::base::{self, Direction};
+use brickwork_primitives::ot::extension;
+use brickwork_primitives::receive;
+use brickwork_session::{Answer, Digests, Greeting, Job, Run, garbler_memory, told_memory};
+
+/// What a session is set up for.
+pub(super) struct Wanted<'a> {
+    pub digests: Digests,
+    pub terms: &'a Terms,
+    /// OTs that are made at once, next to those that bind Δ_ot.
+    pub ots: Option<usize>,
+    /// OTs that bind Δ_ot in each batch of OTs.
+    pub binding: usize,
+    /// What the garbler sends right after its greeting.
+    proposal: Option<&'a Proposal>,
+}
+
+impl<'a> Wanted<'a> {
+    /// One run of a program, whose OTs are made at once, as the garbler wants it.
+    pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
+        let (ots, binding) =
+            (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
+        Wanted { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
+    }
+
+    /// The same, as the evaluator wants it.
+    pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
+        let digests = Digests { program: program.digest(), parameters: [0; 32] };
+        Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding, proposal: None }
+    }
+
+    /// A session between two parties that do not know their programs yet.
+    pub fn stock(terms: &'a Terms) -> Self {
+        Wanted {
+            digests: Digests { program: [0; 32], parameters: [0; 32] },
+            terms,
+            ots: None,
+            binding: stock_ot_binding(terms.security),
+            proposal: None,
+        }
+    }
+}
+
+/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is
+/// only built into the one coordinate of the lowest bit, and one guessed watch bit gets around that.)
+/// `delta_ka` is what each party may say of it: the garbler the value, the evaluator the bit.
+fn claims<'a>(
+    claims: &mut Claims<'a>,
+    ka: &'a Shares,
+    ot: &'a Shares,
+    link: Label,
+    delta_ka: impl Fn() -> Label + Sync + 'a,
+) {
+    claims.known(1, move |_, sum| {
+        ka.add(0, sum);
+        ot.add(0, sum);
+        link
+    });
+    claims.bits(1, move |_, sum| {
+        ka.add(0, sum);
+        delta_ka()
+    });
+}
+
+/// Base OTs on their way, or those of a dealer.
+enum BaseOts {
+    Begun(base::Begun),
+    Dealt(base::Keys),
+}
+
+impl BaseOts {
+    /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
+    fn begin(
+        run: &mut Run,
+        wanted: &Wanted,
+        hooks: &Hooks,
+        greeting: &Greeting,
+        send: usize,
+        choices: &[u8],
+    ) -> Result<Self, Error> {
+        if let Some(dealt) = hooks.dealt(run.role, send, choices) {
+            return Ok(BaseOts::Dealt(dealt));
+        }
+        let sends =
+            if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
+        Ok(BaseOts::Begun(base::Begun::send(
+            &mut run.channel,
+            sends,
+            &greeting.digest(),
+            choices,
+            wanted.terms.threads,
+        )?))
+    }
+
+    fn finish(self, run: &mut Run, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+        match self {
+            BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
+            BaseOts::Dealt(keys) => Ok(keys),
+        }
+    }
+}
+
+/// From a peer that has nothing to propose.
+pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
+    if answer.parameters == [0; 32] {
+        Ok(())
+    } else {
+        Err(Error::Mismatch("the peer's greeting is malformed".into()))
+    }
+}
+
+/// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
+pub(super) fn garbler<'o>(
+    mut run: Run<'o>,
+    wanted: &Wanted,
+    mut hooks: Hooks,
+) -> Result<(Garbler<'o>, Option<GarblerDrawn>), Error> {
+    #[cfg(test)]
+    brickwork_primitives::commit::keep_columns(0);
+    let pool = threads(wanted.terms)?;
+    let code = code(wanted.terms.security)?;
+    run.phase("setup");
+    let mut rng = Rng::new("brickwork garbler")?;
+    let delta_ot = rng.delta();
+    let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
+    let choices: Zeroizing<Vec<u8>> =
+        Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
+    let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
+    if let Some(proposal) = wanted.proposal {
+        proposal.send(&mut run.channel)?;
+    }
+    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 0, &choices)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    no_proposal(&answer)?;
+    let keys = base_ots.finish(&mut run, &answer, 0)?;
+    let session = answer.session;
+    let mut cot = extension::Sender::new(&session, in_ots, &keys.received);
+    // All rows are checked before anything is committed to.
+    let watched = Zeroizing::new(cot.extend(&mut run.channel, code.length())?);
+    let binding = wanted.binding;
+    let drawn = wanted.ots.map(|count| ots::garbler_draws(&mut run, &mut cot, count, binding)).transpose()?;
+
+    run.phase("setup");
+    let mut committer = Sender::new(code, &cot.keys(&watched), garbler_memory(wanted.terms.table_memory));
+    let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
+    hooks.alter(Point::KaOffset, &mut ka.values);
+    let ot =
+        committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
+    run.channel.send(msg::LINK_OT, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
+    let (stock, security) = (Stock::new(), wanted.terms.security);
+    let garbler = Garbler {
+        run,
+        pool,
+        session,
+        security,
+        committer,
+        rng,
+        hooks,
+        window: window(wanted.terms),
+        cot,
+        ka,
+        ot,
+        binding,
+        gadgets: 0,
+        serial: 0,
+        used: false,
+        stock,
+    };
+    Ok((garbler, drawn))
+}
+
+/// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has
+/// no use for.
+pub(super) fn window(terms: &Terms) -> usize {
+    usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
+}
+
+/// What the session's first proof says of the garbler's offsets.
+pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut Claims<'a>) {
+    claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
+}
+
+/// The offsets as the evaluator was told of them.
+pub(super) struct PendingOffsets {
+    ka: Pending,
+    ot: Pending,
+    link_ot: Label,
+}
+
+impl PendingOffsets {
+    pub fn pending(&self) -> [&Pending; 2] {
+        [&self.ka, &self.ot]
+    }
+
+    /// What the session's first proof says of them.
+    pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
+        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, || Label::from_bits(1));
+    }
+
+    /// The evaluator's session, after its first proof.
+    pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
+        let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
+        Evaluator { core, ka, ot, link_ot: self.link_ot, used: false, stock: Stock::new() }
+    }
+}
+
+/// What the evaluator has of a session whose first proof is still to come.
+pub(super) struct Begun<'o, P> {
+    pub core: EvaluatorCore<'o>,
+    pub offsets: PendingOffsets,
+    pub ots: Option<EvaluatorDrawn>,
+    /// What the garbler proposed.
+    pub agreed: P,
+}
+
+/// `accept` looks at what the garbler proposes, before anything follows from it.
+pub(super) fn evaluator<'o, P>(
+    mut run: Run<'o>,
+    wanted: &Wanted,
+    hooks: Hooks,
+    accept: impl FnOnce(&mut Run, &Hooks, &Answer) -> Result<P, Error>,
+) -> Result<Begun<'o, P>, Error> {
+    #[cfg(test)]
+    brickwork_primitives::commit::keep_columns(0);
+    let pool = threads(wanted.terms)?;
+    let code = code(wanted.terms.security)?;
+    run.phase("setup");
+    let mut rng = Rng::new("brickwork evaluator")?;
+    let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
+    rng.fill(&mut watch_bits);
+    watch_bits.iter_mut().for_each(|b| *b &= 1);
+    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, wanted.terms, &wanted.digests)?;
+    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 128, &[])?;
+    let answer = greeting.answered(&mut run.channel)?;
+    let agreed = accept(&mut run, &hooks, &answer)?;
+    let keys = base_ots.finish(&mut run, &answer, 128)?;
+    let session = answer.session;
+    let mut cot = extension::Receiver::new(&session, &keys.sent)?;
+    let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
+    let binding = wanted.binding;
+    let ots = wanted
+        .ots
+        .map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding))
+        .transpose()?;
+
+    run.phase("setup");
+    let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
+    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
+    let ot = holder.receive(&mut run.channel, 1)?;
+    let link_ot = receive::label(&mut run.channel, msg::LINK_OT)?;
+    if link_ot.colour() != 0 {
+        return Err(Cheat::LinkColour.into());
+    }
+    let core = EvaluatorCore {
+        run,
+        pool,
+        session,
+        security,
+        holder,
+        rng,
+        hooks,
+        cot,
+        table_memory,
+        told_memory: told_memory(table_memory),
+        segments: None,
+        binding,
+        gadgets: 0,
+        serial: 0,
+    };
+    Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
+}

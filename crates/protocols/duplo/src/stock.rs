@@ -1,0 +1,569 @@
+//! What is preprocessed and not used yet, and how a program takes what it needs.
+//!
+//! Components have batches, each with the authenticators of its outputs; gadgets for the parties' inputs and
+//! for private outputs, and OTs, are pools that any program draws from. Everything is taken in whole buckets
+//! and by value: what a program has taken is no longer here. Both parties run the same code on the same
+//! counts, so both take the same items.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::SecurityReport;
+use super::build::{Layout, Owner};
+use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
+use super::supply::Supply;
+use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
+use brickwork_primitives::cut_and_choose::{Cut, Kind};
+use brickwork_stock::{self, Serial};
+
+/// What is to be preprocessed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Components and the number of slots that each is to fill.
+    pub components: Vec<(Component, usize)>,
+    /// Wires of the garbler's inputs and of the outputs that only it learns.
+    pub garbler_wires: usize,
+    /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
+    pub ots: Option<usize>,
+}
+
+impl Request {
+    /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
+    pub fn of(program: &Program) -> Self {
+        let counts = program.slots_by_component();
+        Request {
+            components: program.components().iter().cloned().zip(counts).collect(),
+            garbler_wires: garbler_wires(program),
+            ots: None,
+        }
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.components.iter().all(|(_, slots)| *slots == 0)
+            && self.garbler_wires == 0
+            && self.ots.unwrap_or(0) == 0
+    }
+
+    /// Wires that need a plain authenticator.
+    pub(super) fn plain_wires(&self) -> usize {
+        self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
+    }
+
+    /// Names what is asked for; both parties must ask for the same.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo preprocessing request");
+        for (component, slots) in self.components.iter().filter(|(_, slots)| *slots > 0) {
+            hasher.update(&component.digest()).update(&(*slots as u64).to_le_bytes());
+        }
+        hasher.update(&[u8::from(self.ots.is_some())]);
+        for count in [self.garbler_wires, self.ots.unwrap_or(0)] {
+            hasher.update(&(count as u64).to_le_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
+        let gadgets = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
+        let parts: Vec<String> = components
+            .chain(gadgets)
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
+        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+    }
+}
+
+/// Wires of the garbler's inputs and of the outputs that only it learns.
+pub(super) fn garbler_wires(program: &Program) -> usize {
+    let private: usize =
+        program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
+    program.input_width(Party::Garbler) + private
+}
+
+/// The cut-and-choose that items came out of.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Origin {
+    /// Unique in a session.
+    pub serial: u64,
+    pub kind: Kind,
+    pub cut: Cut,
+    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound
+    /// counts as often.
+    pub attempts: u32,
+}
+
+/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
+/// it makes them again.
+#[derive(Clone, Default)]
+pub(super) struct Places {
+    /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
+    pub rows: [u64; 2],
+    /// Which item of the batch each one is.
+    pub items: Vec<u32>,
+}
+
+impl Places {
+    /// Before the challenge nobody knows which items stay.
+    pub fn begin(rows: [u64; 2]) -> Self {
+        Places { rows, items: Vec::new() }
+    }
+
+    /// The heads of buckets, where `chosen` are the items, bucket after bucket.
+    pub fn heads(&self, chosen: &[u32], size: usize) -> Self {
+        Places { rows: self.rows, items: chosen.iter().copied().step_by(size.max(1)).collect() }
+    }
+
+    /// The first `count` items.
+    ///
+    /// # Panics
+    /// If they are more than 2^32.
+    pub fn first(&self, count: usize) -> Self {
+        Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
+    }
+
+    pub fn slice(&self, places: Range<usize>) -> Self {
+        Places { rows: self.rows, items: self.items[places].to_vec() }
+    }
+
+    /// The numbers of the commitments of each item, where it has so many.
+    pub fn numbers(&self, each: usize) -> Vec<u64> {
+        let each = each as u64;
+        self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
+    }
+}
+
+/// Cut-and-chooses that belong to one entry of an epoch's log, as a power of two.
+pub(super) const CUTS_OF_AN_ENTRY: u32 = 20;
+
+impl Origin {
+    /// The serial of the batch in a store: both parties count their cut-and-chooses alike.
+    pub fn batch_serial(&self) -> Serial {
+        brickwork_stock::serial(self.serial >> CUTS_OF_AN_ENTRY, self.serial & ((1 << CUTS_OF_AN_ENTRY) - 1))
+    }
+}
+
+/// A number of buckets or OTs that share a shape.
+pub(super) trait Pieces: Sized {
+    fn len(&self) -> usize;
+
+    /// The cut-and-choose of the items, and that of a component's authenticators.
+    fn origins(&self) -> Vec<Origin>;
+
+    /// A copy of some of them. The stock sees to it that no item is copied twice.
+    fn slice(&self, items: Range<usize>) -> Self;
+
+    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
+    /// all items.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if something lies in a file that cannot be read.
+    fn gathered(self) -> Result<Self, Error>;
+}
+
+/// A batch of a component's copies, with the authenticators of its outputs.
+pub(super) trait ComponentPieces: Pieces {
+    fn digest(&self) -> &ComponentDigest;
+
+    /// The number of output wires of a copy.
+    fn outputs(&self) -> usize;
+}
+
+/// Pieces of which some may be gone.
+struct Open<T> {
+    pieces: T,
+    next: usize,
+}
+
+impl<T: Pieces> Open<T> {
+    fn left(&self) -> usize {
+        self.pieces.len() - self.next
+    }
+}
+
+/// Pieces in the order in which they are taken.
+pub(super) struct Pool<T>(VecDeque<Open<T>>);
+
+impl<T: Pieces> Pool<T> {
+    pub fn new() -> Self {
+        Pool(VecDeque::new())
+    }
+
+    pub fn put(&mut self, pieces: T) {
+        if pieces.len() > 0 {
+            self.0.push_back(Open { pieces, next: 0 });
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.0.iter().map(Open::left).sum()
+    }
+
+    /// All that is left.
+    fn into_pieces(self) -> Vec<T> {
+        let left = |open: Open<T>| {
+            if open.next == 0 { open.pieces } else { open.pieces.slice(open.next..open.pieces.len()) }
+        };
+        self.0.into_iter().map(left).collect()
+    }
+
+    /// Takes `count` items that are there.
+    fn take(&mut self, mut count: usize) -> Vec<T> {
+        let mut taken = Vec::new();
+        while count > 0 {
+            let first = self.0.front_mut().expect("as many as were counted");
+            let here = count.min(first.left());
+            count -= here;
+            let places = first.next..first.next + here;
+            first.next = places.end;
+            match first.left() {
+                0 => {
+                    let first = self.0.pop_front().expect("the first one");
+                    // Moved where nothing of it is gone: a large batch is not copied.
+                    taken.push(if places.start == 0 { first.pieces } else { first.pieces.slice(places) });
+                }
+                _ => taken.push(first.pieces.slice(places)),
+            }
+        }
+        taken
+    }
+}
+
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
+    /// All that was made for this program alone.
+    pub fn of(program: &Program, supply: Supply<B, G, O>) -> Self {
+        let Supply { components, pools, ots } = supply;
+        let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
+        let owner = |((id, slots), batch): ((usize, usize), &B)| Owner {
+            component: ComponentId(id as u32),
+            slots,
+            outputs: batch.outputs(),
+        };
+        let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
+        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
+        let layout = Layout::new(program, &owners, &sizes);
+        Parts { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
+    }
+
+    /// The OTs apart from the rest.
+    ///
+    /// # Panics
+    /// If there are none: they are made before a program is joined.
+    pub fn take_ots(mut self) -> (Vec<O>, Self) {
+        (self.ots.take().expect("OTs are made before a program is joined"), self)
+    }
+
+    /// What a run with these parts promises.
+    pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
+        let named = || program.components().iter().zip(program.component_digests());
+        let name =
+            |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
+        let named = |origin: Origin, component: &str| match origin.kind {
+            Kind::Component => (component.to_owned(), origin),
+            Kind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
+            Kind::InputAuthenticator => (INPUT_AUTHENTICATORS.to_owned(), origin),
+        };
+        let batches =
+            self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
+        let pools = self.pools.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
+        report_of_parts(&batches.chain(pools).collect::<Vec<_>>(), security)
+    }
+}
+
+/// Stock of either side: batches `B`, gadgets `G`, OTs `O`.
+pub(super) struct Stock<B, G, O> {
+    components: Vec<(ComponentDigest, Pool<B>)>,
+    /// For the garbler's inputs and its private outputs.
+    input: Pool<G>,
+    /// For the evaluator's inputs. A program that finds none has its own made when it is built.
+    ots: Pool<O>,
+}
+
+/// How much of everything there is.
+pub(super) struct Counts {
+    pub components: HashMap<ComponentDigest, usize>,
+    pub input: usize,
+    /// `None` if there are none, and OTs are made when a program is built.
+    pub ots: Option<usize>,
+}
+
+impl Counts {
+    /// What a program lacks.
+    pub fn missing(mut self, program: &Program) -> Request {
+        // Two components of one program may be the same circuit under two names: they share what is there.
+        let mut lacking = |digest: &ComponentDigest, wanted: usize| {
+            let left = self.components.entry(*digest).or_default();
+            let here = wanted.min(*left);
+            *left -= here;
+            wanted - here
+        };
+        let counts = program.slots_by_component();
+        let of_component =
+            |((component, digest), &slots): ((&Component, _), _)| (component.clone(), lacking(digest, slots));
+        let components = program
+            .components()
+            .iter()
+            .zip(program.component_digests())
+            .zip(&counts)
+            .map(of_component)
+            .collect();
+        Request {
+            components,
+            garbler_wires: garbler_wires(program).saturating_sub(self.input),
+            ots: self.ots.map(|ots| program.input_width(Party::Evaluator).saturating_sub(ots)),
+        }
+    }
+}
+
+/// What a program took, and how it lies on it.
+pub(super) struct Parts<B, G, O> {
+    pub layout: Layout,
+    pub batches: Vec<B>,
+    /// Gadgets that belong to no batch: for the garbler's inputs and private outputs.
+    pub pools: Vec<G>,
+    /// `None` if they must be made.
+    pub ots: Option<Vec<O>>,
+}
+
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Default for Stock<B, G, O> {
+    fn default() -> Self {
+        Stock { components: Vec::new(), input: Pool::new(), ots: Pool::new() }
+    }
+}
+
+impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
+    pub fn new() -> Self {
+        Stock::default()
+    }
+
+    pub fn put_component(&mut self, batch: B) {
+        let digest = *batch.digest();
+        match self.components.iter_mut().find(|(d, _)| *d == digest) {
+            Some((_, pool)) => pool.put(batch),
+            None => {
+                let mut pool = Pool::new();
+                pool.put(batch);
+                self.components.push((digest, pool));
+            }
+        }
+    }
+
+    /// Adds what was made, checked and proven, and [gathered](Supply::gathered).
+    pub fn put(&mut self, supply: Supply<B, G, O>) {
+        supply.components.into_iter().for_each(|batch| self.put_component(batch));
+        supply.pools.into_iter().for_each(|input| self.input.put(input));
+        supply.ots.into_iter().for_each(|ots| self.ots.put(ots));
+    }
+
+    pub fn put_input(&mut self, gadgets: G) {
+        self.input.put(gadgets);
+    }
+
+    pub fn put_ots(&mut self, ots: O) {
+        self.ots.put(ots);
+    }
+
+    /// Everything that is there: batches, gadgets for the garbler's wires, OTs.
+    pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<O>) {
+        let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_pieces()).collect();
+        (components, self.input.into_pieces(), self.ots.into_pieces())
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            components: self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect(),
+            input: self.input.left(),
+            ots: Some(self.ots.left()).filter(|&left| left > 0),
+        }
+    }
+
+    /// What a program lacks here.
+    pub fn missing(&self, program: &Program) -> Request {
+        self.counts().missing(program)
+    }
+
+    /// Takes what a program needs.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if something is missing; then nothing is taken.
+    pub fn take(&mut self, program: &Program) -> Result<Parts<B, G, O>, Error> {
+        let digests = program.component_digests();
+        let missing = self.counts().missing(program);
+        if !missing.is_empty() {
+            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+        }
+        let (mut batches, mut owners) = (Vec::new(), Vec::new());
+        for (id, slots) in
+            program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0)
+        {
+            let pool = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
+            for batch in pool.expect("enough of it is there").1.take(slots) {
+                owners.push(Owner {
+                    component: ComponentId(id as u32),
+                    slots: batch.len(),
+                    outputs: batch.outputs(),
+                });
+                batches.push(batch);
+            }
+        }
+        let pools = self.input.take(garbler_wires(program));
+        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
+        let layout = Layout::new(program, &owners, &sizes);
+        let wanted = program.input_width(Party::Evaluator);
+        let ots = (wanted == 0 || self.ots.left() > 0).then(|| self.ots.take(wanted));
+        Ok(Parts { layout, batches, pools, ots })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::adversary::harness::{Case, component, pair, small};
+    use crate::tests::sessions::both;
+    use brickwork_circuit::{Port, ProgramBuilder, Type};
+
+    struct Items(Vec<usize>);
+
+    impl Pieces for Items {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn origins(&self) -> Vec<Origin> {
+            Vec::new()
+        }
+
+        fn slice(&self, items: Range<usize>) -> Self {
+            Items(self.0[items].to_vec())
+        }
+
+        fn gathered(self) -> Result<Self, Error> {
+            Ok(self)
+        }
+    }
+
+    /// However items are put in and taken out, each comes once, in its order; and so does what is left.
+    #[test]
+    fn row_16_each_item_of_a_pool_is_taken_once() {
+        for takes in [
+            vec![],
+            vec![4],
+            vec![3],
+            vec![3, 1],
+            vec![2, 4, 1],
+            vec![1, 1, 1, 1, 1, 1, 1, 1, 1],
+            vec![9],
+            vec![5, 0, 4],
+        ] {
+            let mut pool = Pool::new();
+            for items in [0..4, 4..4, 4..7, 7..9] {
+                pool.put(Items(items.collect()));
+            }
+            let mut seen = Vec::new();
+            for &count in &takes {
+                let taken = pool.take(count);
+                assert_eq!(taken.iter().map(Items::len).sum::<usize>(), count, "{takes:?}");
+                seen.extend(taken.into_iter().flat_map(|items| items.0));
+            }
+            assert_eq!(pool.left(), 9 - seen.len(), "{takes:?}");
+            seen.extend(pool.into_pieces().into_iter().flat_map(|items| items.0));
+            assert_eq!(seen, (0..9).collect::<Vec<_>>(), "{takes:?}");
+        }
+    }
+
+    fn and(name: &str) -> Component {
+        component(name, 2, |b, w| vec![b.and(w[0], w[1])])
+    }
+
+    /// Both parties name what they want made: no two wishes have one name.
+    #[test]
+    fn row_19_each_request_has_its_name() {
+        let or = component("or", 2, |b, w| vec![b.or(w[0], w[1])]);
+        let request = |components: &[(&Component, usize)], garbler_wires, ots| {
+            let components = components.iter().map(|(c, slots)| ((*c).clone(), *slots)).collect();
+            Request { components, garbler_wires, ots }.digest()
+        };
+        let and = and("and");
+        let names = [
+            request(&[(&and, 1)], 2, Some(3)),
+            request(&[(&and, 2)], 2, Some(3)),
+            request(&[(&or, 1)], 2, Some(3)),
+            request(&[(&and, 1), (&or, 1)], 2, Some(3)),
+            request(&[(&or, 1), (&and, 1)], 2, Some(3)),
+            request(&[], 2, Some(3)),
+            request(&[(&and, 1)], 3, Some(3)),
+            request(&[(&and, 1)], 2, Some(2)),
+            request(&[(&and, 1)], 2, Some(0)),
+            request(&[(&and, 1)], 2, None),
+        ];
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "request {i}");
+        }
+        // What is asked for no slots is not asked for.
+        assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
+    }
+
+    /// Two components of a program that are one circuit share what there is of it.
+    #[test]
+    fn row_16_what_serves_one_component_does_not_serve_another() {
+        let mut program = ProgramBuilder::new("twins", vec![Port::new("x", Type::Uint(2))], vec![]).unwrap();
+        let mut last = 0;
+        for name in ["one", "other"] {
+            let id = program.component(and(name)).unwrap();
+            for _ in 0..2 {
+                last = program.slot(id, &[0, 1]).unwrap();
+            }
+        }
+        program.output(Port::new("z", Type::Uint(1)), Recipient::Garbler, vec![last]).unwrap();
+        let program = program.finish().unwrap();
+        let digest = program.component_digests()[0];
+        assert_eq!(program.component_digests(), [digest; 2]);
+        for (there, lacking) in [(0, [2, 2]), (1, [1, 2]), (3, [0, 1]), (4, [0, 0]), (9, [0, 0])] {
+            let counts = Counts { components: HashMap::from([(digest, there)]), input: 2, ots: Some(0) };
+            let request = counts.missing(&program);
+            assert_eq!(
+                request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(),
+                lacking,
+                "{there}"
+            );
+            assert_eq!((request.garbler_wires, request.ots), (1, Some(0)));
+        }
+    }
+
+    /// Of a component without a slot nothing is made and nothing taken, and those behind it get what is
+    /// theirs: in a run and from stock.
+    #[test]
+    fn a_component_without_a_slot_takes_nothing() {
+        let ports = |name: &str| vec![Port::new(name, Type::Uint(1))];
+        let mut program = ProgramBuilder::new("partly used", ports("x"), ports("y")).unwrap();
+        program.component(and("unused")).unwrap();
+        let pair = program.component(pair()).unwrap();
+        let first = program.slot(pair, &[0, 1]).unwrap();
+        let last = program.slot(pair, &[first + 1, 1]).unwrap();
+        program.output(Port::new("z", Type::Uint(2)), Recipient::Both, vec![last, last + 1]).unwrap();
+        let program = Arc::new(program.finish().unwrap());
+
+        let mut parameters = small(&program, [3, 4], [3, 6], [3, 4]);
+        parameters.components[0] = Cut { slots: 0, bucket: 1, opened: 0 };
+        Case::new(&program, parameters).run().survived();
+
+        let request = Request::of(&program);
+        let (garbled, evaluated) = both(
+            |session| Ok(session.fill(&request)?.build(&program)?.evaluate(&[true])?.decode()?.0),
+            |session| Ok(session.fill(&request)?.build(&program)?.evaluate(&[false])?.decode()?.0),
+        );
+        let expected = program.simulate(&[true], &[false]);
+        assert_eq!(
+            [garbled, evaluated].map(Result::unwrap),
+            [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &expected))
+        );
+    }
+}

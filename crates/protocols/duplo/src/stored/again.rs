@@ -1,0 +1,87 @@
+//! What a disk gives back, read and written again: for the fuzz targets, which find out whether anything but
+//! what was written is taken for it.
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::codec::{In, Out};
+use super::pieces::{Context, Header, Known, Stored};
+use super::shelf::kind;
+use super::side::Side;
+use crate::hooks::Hooks;
+use crate::parameters::code;
+use crate::{Evaluator, Garbler};
+use brickwork_base::Error;
+use brickwork_circuit::{Component, Party};
+use brickwork_primitives::garbling::Plan;
+use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_wire::memory_pair;
+
+/// A record of so many items of a batch of this kind.
+///
+/// # Errors
+/// [`Error::Stock`] if the header or the record is malformed.
+pub(crate) fn record(
+    party: Party,
+    component: &Component,
+    kind_of_batch: u8,
+    header: &[u8],
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
+    let known = Known { component, digest: &digest, plan: Some(&plan) };
+    let component = (kind_of_batch == kind::COMPONENT).then_some(known);
+    let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
+    let header = Header::decode(header, 1)?;
+    match party {
+        Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
+        Party::Evaluator => of_side::<Evaluator>(&context, kind_of_batch, &header, items, bytes),
+    }
+}
+
+fn of_side<'o, S: Side<'o>>(
+    context: &Context,
+    kind: u8,
+    header: &Header,
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
+    match kind {
+        kind::COMPONENT => pieces::<S::Component>(context, header, items, bytes),
+        kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
+        _ => pieces::<S::Ots>(context, header, items, bytes),
+    }
+}
+
+fn pieces<P: Stored>(
+    context: &Context,
+    header: &Header,
+    items: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let mut record = In::new(bytes, context.words);
+    let pieces = P::decode(header, context, items, &mut record)?;
+    record.end()?;
+    assert_eq!(pieces.len(), items, "as many items as the index says");
+    let mut out = Out::default();
+    pieces.encode(0..items, &mut out)?;
+    Ok(out.finish().to_vec())
+}
+
+/// What a session was restored from.
+///
+/// # Errors
+/// [`Error::Stock`] if it is malformed.
+pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let terms =
+        Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let (channel, _) = memory_pair();
+    let mut observer = Unobserved;
+    let run = Run::new(channel, party, &mut observer);
+    Ok(match party {
+        Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+        Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+    })
+}

@@ -1,0 +1,538 @@
+//! The pieces of a stock as records.
+//!
+//! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
+//! are soldered; of the other copies and gadgets what the evaluator checks and evaluates with. The garbler
+//! keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its seeds
+//! make them again. Tables are units of the segment's bulk, in the order in which they arrived.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::{In, Out};
+use crate::challenge::Batch;
+use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
+use crate::ots::{EvaluatorOts, GarblerOts};
+use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
+use crate::stock::{Origin, Pieces, Places};
+use crate::tables::Tables;
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_circuit::{Component, ComponentDigest};
+use brickwork_primitives::authenticator::{Hasher, Kind};
+use brickwork_primitives::commit::split::{self, Row};
+use brickwork_primitives::commit::{Committed, Lsb, Shares};
+use brickwork_primitives::cut_and_choose;
+use brickwork_primitives::garbling::{GarblingKeys, Plan};
+use brickwork_primitives::scratch::Spool;
+use brickwork_primitives::solder::CommittedWire;
+use brickwork_session::SessionId;
+use brickwork_stock::Writer;
+
+/// Version of the records.
+const VERSION: u32 = 2;
+
+/// What the items of a batch have in common.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Header {
+    version: u32,
+    /// The cut-and-choose of the items and, for a component, of its authenticators.
+    pub origins: Vec<Origin>,
+    /// Start of a component's hash keys, at the evaluator.
+    start: u128,
+    /// Authenticators that the session had made before these.
+    made: u64,
+    /// For each origin the garbler's [`Places::rows`].
+    rows: Vec<[u64; 2]>,
+}
+
+impl Header {
+    pub fn new(origins: Vec<Origin>) -> Self {
+        Header { version: VERSION, origins, start: 0, made: 0, rows: Vec::new() }
+    }
+
+    pub fn decode(bytes: &[u8], attempts: u32) -> Result<Self, Error> {
+        let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
+        if header.version != VERSION {
+            return Err(Error::Stock(format!(
+                "a batch has version {}, this is version {VERSION}",
+                header.version
+            )));
+        }
+        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.cut)) {
+            return Err(Error::Stock(
+                "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
+            ));
+        }
+        header.origins.iter_mut().for_each(|origin| origin.attempts = attempts);
+        Ok(header)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a header can be encoded")
+    }
+
+    fn origin(&self, k: usize) -> Result<Origin, Error> {
+        self.origins.get(k).copied().ok_or_else(malformed)
+    }
+
+    /// The origin of the batch's authenticators: the last one.
+    fn of_gadgets(&self) -> Result<Origin, Error> {
+        self.origins.last().copied().ok_or_else(malformed)
+    }
+
+    /// The places of `count` items of the garbler's.
+    fn places(&self, rows: Option<&[u64; 2]>, count: usize, bytes: &mut In) -> Result<Places, Error> {
+        Ok(Places { rows: *rows.ok_or_else(malformed)?, items: bytes.pods(count)? })
+    }
+}
+
+/// A component that a program has.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub component: &'a Component,
+    pub digest: &'a ComponentDigest,
+    /// At the evaluator.
+    pub plan: Option<&'a Arc<Plan>>,
+}
+
+/// What pieces are made of besides their records.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub session: &'a SessionId,
+    /// Words of a share.
+    pub words: usize,
+    /// Where the pieces are a component's.
+    pub component: Option<Known<'a>>,
+    /// The garbler's, which makes its commitments again.
+    pub committer: Option<&'a split::Sender>,
+}
+
+impl<'a> Context<'a> {
+    fn known(&self) -> Result<Known<'a>, Error> {
+        self.component.ok_or_else(no_component)
+    }
+
+    fn committer(&self) -> Result<&'a split::Sender, Error> {
+        self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
+    }
+}
+
+fn malformed() -> Error {
+    Error::Stock("the header of a batch is malformed".into())
+}
+
+fn no_component() -> Error {
+    Error::Stock("a batch of a component that the program does not have".into())
+}
+
+/// Pieces that a store can keep.
+pub(super) trait Stored: Pieces {
+    fn header(&self) -> Header;
+
+    /// Writes some of the items.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read from where they lie.
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
+
+    /// Reads `count` items that [`Stored::encode`] wrote in one go.
+    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error>;
+
+    /// These items, then those of the same batch.
+    ///
+    /// # Errors
+    /// As [`Stored::encode`].
+    fn append(&mut self, others: Self) -> Result<(), Error>;
+
+    /// Makes again what follows from seeds.
+    ///
+    /// # Errors
+    /// If the seeds are not there.
+    fn derive(&mut self, _: &Context) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The segment that a part of the items is in already, if there is one.
+    fn take_segment(&mut self) -> Option<Writer> {
+        None
+    }
+
+    /// The units of the batch's bulk that belong to the items, one after the other; none where there is no
+    /// bulk.
+    fn units(&self) -> &[u32] {
+        &[]
+    }
+
+    /// Puts these units back.
+    fn put_units(&mut self, _: Vec<u8>) {}
+}
+
+impl Stored for GarblerGadgets {
+    fn header(&self) -> Header {
+        Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.at.items[items]);
+        Ok(())
+    }
+
+    fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
+        Ok(GarblerGadgets { origin, at, made: header.made, wires: Row::default(), offsets: Row::default() })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.at.items.extend(&others.at.items);
+        Ok(())
+    }
+
+    /// Plain ones are random; input gadgets have random offsets, from which their wires follow.
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, numbers) = (context.committer()?, self.at.numbers(1));
+        let [wires, offsets] = self.at.rows;
+        if self.origin.kind == cut_and_choose::Kind::KeyAuthenticator {
+            self.wires = committer.again(wires, Lsb::Random, &numbers).into();
+            return Ok(());
+        }
+        let offsets = committer.again(offsets, Lsb::One, &numbers);
+        let hasher = Hasher::new(context.session, Kind::Input).after(self.made);
+        let delta = |i: usize| Delta::new(offsets.values[i].bits());
+        let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
+        let mut values = Labels::new(values);
+        values
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
+        self.wires = Committed {
+            values: std::mem::take(&mut *values),
+            shares: committer.shares_again(wires, &numbers),
+        }
+        .into();
+        self.offsets = offsets.into();
+        Ok(())
+    }
+}
+
+impl Stored for GarblerComponent {
+    fn header(&self) -> Header {
+        let rows = vec![self.batch.at.rows, self.authenticators.at.rows];
+        Header { made: self.authenticators.made, rows, ..Header::new(self.origins()) }
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let outputs = self.batch.shape.outputs;
+        out.pods(&self.batch.at.items[items.clone()]);
+        self.authenticators.encode(items.start * outputs..items.end * outputs, out)
+    }
+
+    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let Known { component, digest, .. } = context.known()?;
+        let origin = header.origin(0)?;
+        let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
+        let at = header.places(header.rows.first(), count, bytes)?;
+        let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
+        let [inputs, offsets] = std::array::from_fn(|_| Row::default());
+        Ok(GarblerComponent {
+            batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
+            authenticators,
+        })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.batch.shape.batch.buckets += others.batch.shape.batch.buckets;
+        self.batch.at.items.extend(&others.batch.at.items);
+        self.authenticators.append(others.authenticators)
+    }
+
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, GarblerBatch { at, shape, .. }) = (context.committer()?, &self.batch);
+        let inputs = committer.again(at.rows[0], Lsb::Random, &at.numbers(shape.inputs));
+        let offsets = committer.again(at.rows[1], Lsb::One, &at.numbers(1));
+        (self.batch.inputs, self.batch.offsets) = (inputs.into(), offsets.into());
+        self.authenticators.derive(context)
+    }
+}
+
+impl Stored for GarblerOts {
+    fn header(&self) -> Header {
+        Header { rows: vec![self.at.rows], ..Header::new(Vec::new()) }
+    }
+
+    /// The labels depend on what the evaluator sent.
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.at.items[items.clone()]);
+        out.pods(&self.committed.held()[items]);
+        Ok(())
+    }
+
+    fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let at = header.places(header.rows.last(), count, bytes)?;
+        let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
+        Ok(GarblerOts { at, committed: committed.into(), wires: Row::default() })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.at.items.extend(&others.at.items);
+        self.committed.append(&others.committed);
+        self.wires.append(&others.wires);
+        Ok(())
+    }
+
+    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+        let (committer, numbers) = (context.committer()?, self.at.numbers(1));
+        self.committed = std::mem::take(&mut self.committed)
+            .with_shares(committer.shares_again(self.at.rows[0], &numbers));
+        self.wires = committer.again(self.at.rows[1], Lsb::Random, &numbers).into();
+        Ok(())
+    }
+}
+
+impl Stored for EvaluatorGadgets {
+    fn header(&self) -> Header {
+        Header { made: self.hasher.made(), ..Header::new(self.origins()) }
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let size = self.size;
+        let gadgets = items.start * size..items.end * size;
+        out.shares(&self.wires.slice(items.clone()));
+        if !self.offsets.is_empty() {
+            out.shares(&self.offsets.slice(items.clone()));
+            out.pods(&self.rows.links.read(gadgets.clone())?);
+        }
+        out.pods(&self.rows.indices.read(gadgets.clone())?);
+        out.pods(&self.rows.authenticators.read(gadgets)?);
+        out.pods(&self.rows.solderings.read(items.start * (size - 1)..items.end * (size - 1))?);
+        Ok(())
+    }
+
+    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let origin = header.of_gadgets()?;
+        let (size, input) =
+            (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
+        let kind = if input { Kind::Input } else { Kind::Plain };
+        let wires = bytes.shares(count)?;
+        let (offsets, links) = if input {
+            (bytes.shares(count)?, bytes.pods::<Label>(count * size)?)
+        } else {
+            (Shares::default(), Vec::new())
+        };
+        Ok(EvaluatorGadgets {
+            origin,
+            size,
+            hasher: Hasher::new(context.session, kind).after(header.made),
+            wires,
+            offsets,
+            head_links: links.iter().step_by(size).copied().collect(),
+            rows: GadgetRows {
+                indices: Spool::of(bytes.pods(count * size)?),
+                authenticators: Spool::of(bytes.pods(count * size)?),
+                links: Spool::of(links),
+                solderings: Spool::of(bytes.pods(count * (size - 1))?),
+            },
+        })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        let GadgetRows { indices, authenticators, links, solderings } = &others.rows;
+        self.rows.indices.append(indices)?;
+        self.rows.authenticators.append(authenticators)?;
+        self.wires.append(&others.wires);
+        self.offsets.append(&others.offsets);
+        self.head_links.extend(&others.head_links);
+        self.rows.links.append(links)?;
+        self.rows.solderings.append(solderings)
+    }
+}
+
+impl Stored for EvaluatorComponent {
+    fn header(&self) -> Header {
+        Header {
+            start: self.batch.keys.start(),
+            made: self.authenticators.hasher.made(),
+            ..Header::new(self.origins())
+        }
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let b = &self.batch;
+        let Shape { batch, inputs, outputs, .. } = b.shape;
+        let copies = items.start * batch.size..items.end * batch.size;
+        let pairs = (batch.size - 1) * inputs;
+        out.shares(&b.inputs.slice(items.start * inputs..items.end * inputs));
+        out.shares(&b.offsets.slice(items.clone()));
+        out.pods(&b.copies[copies.clone()]);
+        out.pods(&b.tables.ranks()[copies.clone()]);
+        out.pods(&b.links[copies.clone()]);
+        out.pods(&b.solderings.read(items.start * pairs..items.end * pairs)?);
+        out.pods(&self.output_solderings.read(copies.start * outputs..copies.end * outputs)?);
+        self.authenticators.encode(items.start * outputs..items.end * outputs, out)
+    }
+
+    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let Known { component, digest, plan } = context.known()?;
+        let origin = header.origin(0)?;
+        let whole = Batch::from(origin.cut);
+        let shape = Shape::new(&component.circuit, whole.part(count));
+        let (copies, pairs) = (shape.batch.chosen(), shape.bucket_solderings());
+        let batch = EvaluatorBatch {
+            origin,
+            component: *digest,
+            shape,
+            plan: plan.ok_or_else(no_component)?.clone(),
+            keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
+            inputs: bytes.shares(count * shape.inputs)?,
+            offsets: bytes.shares(count)?,
+            copies: bytes.pods(copies)?,
+            tables: Tables::elsewhere(bytes.pods(copies)?),
+            links: bytes.pods(copies)?,
+            solderings: Spool::of(bytes.pods(pairs)?),
+        };
+        let output_solderings = Spool::of(bytes.pods(copies * shape.outputs)?);
+        let authenticators = EvaluatorGadgets::decode(header, context, count * shape.outputs, bytes)?;
+        Ok(EvaluatorComponent { batch, authenticators, output_solderings })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        let b = others.batch;
+        self.batch.shape.batch.buckets += b.shape.batch.buckets;
+        self.batch.copies.extend(&b.copies);
+        self.batch.tables = Tables::elsewhere([self.batch.tables.ranks(), b.tables.ranks()].concat());
+        self.batch.inputs.append(&b.inputs);
+        self.batch.offsets.append(&b.offsets);
+        self.batch.links.extend(&b.links);
+        self.batch.solderings.append(&b.solderings)?;
+        self.output_solderings.append(&others.output_solderings)?;
+        self.authenticators.append(others.authenticators)
+    }
+
+    fn take_segment(&mut self) -> Option<Writer> {
+        let ranks = self.batch.tables.ranks().to_vec();
+        std::mem::replace(&mut self.batch.tables, Tables::elsewhere(ranks)).into_segment()
+    }
+
+    fn units(&self) -> &[u32] {
+        if self.batch.shape.table_bytes == 0 { &[] } else { self.batch.tables.ranks() }
+    }
+
+    fn put_units(&mut self, bytes: Vec<u8>) {
+        self.batch.tables = Tables::of(bytes, self.batch.shape.table_bytes, self.batch.copies.len());
+    }
+}
+
+impl Stored for EvaluatorOts {
+    fn header(&self) -> Header {
+        Header::new(Vec::new())
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.shares(&self.committed.slice(items.clone()));
+        out.shares(&self.wires.slice(items.clone()));
+        out.pods(&self.choices[items.clone()]);
+        out.pods(&self.labels[items]);
+        Ok(())
+    }
+
+    fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let (committed, wires) = (bytes.shares(count)?, bytes.shares(count)?);
+        Ok(EvaluatorOts {
+            committed,
+            wires,
+            choices: bytes.pods(count)?.into(),
+            labels: bytes.pods(count)?.into(),
+        })
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        let mine = std::mem::replace(self, EvaluatorOts::join(Vec::new()));
+        *self = EvaluatorOts::join(vec![mine, others]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adversary::harness::pair;
+    use crate::parameters::code;
+    use brickwork_primitives::cut_and_choose::{Cut, Kind};
+
+    const ITEMS: usize = 5;
+
+    /// Pieces that lie in two records, wherever the second begins, are those that lie in one.
+    fn cut_and_joined<P: Stored>(header: &Header, context: &Context) {
+        let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
+        let write = |pieces: &P, items: Range<usize>| {
+            let mut out = Out::default();
+            pieces.encode(items, &mut out).unwrap();
+            out.finish()
+        };
+        let whole = P::decode(header, context, ITEMS, &mut In::new(&bytes, context.words)).unwrap();
+        let record = write(&whole, 0..ITEMS);
+        assert!(!record.is_empty() && bytes.starts_with(&record));
+        for at in 1..ITEMS {
+            let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
+                let (count, record) = (items.len(), write(&whole, items));
+                let mut bytes = In::new(&record, context.words);
+                let part = P::decode(header, context, count, &mut bytes).unwrap();
+                bytes.end().unwrap();
+                part
+            });
+            joined.append(rest).unwrap();
+            assert_eq!(joined.len(), ITEMS);
+            assert_eq!(*write(&joined, 0..ITEMS), *record, "the second begins at {at}");
+        }
+    }
+
+    #[test]
+    fn what_lies_in_two_records_is_joined() {
+        let component = pair();
+        let (digest, plan) = (component.digest(), Arc::new(Plan::new(&component.circuit)));
+        let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
+        let words = code(40).unwrap().words();
+        let context = |component| Context { session: &[3; 32], words, component, committer: None };
+        let header = |kinds: &[Kind]| {
+            let cut = Cut { slots: 8, bucket: 3, opened: 20 };
+            let origin = |(&kind, serial)| Origin { serial, kind, cut, attempts: 1 };
+            Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
+        };
+        let copies = header(&[Kind::Component, Kind::KeyAuthenticator]);
+        cut_and_joined::<GarblerComponent>(&copies, &context(known));
+        cut_and_joined::<EvaluatorComponent>(&copies, &context(known));
+        let gadgets = header(&[Kind::InputAuthenticator]);
+        cut_and_joined::<GarblerGadgets>(&gadgets, &context(None));
+        cut_and_joined::<EvaluatorGadgets>(&gadgets, &context(None));
+        cut_and_joined::<GarblerOts>(&header(&[]), &context(None));
+        cut_and_joined::<EvaluatorOts>(&header(&[]), &context(None));
+    }
+
+    #[test]
+    fn row_25_a_header_of_another_version_is_refused() {
+        let header = Header::new(vec![]);
+        assert!(Header::decode(&header.encode(), 1).is_ok());
+        let other = Header { version: VERSION + 1, ..header };
+        assert!(
+            matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version"))
+        );
+        assert!(
+            matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed"))
+        );
+    }
+
+    #[test]
+    fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
+        let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
+        let header = |bucket| {
+            let origin =
+                Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
+            Header::new(vec![origin]).encode()
+        };
+        assert!(Header::decode(&header(3), 1).is_ok());
+        assert!(
+            matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose"))
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where
+//! there are more than fit its share, in temporary files without a name, from which they are read piece by
+//! piece. Those of a stock go into its segment as they come.
+//!
+//! A file holds nothing that the garbler does not know, and a reader of it without a label of every input
+//! wire learns nothing.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::{Cheat, Error};
+use brickwork_primitives::garbling::TableSource;
+use brickwork_primitives::scratch::Scratch;
+use brickwork_stock::Writer;
+
+/// Messages in hand while tables go to files.
+const MESSAGES_IN_HAND: usize = 4;
+
+/// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so
+/// that they are garbled and evaluated side by side.
+pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..copies.len()).collect();
+    order.sort_unstable_by_key(|&place| copies[place]);
+    order
+}
+
+/// The tables of some chosen copies.
+#[derive(Clone)]
+pub(super) struct Tables {
+    kept: Arc<Kept>,
+    table_bytes: usize,
+    /// Of each copy how many lie before it.
+    ranks: Vec<u32>,
+}
+
+enum Kept {
+    Memory(Vec<u8>),
+    Files(Files),
+    /// They are units of its bulk, in their order.
+    Segment(Box<Writer>),
+}
+
+/// Tables whose messages take turns between two files: threads that write to one file wait for each other.
+struct Files {
+    files: [Scratch; 2],
+    copies_a_message: usize,
+    table_bytes: usize,
+}
+
+impl Files {
+    fn new(copies_a_message: usize, table_bytes: usize) -> Result<Self, Error> {
+        Ok(Files { files: [Scratch::new()?, Scratch::new()?], copies_a_message, table_bytes })
+    }
+
+    /// Where the tables of the copy with this rank begin.
+    fn place(&self, rank: usize) -> (&Scratch, u64) {
+        let (message, within) = (rank / self.copies_a_message, rank % self.copies_a_message);
+        let before = message / self.files.len() * self.copies_a_message + within;
+        (&self.files[message % self.files.len()], before as u64 * self.table_bytes as u64)
+    }
+
+    fn write(&self, message: usize, tables: &[u8]) -> Result<(), Error> {
+        let (file, offset) = self.place(message * self.copies_a_message);
+        file.write(tables, offset)
+    }
+}
+
+/// Where tables go.
+pub(super) enum Room<'a> {
+    /// Into memory where there is so much, which gets less, and into files otherwise.
+    Here(&'a mut u64),
+    /// Into a segment whose bulk has a unit for each copy.
+    Segment(Box<Writer>),
+}
+
+impl Tables {
+    /// Receives the tables of as many copies as `order` has.
+    ///
+    /// # Errors
+    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is
+    /// none for a segment, [`Cheat::ChosenTables`] if a check fails.
+    pub fn receive(
+        order: &[usize],
+        table_bytes: usize,
+        room: Room,
+        copies_a_message: usize,
+        receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+        check: impl Fn(usize, &[u8]) -> bool + Sync,
+    ) -> Result<Tables, Error> {
+        let total = order.len() as u64 * table_bytes as u64;
+        let message = copies_a_message * table_bytes;
+        let bad = AtomicBool::new(false);
+        let good = |first: usize, tables: &[u8]| {
+            let good =
+                tables.chunks(table_bytes).enumerate().all(|(k, table)| check(order[first + k], table));
+            if !good {
+                bad.store(true, Ordering::Relaxed);
+            }
+            good
+        };
+        let kept = match room {
+            Room::Here(in_memory) if total <= *in_memory => {
+                *in_memory -= total;
+                let mut bytes = vec![0u8; total as usize];
+                let check = |k: usize, tables: &[u8]| {
+                    good(k * copies_a_message, tables);
+                };
+                into_memory(&mut bytes, message, receive, check)?;
+                Kept::Memory(bytes)
+            }
+            Room::Here(_) => {
+                let files = Files::new(copies_a_message, table_bytes)?;
+                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                    true => files.write(k, tables),
+                    false => Ok(()),
+                };
+                piece_by_piece(total, message, receive, write)?;
+                Kept::Files(files)
+            }
+            Room::Segment(writer) => {
+                // What is sealed was checked.
+                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                    true => writer.put((k * copies_a_message) as u32, 0, tables),
+                    false => Ok(()),
+                };
+                piece_by_piece(total, message, receive, write)?;
+                Kept::Segment(writer)
+            }
+        };
+        if bad.into_inner() {
+            return Err(Cheat::ChosenTables.into());
+        }
+        let mut ranks = vec![0; order.len()];
+        order.iter().zip(0..).for_each(|(&place, rank)| ranks[place] = rank);
+        Ok(Tables { kept: Arc::new(kept), table_bytes, ranks })
+    }
+
+    /// No tables, of any number of copies.
+    pub fn none(copies: usize) -> Tables {
+        Tables { kept: Arc::new(Kept::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
+    }
+
+    /// Those of some of the copies.
+    pub fn slice(&self, places: Range<usize>) -> Tables {
+        Tables { kept: self.kept.clone(), table_bytes: self.table_bytes, ranks: self.ranks[places].to_vec() }
+    }
+
+    /// Tables that are in memory, copy after copy.
+    pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
+        assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
+        Tables { kept: Arc::new(Kept::Memory(bytes)), table_bytes, ranks: (0..copies as u32).collect() }
+    }
+
+    /// How many tables lie before that of each copy.
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// Tables of copies with these ranks, which are not at hand yet.
+    pub fn elsewhere(ranks: Vec<u32>) -> Tables {
+        Tables { ranks, ..Self::none(0) }
+    }
+
+    /// The segment that they went into, if they did.
+    pub fn into_segment(self) -> Option<Writer> {
+        match Arc::into_inner(self.kept)? {
+            Kept::Segment(writer) => Some(*writer),
+            _ => None,
+        }
+    }
+
+    /// Gives a walk the tables of the copies at these places.
+    pub fn walk(&self, places: Vec<usize>) -> Source<'_> {
+        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), piece: 0 }
+    }
+}
+
+/// Each message is checked while the next one comes.
+fn into_memory(
+    bytes: &mut [u8],
+    message: usize,
+    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+    check: impl Fn(usize, &[u8]) + Sync,
+) -> Result<(), Error> {
+    rayon::scope(|scope| {
+        for (k, tables) in bytes.chunks_mut(message).enumerate() {
+            receive(tables)?;
+            let (tables, check) = (&*tables, &check);
+            scope.spawn(move |_| check(k, tables));
+        }
+        Ok(())
+    })
+}
+
+/// Each message is checked and written while the next ones come, a few at most.
+fn piece_by_piece(
+    total: u64,
+    message: usize,
+    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+    write: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let failed = Mutex::new(None);
+    let free = Mutex::new(vec![vec![0; message]; MESSAGES_IN_HAND]);
+    let take = || free.lock().map(|mut free| free.pop()).map_err(|_| lost());
+    rayon::scope(|scope| -> Result<(), Error> {
+        for k in 0..total.div_ceil(message as u64) {
+            let mut buffer = loop {
+                match take()? {
+                    Some(buffer) => break buffer,
+                    // They are all in hand; this thread may be the only one to work on them.
+                    None if rayon::yield_now() == Some(rayon::Yield::Executed) => {}
+                    None => std::thread::yield_now(),
+                }
+            };
+            let start = k * message as u64;
+            let here = (total - start).min(message as u64) as usize;
+            receive(&mut buffer[..here])?;
+            let (free, write, failed) = (&free, &write, &failed);
+            scope.spawn(move |_| {
+                if let Err(error) = write(k as usize, &mut buffer[..here])
+                    && let Ok(mut failed) = failed.lock()
+                {
+                    failed.get_or_insert(error);
+                }
+                if let Ok(mut free) = free.lock() {
+                    free.push(buffer);
+                }
+            });
+        }
+        Ok(())
+    })?;
+    match failed.into_inner() {
+        Ok(None) => Ok(()),
+        Ok(Some(error)) => Err(error),
+        Err(_) => Err(lost()),
+    }
+}
+
+fn lost() -> Error {
+    Error::Resource("a thread that kept tables failed".into())
+}
+
+/// The tables of a few copies, for one walk.
+pub(super) struct Source<'a> {
+    tables: &'a Tables,
+    /// The copies of the walk, by their places in `tables`.
+    places: Vec<usize>,
+    /// The copies whose piece is at hand, if it came from the files.
+    members: Vec<usize>,
+    buffer: Vec<u8>,
+    piece: usize,
+}
+
+/// Space between what two copies have in the buffer, so that they do not compete for the same lines of the
+/// cache.
+const SPACE: usize = 64;
+
+impl Source<'_> {
+    fn rank(&self, copy: usize) -> usize {
+        self.tables.ranks[self.places[copy]] as usize
+    }
+}
+
+impl TableSource for Source<'_> {
+    fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
+        let files = match &*self.tables.kept {
+            Kept::Memory(_) => return Ok(()),
+            Kept::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
+            Kept::Files(files) => files,
+        };
+        self.piece = bytes.len();
+        self.members.clear();
+        self.members.extend_from_slice(copies);
+        self.buffer.resize(copies.len() * (bytes.len() + SPACE), 0);
+        for (k, &copy) in copies.iter().enumerate() {
+            let (file, start) = files.place(self.rank(copy));
+            file.read(
+                &mut self.buffer[k * (bytes.len() + SPACE)..][..bytes.len()],
+                start + bytes.start as u64,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
+        match &*self.tables.kept {
+            Kept::Memory(tables) => &tables[self.rank(copy) * self.tables.table_bytes..][bytes],
+            Kept::Segment(_) => unreachable!("they were not prepared"),
+            Kept::Files(_) => {
+                let k = self.members.iter().position(|&member| member == copy).expect("prepared");
+                &self.buffer[k * (self.piece + SPACE)..][..self.piece]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COPIES: [u32; 5] = [40, 7, 23, 8, 0];
+    const BYTES: usize = 96;
+
+    fn table(place: usize) -> Vec<u8> {
+        (0..BYTES).map(|i| (place * 50 + i) as u8).collect()
+    }
+
+    fn receive(mut in_memory: u64, wrong: Option<usize>) -> Result<Tables, Error> {
+        let order = ranked(&COPIES);
+        let mut sent = order.iter().flat_map(|&place| table(place));
+        let next = |bytes: &mut [u8]| {
+            bytes.iter_mut().for_each(|byte| *byte = sent.next().unwrap());
+            Ok(())
+        };
+        let check = |place: usize, bytes: &[u8]| bytes == table(place) && wrong != Some(place);
+        Tables::receive(&order, BYTES, Room::Here(&mut in_memory), 2, next, check)
+    }
+
+    #[test]
+    fn files_and_memory_give_every_copy_its_tables() {
+        assert_eq!(ranked(&COPIES), [4, 1, 3, 2, 0]);
+        for in_memory in [0, 5 * BYTES as u64 - 1, 5 * BYTES as u64] {
+            let tables = receive(in_memory, None).unwrap();
+            assert_eq!(matches!(*tables.kept, Kept::Memory(_)), in_memory == 5 * BYTES as u64);
+            let mut source = tables.walk(vec![3, 0, 4]);
+            for piece in [0..32, 32..96] {
+                source.prepare(&[2, 0], piece.clone()).unwrap();
+                assert_eq!(source.tables(2, piece.clone()), &table(4)[piece.clone()]);
+                assert_eq!(source.tables(0, piece.clone()), &table(3)[piece.clone()]);
+            }
+            let part = tables.slice(1..3);
+            let mut source = part.walk(vec![0, 1]);
+            source.prepare(&[0, 1], 0..BYTES).unwrap();
+            assert_eq!(source.tables(1, 0..BYTES), table(2));
+            // No two lie at one place.
+            let mut all = tables.walk((0..5).collect());
+            all.prepare(&[0, 1, 2, 3, 4], 0..BYTES).unwrap();
+            (0..5).for_each(|place| assert_eq!(all.tables(place, 0..BYTES), table(place), "{place}"));
+        }
+    }
+
+    /// What tables take of the memory is gone for others.
+    #[test]
+    fn tables_take_their_part_of_the_memory() {
+        let mut left = 7 * BYTES as u64;
+        for (copies, rest) in [(4, 3), (4, 3), (2, 1), (1, 0), (1, 0)] {
+            let room = left;
+            let order: Vec<usize> = (0..copies).collect();
+            let tables =
+                Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
+            assert_eq!(left, rest * BYTES as u64);
+            assert_eq!(matches!(*tables.kept, Kept::Memory(_)), room >= (copies * BYTES) as u64);
+        }
+    }
+
+    #[test]
+    fn one_wrong_table_is_refused_wherever_it_is_kept() {
+        for (in_memory, wrong) in [0, u64::MAX].into_iter().flat_map(|m| (0..5).map(move |w| (m, w))) {
+            assert!(
+                matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat)) if cheat == Cheat::ChosenTables)
+            );
+        }
+    }
+
+    #[test]
+    fn a_failing_line_ends_it() {
+        for mut in_memory in [0, u64::MAX] {
+            let gone = |_: &mut [u8]| Err(Error::Resource("gone".into()));
+            let result = Tables::receive(&[0, 1], BYTES, Room::Here(&mut in_memory), 1, gone, |_, _| true);
+            assert!(matches!(result, Err(Error::Resource(_))));
+        }
+    }
+}

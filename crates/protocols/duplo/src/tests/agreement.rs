@@ -1,0 +1,467 @@
+//! Row 19: parties that do not want the same.
+
+use std::sync::Arc;
+
+use super::harness::*;
+use crate::Cheat;
+use crate::{Limits, Parameters, Proposal};
+use brickwork_base::Error;
+use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::ot::BASE_OT;
+use brickwork_session::msg::{DECOMPOSITION, HELLO, PROPOSAL};
+use brickwork_session::{Job, Unobserved};
+use brickwork_wire::{Tag, memory_pair};
+
+/// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh
+/// randomness.
+fn greeting(events: &[Event]) -> bool {
+    let sent: Vec<Tag> =
+        events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
+    matches!(events[0], Event::Phase("setup"))
+        && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
+}
+
+/// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no
+/// agreement.
+#[track_caller]
+fn refused(case: Case, why: &str) {
+    let outcome = case.run_alone();
+    for (party, events) in [Party::Garbler, Party::Evaluator].into_iter().zip(&outcome.events) {
+        match outcome.result(party) {
+            Err(Error::Mismatch(reason)) => assert!(reason.contains(why), "{reason}"),
+            other => panic!("{party:?}: {:?}", other.as_ref().map(|_| ())),
+        }
+        assert!(greeting(events), "{party:?} said more: {events:?}");
+    }
+}
+
+#[test]
+fn row_19_another_security_level() {
+    for party in [Party::Garbler, Party::Evaluator] {
+        refused(Case::toy().wants(party, |job, _| job.security = 64), "--security");
+    }
+}
+
+#[test]
+fn row_19_another_program() {
+    refused(Case::toy().wants(Party::Garbler, |job, _| job.program = ands(3, Recipient::Both)), "program");
+    // Only who learns the output differs.
+    let (to_both, to_garbler) = (ands(1, Recipient::Both), ands(1, Recipient::Garbler));
+    let case = Case::new(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
+    refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
+}
+
+/// A proposal of another length, or that says something about a batch which the program does not use, is none
+/// for this program.
+#[test]
+fn row_19_a_proposal_for_another_program() {
+    // Without inputs of the garbler and outputs for it alone there are no input authenticators.
+    let mut program = ProgramBuilder::new("own", vec![], vec![Port::new("y", Type::Uint(2))]).unwrap();
+    let and = program.component(component("and", 2, |b, w| vec![b.and(w[0], w[1])])).unwrap();
+    let result = program.slot(and, &[0, 1]).unwrap();
+    program.output(Port::new("z", Type::Uint(1)), Recipient::Evaluator, vec![result]).unwrap();
+    let program = program.finish().unwrap();
+    let proposal = Parameters::choose(&program, 40).unwrap().proposal();
+    let refusal = |proposal: &[u8]| match Parameters::proposed(&program, 40, proposal) {
+        Err(Error::Mismatch(reason)) => reason,
+        other => panic!("{:?}", other.map(drop)),
+    };
+    assert!(Parameters::proposed(&program, 40, &proposal).is_ok());
+    let unused = |bucket: u8, opened: u8| {
+        [&proposal[..proposal.len() - 8], &[bucket, 0, 0, 0, opened, 0, 0, 0]].concat()
+    };
+    assert_eq!(unused(1, 0), proposal);
+    for proposal in [unused(0, 0), unused(1, 1)] {
+        assert!(refusal(&proposal).contains("a component that is not used"));
+    }
+    for other in [
+        &proposal[..proposal.len() - 8],
+        &proposal[..proposal.len() - 1],
+        &[&proposal[..], &[0]].concat(),
+        &[&proposal[..], &[0; 8]].concat(),
+    ] {
+        assert!(refusal(other).contains("not for this program"));
+    }
+}
+
+/// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal,
+/// and base OTs.
+#[test]
+fn row_19_other_parameters() {
+    type Change = fn(&mut Parameters);
+    let changes: [(Party, Change); 6] = [
+        (Party::Garbler, |p| p.components[1].opened -= 1),
+        (Party::Garbler, |p| p.components[0].bucket = 2),
+        (Party::Evaluator, |p| p.plain.bucket = 5),
+        (Party::Evaluator, |p| p.input.opened += 1),
+        (Party::Garbler, |p| p.ot_binding = 1),
+        (Party::Garbler, |p| p.security = 64),
+    ];
+    for (party, change) in changes {
+        let outcome = Case::toy().wants(party, |_, p| change(p)).run_alone();
+        assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")));
+        assert!(matches!(outcome.garbler, Err(Error::Io(_))));
+        assert!(outcome.events.iter().all(|events| greeting(events)), "{:?}", outcome.events);
+    }
+}
+
+/// The digest in the greeting and the proposal behind it must be of the same parameters.
+#[test]
+fn row_19_altered_proposals() {
+    for byte in [0, 4, 31] {
+        let outcome =
+            Case::toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
+        assert!(
+            matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
+            "byte {byte}"
+        );
+        assert!(greeting(&outcome.events[1]));
+    }
+    let longer = Case::toy().sends(Party::Garbler, PROPOSAL, 0, |proposal| proposal.push(0)).run_alone();
+    assert_eq!(longer.cheat(), Some((Party::Evaluator, Cheat::UnexpectedMessage)));
+}
+
+#[test]
+fn row_19_other_identities() {
+    refused(Case::toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "identities");
+}
+
+/// A greeting that is altered: the party that gets it refuses it, the other finds the connection closed.
+#[test]
+fn row_19_altered_greetings() {
+    // Magic, version, security, role, padding, program, parameters, identities.
+    for byte in [0, 4, 7, 8, 12, 13, 16, 47, 48, 79, 80, 111] {
+        for (party, other) in [(Party::Garbler, Party::Evaluator), (Party::Evaluator, Party::Garbler)] {
+            let outcome = Case::toy().sends(party, HELLO, 0, move |hello| hello[byte] ^= 0x41).run_alone();
+            assert!(matches!(outcome.result(other), Err(Error::Mismatch(_))), "byte {byte}");
+            assert!(greeting(&outcome.events[other as usize]));
+            assert!(matches!(outcome.result(party), Err(Error::Io(_))));
+        }
+    }
+}
+
+/// An older version is refused, not spoken.
+#[test]
+fn row_19_an_older_version() {
+    let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
+    assert!(
+        matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 3") && why.contains("is 2"))
+    );
+}
+
+/// A party whose own messages come back, or two parties of one role.
+#[test]
+fn row_19_two_garblers() {
+    let (left, right) = memory_pair();
+    let program = ands(1, Recipient::Both);
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    std::thread::scope(|scope| {
+        let run = |channel| crate::garbler(channel, &job, &[true], &mut brickwork_session::Unobserved);
+        let one = scope.spawn(move || run(left));
+        for result in [run(right), one.join().unwrap()] {
+            assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("both parties are")));
+        }
+    });
+}
+
+/// An input of another length than the program's is the caller's mistake: nothing is sent.
+#[test]
+fn row_19_inputs_of_another_length() {
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    for length in [0, 2, 4] {
+        for party in [Party::Garbler, Party::Evaluator] {
+            let (left, right) = memory_pair();
+            let result = match party {
+                Party::Garbler => crate::garbler(left, &job, &vec![true; length], &mut Unobserved),
+                Party::Evaluator => crate::evaluator(left, &job, &vec![true; length], &mut Unobserved),
+            };
+            assert!(matches!(result, Err(Error::Input(_))), "{party:?}, {length} bits: {result:?}");
+            let mut right = right;
+            assert!(matches!(right.receive(HELLO, 0), Err(Error::Io(_))), "{party:?} greeted");
+        }
+    }
+}
+
+/// A nonce altered on its way leaves the parties with two session identifiers, under which nothing fits
+/// together: the keys of the base OTs differ, and with them the rows of their extension.
+#[test]
+fn row_19_two_sessions() {
+    let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[112] ^= 1).run();
+    outcome.caught(Party::Garbler, Cheat::OtExtension, "setup", BASE_OT);
+}
+
+/// An honest evaluator against a garbler that proposes these parameters.
+fn proposed(
+    program: &Arc<Program>,
+    parameters: Parameters,
+    limits: Limits,
+) -> [Result<crate::Report, Error>; 2] {
+    let (left, right) = memory_pair();
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let zeros = |party| vec![false; program.input_width(party)];
+    std::thread::scope(|scope| {
+        let hooks = crate::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
+        let garbler = scope.spawn(|| crate::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
+        let evaluator =
+            crate::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), &mut Unobserved);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// The evaluator computes the bound of what is proposed: weaker parameters, and such that nobody would
+/// choose, are refused.
+#[test]
+fn row_19_weaker_parameters_are_refused() {
+    let program = toy();
+    let safe = Parameters::choose(&program, 40).unwrap();
+    assert!(safe.bound_log2 <= -40.0);
+    let changes: [fn(&mut Parameters); 8] = [
+        |p| p.components[0].opened -= 1,
+        |p| p.components[1].bucket -= 1,
+        |p| p.plain.opened /= 2,
+        |p| p.input.bucket = 1,
+        |p| p.components[0].bucket = 0,
+        |p| p.plain.bucket += 1,
+        |p| p.components[1].bucket = u32::MAX,
+        |p| p.input.opened = u32::MAX,
+    ];
+    for (k, change) in changes.into_iter().enumerate() {
+        let mut other = safe.clone();
+        change(&mut other);
+        let [garbler, evaluator] = proposed(&program, other, Limits::default());
+        assert!(
+            matches!(&evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
+            "{k}: {evaluator:?}"
+        );
+        assert!(matches!(garbler, Err(Error::Io(_))), "{k}");
+    }
+    for result in proposed(&program, small(&program, [1, 1], [1, 1], [1, 1]), Limits::default()) {
+        assert!(result.is_err());
+    }
+}
+
+/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed what
+/// the evaluator is ready to spend.
+#[test]
+fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
+    let program = toy();
+    let standard = Parameters::choose(&program, 40).unwrap();
+    for other in standard.alternatives(&program).unwrap().into_iter().take(3) {
+        let bound = other.bound_log2;
+        let reports = proposed(&program, other.clone(), Limits::default()).map(Result::unwrap);
+        for report in &reports {
+            assert_eq!(report.proposal.parameters.proposal(), other.proposal());
+            assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
+        }
+        assert_eq!(
+            reports[0].outputs,
+            program.output_bits(Party::Garbler, &program.simulate(&[false; 3], &[false; 3]))
+        );
+    }
+    let [_, memory] = crate::memory::peaks(&program, &standard);
+    let [_, evaluator] =
+        proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory), decompose: None });
+    evaluator.unwrap();
+    let [_, evaluator] =
+        proposed(&program, standard, Limits { memory_bytes: Some(memory - 1), decompose: None });
+    assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
+}
+
+/// A garbler does not propose by accident what the evaluator would refuse.
+#[test]
+fn row_19_an_honest_garbler_proposes_nothing_weak() {
+    let program = toy();
+    let weak = small(&program, [1, 1], [1, 1], [1, 1]);
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let (left, right) = memory_pair();
+    drop(right);
+    let result =
+        crate::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], &mut Unobserved);
+    assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
+}
+
+/// What an evaluator with these limits and a garbler do that proposes this, honest or not, and lets `tamper`
+/// alter its messages; and what each has sent.
+fn cut(
+    proposal: &Proposal,
+    tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
+    limits: Limits,
+) -> ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]) {
+    let program = toy();
+    let (mut left, mut right) = memory_pair();
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let (sent, log) = std::sync::mpsc::channel();
+    let tampers: [brickwork_wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
+    for ((party, channel), mut tamper) in [&mut left, &mut right].into_iter().enumerate().zip(tampers) {
+        let sent = sent.clone();
+        channel.set_tamper(Box::new(move |tag, payload| {
+            sent.send((party, tag)).unwrap();
+            tamper(tag, payload);
+        }));
+    }
+    drop(sent);
+    let results = std::thread::scope(|scope| {
+        let hooks = crate::hooks::Hooks::default();
+        let garbler = || {
+            crate::garbler_with(left, &job, proposal.clone(), &[true, false, true], &mut Unobserved, hooks)
+        };
+        let garbler = scope.spawn(garbler);
+        let evaluator = crate::evaluator_within(right, &job, &limits, &[true; 3], &mut Unobserved);
+        [garbler.join().unwrap(), evaluator]
+    });
+    let mut tags = [Vec::new(), Vec::new()];
+    log.into_iter().for_each(|(party, tag): (usize, Tag)| tags[party].push(tag));
+    (results, tags)
+}
+
+/// The toy in one piece.
+fn whole() -> Proposal {
+    let program = Arc::new(toy().whole().unwrap());
+    let parameters = Parameters::choose(&program, 40).unwrap().of_decomposition("whole");
+    Proposal { program, parameters }
+}
+
+/// What an evaluator makes of the names of cuts.
+fn cuts(name: &str) -> Result<Arc<Program>, Error> {
+    match name {
+        "whole" => Ok(Arc::new(toy().whole()?)),
+        "" | "given" => Ok(toy()),
+        "another" => Ok(ands(3, Recipient::Both)),
+        _ => Err(Error::Mismatch("there is no such cut".into())),
+    }
+}
+
+const CUTS: Limits = Limits { memory_bytes: None, decompose: Some(&cuts) };
+
+/// The evaluator refuses with this reason, and neither party has sent more than what needs no agreement.
+#[track_caller]
+fn cut_refused((results, sent): ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]), why: &str) {
+    match &results[1] {
+        Err(Error::Mismatch(reason)) => assert!(reason.contains(why), "{reason}"),
+        Err(error) if error.is_cheat(Cheat::UnexpectedMessage) => assert_eq!(why, "message"),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(results[0], Err(Error::Io(_))), "{:?}", results[0]);
+    assert_eq!(sent, [vec![HELLO, DECOMPOSITION, PROPOSAL, BASE_OT], vec![HELLO, BASE_OT]]);
+}
+
+#[test]
+fn row_19_another_cut_of_the_same_program() {
+    let expected = toy().simulate(&[true, false, true], &[true; 3]);
+    let (results, _) = cut(&whole(), |_, _| (), CUTS);
+    for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+        let report = result.unwrap();
+        assert_eq!(report.outputs, toy().output_bits(party, &expected));
+        assert_eq!(
+            (report.proposal.program.slot_count(), &*report.proposal.parameters.decomposition),
+            (1, "whole")
+        );
+        assert_eq!(report.security.components.len(), 1);
+    }
+}
+
+/// A garbler that wants another function, or other components, than the evaluator makes of its own program by
+/// that name.
+#[test]
+fn row_19_a_cut_that_is_another_program() {
+    // The same interface, another function.
+    let mut others = brickwork_circuit::ProgramBuilder::new(
+        "toy",
+        toy().input_ports(Party::Garbler).to_vec(),
+        toy().input_ports(Party::Evaluator).to_vec(),
+    )
+    .unwrap();
+    for output in toy().outputs() {
+        others.output(output.port.clone(), output.to, (0..output.wires.len() as u32).collect()).unwrap();
+    }
+    let other = Arc::new(others.finish().unwrap());
+    let parameters = Parameters::choose(&other, 40).unwrap();
+    for name in ["whole", "given"] {
+        let proposal =
+            Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
+        cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
+    }
+    // Under the empty name it would be the job's own program.
+    cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "another one");
+    // The right program, under the name of another cut.
+    let mut proposal = whole();
+    proposal.parameters = proposal.parameters.of_decomposition("given");
+    cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
+    // Of another interface, whoever makes it.
+    let other = ands(3, Recipient::Both);
+    let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
+    let proposal = Proposal { program: other, parameters };
+    cut_refused(cut(&proposal, |_, _| (), CUTS), "inputs or outputs");
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    assert!(matches!(proposal.checked(&job), Err(Error::Mismatch(_))));
+}
+
+#[test]
+fn row_19_a_cut_that_the_evaluator_does_not_make() {
+    let unknown =
+        Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
+    cut_refused(cut(&unknown, |_, _| (), CUTS), "no such cut");
+    // A name from the peer does not reach a terminal as it is.
+    cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
+    let [_, memory] = crate::memory::peaks(&whole().program, &whole().parameters);
+    cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
+    // An honest garbler does not propose what has no place in a message.
+    let job =
+        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let long = |bytes: usize| Proposal {
+        parameters: whole().parameters.of_decomposition(&"x".repeat(bytes)),
+        ..whole()
+    };
+    assert!(matches!(long(4097).checked(&job), Err(Error::Usage(_))));
+    assert!(long(4096).checked(&job).is_ok());
+}
+
+/// The greeting binds the program as it is cut, the name of the cut, and the parameters.
+#[test]
+fn row_19_altered_cuts() {
+    let alter = |change: fn(&mut Vec<u8>)| {
+        move |tag: Tag, payload: &mut Vec<u8>| {
+            if tag == DECOMPOSITION {
+                change(payload)
+            }
+        }
+    };
+    cut_refused(cut(&whole(), alter(|cut| cut[0] ^= 1), CUTS), "another one");
+    cut_refused(cut(&whole(), alter(|cut| cut[32] ^= 1), CUTS), "no such cut");
+    cut_refused(cut(&whole(), alter(|cut| cut[32] = 0xff), CUTS), "message");
+    cut_refused(cut(&whole(), alter(|cut| cut.truncate(31)), CUTS), "message");
+    cut_refused(cut(&whole(), alter(|cut| cut.resize(32 + 4097, b'x')), CUTS), "message");
+    // Another cut that the evaluator can make, with its right digest: the message fits, the parameters behind
+    // it do not.
+    let to_given = |cut: &mut Vec<u8>| *cut = [&toy().digest()[..], b"given"].concat();
+    cut_refused(cut(&whole(), alter(to_given), CUTS), "message");
+    // The same cut by another name.
+    let given = Proposal { program: toy(), parameters: Parameters::choose(&toy(), 40).unwrap() };
+    cut_refused(cut(&given, alter(to_given), CUTS), "parameters");
+}

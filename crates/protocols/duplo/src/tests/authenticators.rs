@@ -1,0 +1,242 @@
+//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse what they should accept, or the
+//! reverse.
+
+use super::super::evaluate::one_or_two;
+use super::super::msg;
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_base::Error;
+use brickwork_base::label::Label;
+use brickwork_circuit::Recipient;
+use brickwork_primitives::commit::split::msg::SEED as PROOF;
+use brickwork_primitives::cut_and_choose::Cut;
+
+/// Of the toy's 8 wires with plain authenticators: the outputs of its slots.
+const PLAIN: Cut = Cut { slots: 8, bucket: 3, opened: 6 };
+/// Of the toy's 5 wires with self-authenticating ones: the garbler's inputs, then its private outputs.
+const INPUT: Cut = Cut { slots: 5, bucket: 3, opened: 4 };
+
+/// The first, or the last, `bad` authenticators of a bucket.
+fn some_of(cut: Cut, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
+    let size = cut.bucket as usize;
+    let all = chosen(cut)[bucket * size..(bucket + 1) * size].to_vec();
+    if last { all[size - bad..].to_vec() } else { all[..bad].to_vec() }
+}
+
+/// These authenticators refuse both labels.
+fn refuse(gadgets: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
+    move |hashes| {
+        gadgets.iter().for_each(|&g| hashes[32 * g..32 * (g + 1)].iter_mut().for_each(|byte| *byte ^= 0x3c))
+    }
+}
+
+#[test]
+fn row_08_checked_authenticator_refuses_its_label() {
+    for gadget in opened(PLAIN) {
+        let outcome = Case::toy().lie(Point::PlainAuthenticators, refuse(vec![gadget])).run();
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    }
+}
+
+#[test]
+fn row_08_checked_authenticator_accepts_rubbish() {
+    for bit in [1, 127] {
+        let outcome = Case::toy().lie(Point::PlainHashed, flip(opened(PLAIN)[2], bit)).run();
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    }
+}
+
+#[test]
+fn row_08_wrong_label_of_a_checked_authenticator() {
+    for k in 0..6 {
+        let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 100)).run();
+        outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+        // Its lowest bit tells the indicator bit, which no hash sees.
+        let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 0)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// ⌊B/2⌋ authenticators of a bucket that refuse the honest label are outvoted, one more are not.
+#[test]
+fn row_08_threshold_of_refusals() {
+    let program = toy();
+    for (size, last) in [(3, false), (3, true), (5, false), (5, true), (1, false)] {
+        let cut = Cut { bucket: size, ..PLAIN };
+        let case = || Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
+        let bad = |bucket, count| refuse(some_of(cut, bucket, count, last));
+        let half = size as usize / 2;
+        for bucket in [0, 5, 7] {
+            case().lie(Point::PlainAuthenticators, bad(bucket, half)).run().survived();
+            let outcome = case().lie(Point::PlainAuthenticators, bad(bucket, half + 1)).run();
+            outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
+        }
+    }
+}
+
+/// The wire of one AND gate gives a label of the opposite colour that is none, in every copy but the last;
+/// `bad` authenticators accept such labels and refuse the honest ones.
+fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
+    let program = ands(1, Recipient::Evaluator);
+    let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
+    let copies = chosen(Cut { slots: 1, bucket: 3, opened: 4 });
+    // The committed wire differs by what the soldering then adds to the label: all but the lowest bit, which
+    // the authenticators are made for.
+    let rubbish = |labels: Vec<usize>| {
+        move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55)
+    };
+    let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 6 }, 0, bad, last);
+    let case = case
+        .lie(Point::PlainHashed, rubbish(gadgets))
+        .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
+    // It stands for the opposite bit too, so that one sees who believed it.
+    case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
+}
+
+/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. That is what the
+/// bound counts.
+#[test]
+fn row_08_threshold_of_rubbish() {
+    for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
+        let half = size as usize / 2;
+        rubbish_accepted(size, half, last).survived();
+        assert!(rubbish_accepted(size, half + 1, last).fooled());
+    }
+}
+
+#[test]
+fn row_09_checked_input_authenticator_is_wrong() {
+    for gadget in opened(INPUT) {
+        let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![gadget])).run();
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+        // One hash is enough.
+        let outcome =
+            Case::toy().lie(Point::InputAuthenticators, move |hashes| hashes[32 * gadget + 31] ^= 1).run();
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+    }
+}
+
+#[test]
+fn row_09_checked_label_is_not_self_authenticating() {
+    let gadget = opened(INPUT)[1];
+    // The gadget accepts the labels that were committed to, but they do not follow from the offset.
+    let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).run();
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+    // Labels and hashes are right, the indicator bit is not.
+    let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 0)).run();
+    outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    // The hashes are right, the committed labels are not.
+    let case =
+        Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).lie(Point::InputHashed, flip(gadget, 40));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+}
+
+#[test]
+fn row_09_wrong_offset_of_a_checked_input_authenticator() {
+    for k in 0..4 {
+        let outcome = Case::toy().lie(Point::OpenedInput, flip(k, 3)).run();
+        outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+    }
+}
+
+/// Made with the offset that is opened, and so right in all that can be computed from it; but another one was
+/// committed to.
+#[test]
+fn row_09_opened_offset_is_not_the_committed_one() {
+    for (k, gadget) in opened(INPUT).into_iter().enumerate() {
+        let other = move |offsets: &mut [u8]| {
+            if !offsets.is_empty() {
+                flip(gadget, 30)(offsets)
+            }
+        };
+        let outcome = Case::toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+#[test]
+fn row_09_threshold_of_refusals() {
+    let program = toy();
+    for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
+        let cut = Cut { bucket: size, ..INPUT };
+        let case = || Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4]));
+        let bad = |bucket, count| refuse(some_of(cut, bucket, count, last));
+        let half = size as usize / 2;
+        for bucket in 0..3 {
+            case().lie(Point::InputAuthenticators, bad(bucket, half)).run().survived();
+            let outcome = case().lie(Point::InputAuthenticators, bad(bucket, half + 1)).run();
+            outcome.evaluator_caught(Cheat::InputLabel, "evaluate", PROOF);
+        }
+    }
+}
+
+/// A bucket yields two labels, so that the garbler's input is recovered from gadgets of which `bad` do not
+/// authenticate themselves.
+fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
+    let program = ands(1, Recipient::Evaluator);
+    let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
+    let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
+    let two_labels = flip(chosen(Cut { slots: 1, bucket: 3, opened: 4 })[0], 0);
+    // Wherever the gadgets lie.
+    let case = if last { case.in_files() } else { case };
+    case.lie(Point::InputGadgets, flips(gadgets, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
+}
+
+/// A strict majority of a bucket tells the garbler's input bit: ⌊B/2⌋ bad gadgets do not change it.
+#[test]
+fn row_09_threshold_of_recovery() {
+    for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
+        let half = size as usize / 2;
+        recovery_from(size, half, last).recovered();
+        let lost = recovery_from(size, half + 1, last);
+        assert!(lost.fooled() && lost.evaluator.is_ok_and(|report| report.recovered));
+    }
+}
+
+/// One pair of hashes does not serve two gadgets: each hashes under its own index.
+#[test]
+fn row_29_hashes_of_another_gadget() {
+    let everywhere = |hashes: &mut [u8]| {
+        let (first, others) = hashes.split_at_mut(32);
+        others.chunks_mut(32).for_each(|other| other.copy_from_slice(first));
+    };
+    let outcome = Case::toy().lie(Point::PlainAuthenticators, everywhere).run();
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    let outcome = Case::toy().lie(Point::InputAuthenticators, everywhere).run();
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+}
+
+/// The hash of a label stands at its colour and nowhere else.
+#[test]
+fn row_29_hashes_in_the_other_order() {
+    let swapped = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
+    let outcome = Case::toy().lie(Point::PlainAuthenticators, swapped).run();
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    let outcome = Case::toy().lie(Point::InputAuthenticators, swapped).run();
+    outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
+}
+
+/// Labels of one wire that the authenticators of a bucket accept. A third one takes a collision of the hash,
+/// so here the test says what they accept.
+pub fn accepted(labels: &[u128]) -> Result<(Label, Label), Error> {
+    Ok(one_or_two(labels.iter().map(|&bits| (Label::from_bits(bits), bits < 100)))?)
+}
+
+#[test]
+fn row_29_a_third_label() {
+    let label = Label::from_bits;
+    assert_eq!(accepted(&[6, 6, 6]).unwrap(), (label(6), label(0)));
+    assert_eq!(accepted(&[200, 6, 300]).unwrap(), (label(6), label(0)));
+    assert_eq!(accepted(&[200, 6, 9, 6]).unwrap(), (label(6), label(15)));
+    let cheat = |labels| match accepted(labels) {
+        Err(Error::Peer(cheat)) => cheat,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cheat(&[200, 300]), Cheat::NoValidLabel);
+    // Two of one colour, then three of both.
+    assert_eq!(cheat(&[6, 8]), Cheat::ThirdLabel);
+    assert_eq!(cheat(&[7, 9]), Cheat::ThirdLabel);
+    assert_eq!(cheat(&[6, 9, 8]), Cheat::ThirdLabel);
+    assert_eq!(cheat(&[6, 9, 200, 11]), Cheat::ThirdLabel);
+}

@@ -1,0 +1,451 @@
+//! Rows 4 to 6: the challenge, components that are garbled or opened wrongly, offsets that are not the
+//! committed ones.
+
+use super::super::msg;
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_circuit::{Builder, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::commit::code::{Code, DIMENSION};
+use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
+use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::ot::extension::msg::CHECK;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Of both components of the toy.
+const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+const PAIR: usize = 0;
+const MIX: usize = 1;
+
+#[test]
+fn row_04_no_challenge_before_everything_is_hashed() {
+    // The garbler keeps back what it must be bound to; the evaluator does not say which copies it would open.
+    for (tag, nth) in [(msg::TABLE_HASHES, 0), (msg::TABLE_HASHES, 1), (CORRECTIONS, 6)] {
+        let outcome =
+            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+        outcome.evaluator_caught(Cheat::UnexpectedMessage, "preprocess", CHECK);
+        assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
+    }
+    for (tag, nth) in [(msg::AUTHENTICATORS, 0), (msg::AUTHENTICATORS, 1), (CORRECTIONS, 9)] {
+        let outcome =
+            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+        outcome.evaluator_caught(Cheat::UnexpectedMessage, "prepare", CHECK);
+        assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
+    }
+}
+
+#[test]
+fn row_04_challenges_of_the_wrong_size_are_refused() {
+    let sizes: [fn(&mut Vec<u8>); 4] = [
+        |seed| seed.clear(),
+        |seed| seed.truncate(16),
+        |seed| seed.push(0),
+        |seed| seed.extend_from_within(..),
+    ];
+    for (nth, phase) in [(0, "preprocess"), (1, "prepare")] {
+        for size in sizes {
+            // Both challenges are two seeds of 16 bytes.
+            let outcome = Case::toy().sends(Party::Evaluator, msg::CHALLENGE, nth, size).run();
+            outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, ANSWER);
+        }
+    }
+}
+
+#[test]
+fn row_04_as_many_copies_are_opened_as_agreed() {
+    for change in [
+        |opened: &mut Vec<u8>| opened.truncate(opened.len() - 16),
+        |opened: &mut Vec<u8>| opened.extend([0; 16]),
+    ] {
+        for (tag, phase) in [(msg::OPENED, "preprocess"), (msg::OPENED_AUTHENTICATORS, "prepare")] {
+            let outcome = Case::toy().sends(Party::Garbler, tag, 0, change).run();
+            outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, msg::OT_BINDING);
+        }
+    }
+}
+
+#[test]
+fn row_04_challenges_do_not_repeat() {
+    use std::sync::{Arc, Mutex};
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut rng = brickwork_base::random::Rng::new("test").unwrap();
+    for _ in 0..3 {
+        let mut case = Case::toy().cheap(&mut rng);
+        for nth in 0..2 {
+            let seen = seen.clone();
+            case = case.sends(Party::Evaluator, msg::CHALLENGE, nth, move |seeds| {
+                seen.lock().unwrap().extend(seeds.chunks(16).map(Vec::from))
+            });
+        }
+        assert!(case.run_alone().evaluator.is_ok());
+    }
+    let mut seen = seen.lock().unwrap();
+    assert_eq!(
+        seen.len(),
+        12,
+        "a seed for each of two components and two kinds of authenticator, in each of three runs"
+    );
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 12);
+}
+
+/// A bit of the tables of one copy is flipped before they are hashed, and again when they are sent.
+fn flipped_table(component: usize, copy: usize, byte: usize) -> Case {
+    Case::toy().tables(move |c, k, offset, bytes| {
+        if (c, k) == (component, copy) && (offset..offset + bytes.len()).contains(&byte) {
+            bytes[byte - offset] ^= 0x10;
+        }
+    })
+}
+
+#[test]
+fn row_05_flipped_table_bit_in_an_opened_copy() {
+    for copy in opened(CUT) {
+        flipped_table(PAIR, copy, 31).run().evaluator_caught(
+            Cheat::OpenedCopy,
+            "preprocess",
+            msg::OT_BINDING,
+        );
+    }
+    for byte in [0, 40, 4 * 32 - 1] {
+        flipped_table(MIX, opened(CUT)[3], byte).run().evaluator_caught(
+            Cheat::OpenedCopy,
+            "preprocess",
+            msg::OT_BINDING,
+        );
+    }
+}
+
+#[test]
+fn row_05_flipped_table_bit_in_a_chosen_copy() {
+    for copy in chosen(CUT) {
+        flipped_table(MIX, copy, 7).run().survived();
+    }
+}
+
+/// All tables of all copies of a bucket but one are rubbish. The evaluator sees that: in an honest run, with
+/// which this one is compared, none of its labels is refused.
+#[test]
+fn row_05_one_good_copy_is_enough() {
+    let refused = Arc::new(AtomicU64::new(0));
+    for good in 0..3 {
+        let bad: Vec<usize> = (0..3).filter(|&k| k != good).map(|k| chosen(CUT)[k]).collect();
+        let rubbish = move |_, copy: usize, _, bytes: &mut [u8]| {
+            if bad.contains(&copy) {
+                bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(5) ^ 0x77);
+            }
+        };
+        let all = refused.clone();
+        let count = move |count: &mut [u8]| {
+            all.fetch_add(bytemuck::pod_read_unaligned(count), Ordering::Relaxed);
+        };
+        Case::toy().tables(rubbish).evaluator_lies(Point::Refused, count).run().survived();
+    }
+    assert!(refused.load(Ordering::Relaxed) > 0);
+}
+
+/// A component whose every label depends on a chain of 40 AND gates.
+fn chain() -> Arc<Program> {
+    let circuit = |b: &mut Builder, w: &[_]| {
+        vec![(0..40).fold(w[0], |t, _| {
+            let a = b.and(t, w[1]);
+            b.xor(a, w[0])
+        })]
+    };
+    let mut program = ProgramBuilder::new(
+        "chain",
+        vec![Port::new("x", Type::Uint(1))],
+        vec![Port::new("y", Type::Uint(1))],
+    )
+    .unwrap();
+    let chain = program.component(component("chain", 2, circuit)).unwrap();
+    let z = program.slot(chain, &[0, 1]).unwrap();
+    program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![z]).unwrap();
+    Arc::new(program.finish().unwrap())
+}
+
+#[test]
+fn row_05_no_good_copy_in_a_bucket() {
+    let program = chain();
+    // Nothing is opened: only the authenticators stand in the way.
+    let case = Case::new(&program, small(&program, [3, 0], [3, 4], [3, 4]));
+    let outcome = case.tables(|_, _, _, bytes| bytes.iter_mut().for_each(|b| *b ^= 0xa5)).run();
+    outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
+}
+
+#[test]
+fn row_05_tables_altered_after_the_challenge() {
+    for (message, byte) in [(0, 0), (0, 6 * 32 - 1), (1, 100)] {
+        let outcome =
+            Case::toy().sends(Party::Garbler, msg::TABLES, message, move |tables| tables[byte] ^= 1).run();
+        outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
+    }
+}
+
+#[test]
+fn row_05_hashes_of_other_tables() {
+    let (o, c) = (opened(CUT), chosen(CUT));
+    let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, c[0], c[5]));
+    case.run().evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
+    let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, o[0], o[1]));
+    case.run().evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+    // Tables of one copy swapped with those of another, before hashing: opened ones are told by their hash.
+    let case = Case::toy().lie(Point::TableHashes(PAIR), swap(32, o[2], c[1]));
+    let (_, cheat) = case.run().cheat().unwrap();
+    assert!([Cheat::OpenedCopy, Cheat::ChosenTables].contains(&cheat));
+}
+
+/// The keys of the hash follow from a start that was sent before the challenge; tables under others are no
+/// garbling.
+#[test]
+fn row_05_other_hash_keys() {
+    let outcome = Case::toy().sends(Party::Garbler, msg::TABLE_HASHES, 1, |hashes| hashes[15] ^= 0x80).run();
+    outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+}
+
+/// A component without AND gates.
+fn xor() -> Arc<Program> {
+    let mut program =
+        ProgramBuilder::new("xor", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))])
+            .unwrap();
+    let xor = program.component(component("xor", 2, |b, w| vec![b.xor(w[0], w[1])])).unwrap();
+    let z = program.slot(xor, &[0, 1]).unwrap();
+    program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![z]).unwrap();
+    Arc::new(program.finish().unwrap())
+}
+
+/// Two wrong inputs whose sum is right: the tables, of which there are none, and the output are those of an
+/// honest copy.
+#[test]
+fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
+    let program = xor();
+    for k in 0..4 {
+        let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
+        // Behind four offsets two inputs a copy.
+        let outcome = case.lie(Point::Opened(0), flips(vec![4 + 2 * k, 5 + 2 * k], 40)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+#[test]
+fn row_05_empty_tables_are_hashed_too() {
+    let program = xor();
+    let cut = Cut { slots: 1, bucket: 3, opened: 4 };
+    for (copy, cheat) in [(opened(cut)[0], Cheat::OpenedCopy), (chosen(cut)[2], Cheat::ChosenTables)] {
+        let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
+        let outcome = case.lie(Point::TableHashes(0), move |hashes| hashes[32 * copy] ^= 1).run();
+        outcome.evaluator_caught(cheat, "preprocess", msg::OT_BINDING);
+    }
+}
+
+/// The garbler commits to outputs of another function, NAND instead of AND, in every copy.
+#[test]
+fn row_05_another_function() {
+    let nand = |labels: &mut [u8]| labels.chunks_mut(32).for_each(|copy| copy[0] ^= 1);
+    let outcome = Case::toy().lie(Point::CommittedOutputs(PAIR), nand).run();
+    outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    // It would work if nothing were opened.
+    let program = ands(1, Recipient::Evaluator);
+    let case = Case::new(&program, small(&program, [3, 0], [3, 0], [3, 0]));
+    assert!(
+        case.lie(Point::CommittedOutputs(0), |labels| labels.chunks_mut(16).for_each(|label| label[0] ^= 1))
+            .run()
+            .fooled()
+    );
+}
+
+/// The original implementation left out the last output wire of an opened copy.
+#[test]
+fn row_05_last_output_wire_of_an_opened_copy() {
+    for copy in opened(CUT) {
+        for bit in [0, 1, 127] {
+            let last = copy * 2 + 1;
+            let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flip(last, bit)).run();
+            outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+        }
+    }
+}
+
+#[test]
+fn row_05_wrong_output_wire_of_a_chosen_copy() {
+    for wire in 0..2 {
+        Case::toy().lie(Point::CommittedOutputs(MIX), flip(chosen(CUT)[1] * 2 + wire, 9)).run().survived();
+    }
+    let bucket: Vec<usize> = chosen(CUT)[..3].iter().map(|copy| copy * 2).collect();
+    let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flips(bucket, 9)).run();
+    outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
+}
+
+/// An error that a worker thread raises ends the session, whatever the number of threads: the original
+/// implementation loses it.
+#[test]
+fn row_05_errors_of_worker_threads_reach_the_caller() {
+    let program = ands(20, Recipient::Both);
+    let cut = Cut { slots: 20, bucket: 3, opened: 40 };
+    for threads in [1, 2, 4] {
+        // The last of the opened copies belongs to a task of its own.
+        let (last, case) =
+            (opened(cut)[39], Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads));
+        let outcome = case.tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == last)).run();
+        outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+        // The last of the chosen copies comes in the last message.
+        let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
+        let outcome =
+            case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
+        outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
+        // No copy of the last slot gives a valid label.
+        let bad = chosen(cut)[57..].to_vec();
+        let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
+        let outcome = case.lie(Point::CommittedOutputs(0), flips(bad, 70)).run();
+        outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
+    }
+}
+
+#[test]
+fn row_06_opened_copy_garbled_with_another_offset() {
+    for copy in opened(CUT) {
+        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
+        outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+    }
+}
+
+/// It is opened with that offset too, so that its tables and outputs are right: but it was not committed to.
+#[test]
+fn row_06_opened_offset_is_not_the_committed_one() {
+    for (k, copy) in opened(CUT).into_iter().enumerate() {
+        let outcome = Case::toy()
+            .lie(Point::GarbledOffsets(MIX), flip(copy, 50))
+            .lie(Point::Opened(MIX), flip(k, 50))
+            .run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// The garbler links and solders with the offset that it garbled with: no longer what it committed to.
+#[test]
+fn row_06_another_offset_is_visible_in_solderings() {
+    for copy in chosen(CUT) {
+        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// The garbler links and solders with the committed offset: the copy is bad, the others of its bucket are
+/// not.
+#[test]
+fn row_06_chosen_copy_garbled_with_another_offset() {
+    for place in 0..6 {
+        let head = place - place % 3;
+        let to_committed = move |solderings: &mut [u8]| {
+            // Solderings to this copy hold its offset where their lowest bit is 1. Four input wires each.
+            for k in 0..(place - head) * 4 {
+                let label = &mut solderings[16 * (head / 3 * 8 + k)..][..16];
+                label[6] ^= if k / 4 == place - head - 1 && label[0] & 1 == 1 { 4 } else { 0 };
+            }
+        };
+        let case = Case::toy()
+            .lie(Point::GarbledOffsets(MIX), flip(chosen(CUT)[place], 50))
+            .lie(Point::Links(MIX), flip(place, 50));
+        case.lie(Point::BucketSolderings(MIX), to_committed).run().survived();
+    }
+}
+
+#[test]
+fn row_06_offset_differs_inside_a_copy() {
+    let from_second_gate = |copy: usize| {
+        move |component, k, _, bytes: &mut [u8]| {
+            if (component, k) == (MIX, copy) {
+                bytes[32..].iter_mut().for_each(|b| *b ^= 0x21);
+            }
+        }
+    };
+    let outcome = Case::toy().tables(from_second_gate(opened(CUT)[1])).run();
+    outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+    Case::toy().tables(from_second_gate(chosen(CUT)[1])).run().survived();
+}
+
+#[test]
+fn row_06_offsets_that_end_in_0() {
+    // Offsets come first in what is opened.
+    for offset in 0..4 {
+        let outcome = Case::toy().lie(Point::Opened(PAIR), flip(offset, 0)).run();
+        outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);
+    }
+    let outcome = Case::toy().lie(Point::Opened(MIX), |opened| opened[..16].fill(0)).run();
+    outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);
+    for alter in [|offsets: &mut [u8]| offsets[0] ^= 1, |offsets: &mut [u8]| offsets[..16].fill(0)] {
+        let outcome = Case::toy().lie(Point::OpenedInput, alter).run();
+        outcome.evaluator_caught(Cheat::OffsetColour, "prepare", msg::OT_BINDING);
+    }
+}
+
+#[test]
+fn row_06_links_that_end_in_1() {
+    let outcome = Case::toy().lie(Point::Links(PAIR), flip(5, 0)).run();
+    outcome.evaluator_caught(Cheat::LinkColour, "preprocess", msg::OT_BINDING);
+    // The first time the hook is called there is none: plain authenticators have no offset of their own.
+    let last = |links: &mut [u8]| {
+        if let Some(link) = links.chunks_mut(16).last() {
+            link[0] ^= 1
+        }
+    };
+    let outcome = Case::toy().lie(Point::InputLinks, last).run();
+    outcome.evaluator_caught(Cheat::LinkColour, "prepare", msg::OT_BINDING);
+    // An OT offset that ends in 0, whose link to the others then ends in 1.
+    let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
+    outcome.evaluator_caught(Cheat::LinkColour, "setup", CHECK);
+    // The same with a link that looks right.
+    let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
+        Party::Garbler,
+        msg::LINK_OT,
+        0,
+        |link| link[0] ^= 1,
+    );
+    case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
+}
+
+/// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator
+/// watches in one of two ways; the garbler guesses which, and corrects the parity of the others to match. All
+/// links end in 0 then.
+#[test]
+fn row_06_session_offset_that_ends_in_0() {
+    let code = Code::for_security(40).unwrap();
+    let mut message = [0u128; DIMENSION];
+    message[0] = 1;
+    let mut parity = vec![0u128; code.parity_bits()];
+    code.encode_rows(&message, &mut parity, 1);
+    let mut rng = brickwork_base::random::Rng::new("test").unwrap();
+    let mut guessed_right = 0;
+    for _ in 0..24 {
+        let parity = parity.clone();
+        let fit = move |corrections: &mut Vec<u8>| {
+            let parity: &[u8] = bytemuck::cast_slice(&parity);
+            corrections.iter_mut().zip(parity).for_each(|(c, p)| *c ^= p);
+        };
+        let case = Case::toy().lie(Point::KaOffset, flip(0, 0)).lie(Point::CommittedOtOffset, flip(0, 0));
+        let outcome = case.sends(Party::Garbler, CORRECTIONS, 0, fit).cheap(&mut rng).run_alone();
+        match outcome.cheat() {
+            Some((Party::Evaluator, Cheat::Indicator)) => guessed_right += 1,
+            other => assert_eq!(other, Some((Party::Evaluator, Cheat::Commitment))),
+        }
+    }
+    assert!((1..24).contains(&guessed_right), "a cheater that is caught by the code alone guesses nothing");
+}
+
+#[test]
+fn row_06_wrong_links() {
+    for link in 0..6 {
+        let outcome = Case::toy().lie(Point::Links(MIX), flip(link, 90)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+    let first = |links: &mut [u8]| {
+        if let Some(link) = links.chunks_mut(16).next() {
+            link[3] ^= 1
+        }
+    };
+    Case::toy().lie(Point::InputLinks, first).run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy().sends(Party::Garbler, msg::LINK_OT, 0, |link| link[1] ^= 1);
+    case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
+}

@@ -1,0 +1,365 @@
+//! Rows 7, 12, 13 and 27: indicator bits, poisoned OTs, labels of inputs, and checks that would tell too
+//! much.
+
+use std::sync::{Arc, Mutex};
+
+use super::super::msg;
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_circuit::{Party, Recipient};
+use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
+use brickwork_primitives::commit::{Committer, Holder};
+use brickwork_primitives::cut_and_choose::Cut;
+
+/// The garbler lies about an indicator bit consistently: it claims what it says.
+#[test]
+fn row_07_wrong_indicator_bit() {
+    for output in 0..5 {
+        Case::toy().lie(Point::Indicators, flip(output, 0)).run().evaluator_caught(
+            Cheat::Indicator,
+            "evaluate",
+            PROOF,
+        );
+    }
+    let all = Case::toy().lie(Point::Indicators, flips((0..5).collect(), 0));
+    all.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+}
+
+/// Only the message is altered: the claim stays honest.
+#[test]
+fn row_07_indicator_bit_altered_on_its_way() {
+    for bit in 0..5 {
+        let outcome = Case::toy()
+            .sends(Party::Garbler, msg::INPUT_LABELS, 0, move |m| *m.last_mut().unwrap() ^= 1 << bit)
+            .run();
+        outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+    }
+    // The toy has five such bits in a byte; the others are 0.
+    let outcome =
+        Case::toy().sends(Party::Garbler, msg::INPUT_LABELS, 0, |m| *m.last_mut().unwrap() ^= 1 << 5).run();
+    outcome.evaluator_caught(Cheat::UnexpectedMessage, "evaluate", PROOF);
+}
+
+/// A mask `R‖1` instead of `R‖0` would hide a wrong bit. The scheme fixes the bit, and an answer that
+/// pretends otherwise, with or without a wrong indicator bit, is refused.
+#[test]
+fn row_07_masks_that_end_in_1() {
+    for mask in [0, 5, 127] {
+        let pretend = move |answer: &mut Vec<u8>| answer[mask / 8] ^= 1 << (mask % 8);
+        let outcome = Case::toy().sends(Party::Garbler, ANSWER, 2, pretend).run();
+        outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+        let case = Case::toy().lie(Point::Indicators, flip(2, 0)).sends(Party::Garbler, ANSWER, 2, pretend);
+        case.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
+    }
+}
+
+/// Δ_ot as the garbler knows it, and a hook that lets a later lie use it.
+fn known_ot_offset(case: Case) -> (Case, Arc<Mutex<[u8; LABEL_BYTES]>>) {
+    let known = Arc::new(Mutex::new([0; LABEL_BYTES]));
+    let learn = known.clone();
+    (
+        case.lie(Point::OtOffset, move |offset| {
+            learn.lock().unwrap().copy_from_slice(&offset[..LABEL_BYTES])
+        }),
+        known,
+    )
+}
+
+fn xor(label: &mut [u8], other: &[u8; LABEL_BYTES]) {
+    label.iter_mut().zip(other).for_each(|(l, o)| *l ^= o);
+}
+
+/// The garbler commits to the other label of one OT: whatever the evaluator's input is, it stops, and at the
+/// same place.
+#[test]
+fn row_12_labels_of_one_ot_swapped() {
+    for y in [[false; 3], [true; 3]] {
+        for wire in 0..3 {
+            for also_sent in [false, true] {
+                let (case, offset) = known_ot_offset(Case::toy());
+                let case = case.inputs(&[true, false, true], &y);
+                let (commit, send) = (offset.clone(), offset.clone());
+                let case = case.lie(Point::OtLabels, move |labels| {
+                    xor(&mut labels[16 * wire..16 * (wire + 1)], &commit.lock().unwrap())
+                });
+                // The opening is made from the committed label; or it is made right again.
+                let case = case.lie(Point::InputLabels, move |labels| {
+                    if also_sent {
+                        xor(&mut labels[16 * (3 + wire)..16 * (4 + wire)], &send.lock().unwrap());
+                    }
+                });
+                case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+            }
+        }
+    }
+}
+
+/// A label that is neither.
+#[test]
+fn row_12_label_of_one_ot_is_rubbish() {
+    for y in [[false; 3], [true; 3]] {
+        let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(1, 33));
+        case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// The offset in all OTs is not the committed one.
+#[test]
+fn row_12_another_offset_in_the_ots() {
+    for bit in [1, 64, 127] {
+        let outcome = Case::toy().lie(Point::OtOffset, flip(0, bit)).run();
+        outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    }
+}
+
+/// The garbler commits to R with another lowest bit and lies about e accordingly: all that the evaluator
+/// would see is the opening of a valid label, of the other bit. The combinations of the OTs give it away. A
+/// lie about e alone is not opened.
+#[test]
+fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
+    for y in [[false; 3], [true; 3]] {
+        for wire in 0..3 {
+            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(wire, 0));
+            let case = case
+                .lie(Point::InputChoices, move |e| e[wire] ^= 1)
+                .lie(Point::InputLabels, flip(3 + wire, 0));
+            case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::InputChoices, move |e| e[wire] ^= 1);
+            case.run().evaluator_caught(Cheat::Opening, "evaluate", PROOF);
+        }
+    }
+}
+
+#[test]
+fn row_13_wrong_labels_of_the_garblers_input() {
+    let caught = |alter: fn(&mut [u8])| {
+        Case::toy().lie(Point::InputLabels, alter).run().evaluator_caught(
+            Cheat::InputLabel,
+            "evaluate",
+            PROOF,
+        );
+    };
+    for wire in 0..3 {
+        for bit in [0, 1, 77] {
+            let outcome = Case::toy().lie(Point::InputLabels, flip(wire, bit)).run();
+            outcome.evaluator_caught(Cheat::InputLabel, "evaluate", PROOF);
+        }
+    }
+    caught(|labels| labels[..16].fill(0));
+    caught(|labels| swap(16, 0, 1)(labels));
+    caught(|labels| labels.copy_within(..16, 32));
+}
+
+#[test]
+fn row_13_wrong_openings_for_the_evaluators_input() {
+    for wire in 3..6 {
+        for bit in [0, 1, 100] {
+            let outcome = Case::toy().lie(Point::InputLabels, flip(wire, bit)).run();
+            outcome.evaluator_caught(Cheat::Opening, "evaluate", PROOF);
+        }
+    }
+    let outcome = Case::toy().lie(Point::InputLabels, swap(16, 3, 5)).run();
+    outcome.evaluator_caught(Cheat::Opening, "evaluate", PROOF);
+}
+
+/// The garbler sends the other valid label of one of its wires: it has changed its input, no more.
+#[test]
+fn row_13_other_valid_label() {
+    let (program, x, y) = (toy(), [true, false, true], [false, true, true]);
+    let expected = program.simulate(&[true, true, true], &y);
+    // The gadget's offset from the links of a copy, whose offset it knows, and of the gadget: Δ_c, then Δ_ka,
+    // then Δ_g.
+    let offset = Arc::new(Mutex::new([0; LABEL_BYTES]));
+    let (copy_offset, copy_link, gadget_link, used) =
+        (offset.clone(), offset.clone(), offset.clone(), offset);
+    let head = chosen(Cut { slots: 2, bucket: 3, opened: 4 })[0];
+    let case = Case::toy()
+        .inputs(&x, &y)
+        .lie(Point::GarbledOffsets(0), move |offsets| {
+            xor(&mut *copy_offset.lock().unwrap(), offsets[16 * head..][..16].try_into().unwrap())
+        })
+        .lie(Point::Links(0), move |links| {
+            xor(&mut *copy_link.lock().unwrap(), links[..16].try_into().unwrap())
+        })
+        .lie(Point::InputLinks, move |links| {
+            // Of wire 1, the head of the second bucket; plain authenticators have no links.
+            if !links.is_empty() {
+                xor(&mut *gadget_link.lock().unwrap(), links[3 * 16..4 * 16].try_into().unwrap());
+            }
+        })
+        .lie(Point::InputLabels, move |labels| xor(&mut labels[16..32], &used.lock().unwrap()));
+    let outcome = case.run();
+    assert_eq!(outcome.evaluator.unwrap().outputs, program.output_bits(Party::Evaluator, &expected));
+    assert_eq!(outcome.garbler.unwrap().outputs, program.output_bits(Party::Garbler, &expected));
+}
+
+/// The garbler commits to nothing, under no key that it got from the extension, before it has checked all
+/// rows.
+#[test]
+fn row_02_nothing_leaves_before_all_rows_are_checked() {
+    use brickwork_primitives::ot::{BASE_OT, extension::msg::CHECK};
+    for (nth, phase) in [(0, "setup"), (1, "prepare")] {
+        let outcome = Case::toy().sends(Party::Evaluator, CHECK, nth, |answer| answer[17] ^= 1).run();
+        outcome.caught(Party::Garbler, Cheat::OtExtension, phase, BASE_OT);
+    }
+}
+
+/// The evaluator's masked input leaves when it has checked what was opened, and nothing else of its own does
+/// before all proofs.
+#[test]
+fn row_17_masked_input_comes_after_the_openings() {
+    let sent = |outcome: &Outcome, tag| {
+        outcome.events[1].iter().any(|e| matches!(e, Event::Sent(t, _) if *t == tag))
+    };
+    let outcome = Case::toy().lie(Point::OpenedPlain, flip(0, 100)).run();
+    outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
+    assert!(!sent(&outcome, msg::MASKED_INPUT));
+    let outcome = Case::toy().lie(Point::Joints(0), flip(0, 20)).run();
+    outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+    assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
+}
+
+/// OTINIT: an evaluator that claims the other bit would get Δ_ot from the opening. The garbler checks all
+/// sums before it opens any, so it has not even answered for those that were right.
+#[test]
+fn row_27_the_other_bit_of_a_binding_ot() {
+    let bits = 49 * LABEL_BYTES;
+    for item in [0, 20, 47] {
+        let outcome =
+            Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
+        let answers = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
+        assert_eq!(answers, 1, "that these are commitments");
+    }
+}
+
+#[test]
+fn row_27_wrong_label_of_a_binding_ot() {
+    // Item 0 is the seed: with another one every sum is wrong.
+    for (item, bit) in [(0, 5), (1, 0), (48, 127)] {
+        let outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
+    }
+    let outcome = Case::toy().evaluator_lies(Point::OtBinding, swap(16, 3, 4)).run();
+    outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
+}
+
+#[test]
+fn row_27_a_binding_bit_that_is_none() {
+    for value in [2, 0xfe, 0xff] {
+        let outcome = Case::toy()
+            .evaluator_lies(Point::OtBinding, move |shown| *shown.last_mut().unwrap() = value)
+            .run();
+        outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
+    }
+}
+
+/// Every combination over values that the evaluator does not know has a mask of its own: 128 commitments that
+/// are made right before the answer and in nothing else.
+#[test]
+fn row_27_every_proof_has_fresh_masks() {
+    let outcome = Case::toy().run();
+    outcome.survived();
+    let (parity, n) = (275 - 128, 275);
+    let answers: Vec<usize> = (0..outcome.events[0].len())
+        .filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _)))
+        .collect();
+    // Hidden parts, values and shares: new commitments and the colour of Δ_ka; nothing; indicator bits.
+    let parts = [2, 0, 1];
+    assert_eq!(answers.len(), parts.len());
+    for (at, hidden) in answers.into_iter().zip(parts) {
+        let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
+        // What the evaluator knows has no mask.
+        assert!(
+            masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)),
+            "one block of 128 masks for each"
+        );
+        assert_eq!(answer[0], Event::Sent(ANSWER, 16 * (hidden * (128 + n) + n)));
+    }
+}
+
+/// What the evaluator could solve for: of all hidden combinations in an answer the lowest bits are those that
+/// were claimed, and the others are those of masks, no two of them alike. (All committed values are 0 here,
+/// so that nothing else is in them.)
+#[test]
+fn row_27_answers_about_indicator_bits_tell_nothing_else() {
+    use brickwork_base::random::{Rng, Seed};
+    use brickwork_primitives::commit::Claims;
+    use brickwork_primitives::commit::code::Code;
+    use brickwork_primitives::commit::split::{Receiver, Sender};
+
+    let code = Code::for_security(40).unwrap();
+    let mut rng = Rng::new("test dealer").unwrap();
+    let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
+    let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
+    let got: Vec<Seed> = pairs.iter().zip(&watch).map(|(pair, &w)| pair[w as usize].clone()).collect();
+    let (mut sender, mut receiver) =
+        (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &got, &watch, u64::MAX).unwrap());
+    let (mut left, mut right) = brickwork_wire::memory_pair();
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let keep = answers.clone();
+    left.set_tamper(Box::new(move |tag, bytes| {
+        if tag == ANSWER {
+            keep.lock().unwrap().push(bytes.clone());
+        }
+    }));
+    const PROOFS: usize = 4;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let zeros = sender.commit(&mut left, &[Label::ZERO; 40]).unwrap();
+            for _ in 0..PROOFS {
+                let mut claims = Claims::new();
+                claims.bits(40, |k, sum| {
+                    zeros.shares.add(k, sum);
+                    Label::ZERO
+                });
+                sender.prove(&mut left, &[], &claims).unwrap();
+            }
+        });
+        let zeros = receiver.receive(&mut right, 40).unwrap();
+        for _ in 0..PROOFS {
+            let mut claims = Claims::new();
+            claims.bits(40, |k, sum| {
+                zeros.shares().add(k, sum);
+                Label::ZERO
+            });
+            receiver.verify(&mut right, &[], &claims).unwrap();
+        }
+    });
+    // Rows of 16 bytes: row i holds bit i of all 128 combinations.
+    let mut rows = std::collections::HashSet::new();
+    for answer in answers.lock().unwrap().iter() {
+        assert!(answer[..16].iter().all(|&byte| byte == 0), "the lowest bits are those that were claimed");
+        assert!(
+            answer[16..16 * 128].chunks(16).all(|row| rows.insert(row.to_vec())),
+            "a mask twice, or none"
+        );
+    }
+    assert_eq!(rows.len(), PROOFS * 127);
+}
+
+/// What the evaluator sends of its input is masked with the choice bits of its OTs: they are drawn anew in
+/// each run, and neither bit is preferred. The garbler sees f and knows neither.
+#[test]
+fn row_27_the_masks_of_the_evaluators_input_are_random() {
+    const WIRES: u32 = 40;
+    let program = ands(WIRES, Recipient::Garbler);
+    let masks = [false, false, true].map(|bit| {
+        let (sent, seen) = std::sync::mpsc::channel();
+        let case = Case::new(&program, small(&program, [1, 4], [1, 6], [1, 4]))
+            .inputs(&[true; WIRES as usize], &[bit; WIRES as usize]);
+        let outcome = case
+            .sends(Party::Evaluator, msg::MASKED_INPUT, 0, move |f| sent.send(f.clone()).unwrap())
+            .run_alone();
+        assert_eq!(outcome.garbler.unwrap().outputs, [bit; WIRES as usize]);
+        seen.recv().unwrap().into_iter().map(|byte| if bit { !byte } else { byte }).collect::<Vec<u8>>()
+    });
+    for (i, mask) in masks.iter().enumerate() {
+        let ones = mask.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        // Outside of these bounds with probability less than 2^-30.
+        assert!((2..WIRES - 1).contains(&ones), "{ones} of {WIRES} bits are 1");
+        assert!(!masks[..i].contains(mask), "a mask came again");
+    }
+}

@@ -1,0 +1,58 @@
+//! Lists that are too long to be held at once are made, sent, read and claimed part by part.
+
+use std::sync::Arc;
+
+use super::harness::*;
+use crate::adversary::{evaluator, garbler};
+use crate::hooks::{Hooks, Point};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
+use brickwork_session::Job;
+use brickwork_wire::memory_pair;
+
+/// An honest run with little memory. All lists about gadgets have several parts: gadgets in the making have
+/// 2^16, links and solderings that go to a file 2^16, heads that are weighted 2^14, OTs and joints in claims
+/// 2^11, and what depends on memory has 2^12. The last wires of either party are used like the first.
+#[test]
+fn long_lists_go_part_by_part() {
+    const MINE: u32 = 16_500;
+    const YOURS: u32 = 4_200;
+    const SLOTS: u32 = 1_400;
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let mut program = ProgramBuilder::new("long", vec![port("x", MINE)], vec![port("y", YOURS)]).unwrap();
+    let three = component("three", 3, |b, w| vec![b.and(w[0], w[1]), b.xor(w[1], w[2]), b.xor(w[0], w[2])]);
+    let three = program.component(three).unwrap();
+    let mut results = Vec::new();
+    for k in 0..SLOTS {
+        let first = program.slot(three, &[11 * k, MINE - 1 - k, MINE + 3 * k]).unwrap();
+        results.extend(first..first + 3);
+    }
+    let shared = results.split_off(64);
+    program.output(port("mine", 64), Recipient::Garbler, results).unwrap();
+    program.output(port("ours", shared.len() as u32), Recipient::Both, shared).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+
+    let mut rng = Rng::new("test inputs").unwrap();
+    let [x, y] = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let expected = program.simulate(&x, &y);
+    let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);
+    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([1; 32]), ..Hooks::default() };
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 2,
+        table_memory: 0,
+        identities: [[1; 32], [2; 32]],
+    };
+    let good = |point: Point, data: &mut [u8]| {
+        assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy")
+    };
+    let (left, right) = memory_pair();
+    let [garbled, evaluated] = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| garbler(left, &job, &x, hooks()));
+        let evaluated = evaluator(right, &job, &y, Hooks { alter: Some(Box::new(good)), ..hooks() });
+        [garbled.join().unwrap(), evaluated]
+    });
+    assert!(evaluated.unwrap().outputs == program.output_bits(Party::Evaluator, &expected));
+    assert!(garbled.unwrap().outputs == program.output_bits(Party::Garbler, &expected));
+}

@@ -1,0 +1,265 @@
+//! Rows 14, 15 and 28: two valid outputs of a bucket, recovery that nobody sees, forged labels of outputs.
+
+use std::sync::{Arc, Mutex};
+
+use super::super::msg;
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::commit::split::msg::ANSWER;
+use brickwork_primitives::cut_and_choose::Cut;
+
+const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+
+/// Each party learns its own output and not the other's: x ∧ y is the garbler's, x ⊕ y the evaluator's.
+#[test]
+fn private_outputs_differ() {
+    let mut program = ProgramBuilder::new(
+        "private",
+        vec![Port::new("x", Type::Uint(1))],
+        vec![Port::new("y", Type::Uint(1))],
+    )
+    .unwrap();
+    let pair = program.component(pair()).unwrap();
+    let and = program.slot(pair, &[0, 1]).unwrap();
+    program.output(Port::new("and", Type::Uint(1)), Recipient::Garbler, vec![and]).unwrap();
+    program.output(Port::new("xor", Type::Uint(1)), Recipient::Evaluator, vec![and + 1]).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
+        for cheat in [false, true] {
+            let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[x], &[y]);
+            let both_wires = chosen(Cut { slots: 1, ..CUT })[1];
+            let lies = if cheat { vec![2 * both_wires, 2 * both_wires + 1] } else { vec![] };
+            let outcome = case.lie(Point::CommittedOutputs(0), flips(lies, 0)).run();
+            if cheat {
+                outcome.recovered()
+            } else {
+                outcome.survived()
+            }
+            assert_eq!(outcome.garbler.unwrap().outputs, [x && y]);
+            assert_eq!(outcome.evaluator.unwrap().outputs, [x != y]);
+        }
+    }
+}
+
+/// A copy that says the opposite on an output wire, with valid labels: its committed indicator bit is
+/// flipped. Copies are counted among the chosen ones of the toy's components.
+fn opposite(component: usize, copies: &[usize], wire: usize) -> Case {
+    let labels = copies.iter().map(|&k| 2 * chosen(CUT)[k] + wire).collect();
+    Case::toy().lie(Point::CommittedOutputs(component), flips(labels, 0))
+}
+
+/// The evaluator gets f(x, y), as does the garbler, and on the wire it looks like an honest run
+/// ([`Outcome::recovered`]).
+#[test]
+fn row_14_one_copy_says_the_opposite() {
+    for component in 0..2 {
+        for copy in 0..6 {
+            opposite(component, &[copy], copy % 2).run().recovered();
+        }
+    }
+}
+
+#[test]
+fn row_14_all_copies_but_one_say_the_opposite() {
+    opposite(0, &[0, 1], 0).run().recovered();
+    opposite(1, &[1, 2, 3, 5], 1).run().recovered();
+}
+
+#[test]
+fn row_14_every_bucket_disagrees() {
+    for _ in 0..8 {
+        let all = |wires: usize, cut: Cut| {
+            (0..wires * cut.slots as usize)
+                .map(move |k| wires * chosen(cut)[k / wires * 3] + k % wires)
+                .collect()
+        };
+        let case = Case::toy()
+            .lie(Point::CommittedOutputs(0), flips(all(2, CUT), 0))
+            .lie(Point::CommittedOutputs(1), flips(all(2, CUT), 0));
+        case.run().recovered();
+    }
+}
+
+/// Every kind of recipient, for every input: x and y of two ANDs.
+#[test]
+fn row_14_whoever_learns_the_outputs() {
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
+        let program = ands(2, to);
+        for input in 0..16u8 {
+            let bit = |i: u8| input >> i & 1 == 1;
+            let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]))
+                .inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
+            let copies = chosen(CUT);
+            // Heads too, whose label evaluation goes on with, and which must not come back.
+            let labels = if input % 3 == 0 {
+                vec![copies[0], copies[5]]
+            } else {
+                vec![copies[input as usize % 6], copies[3]]
+            };
+            case.lie(Point::CommittedOutputs(0), flips(labels, 0)).run().recovered();
+        }
+    }
+}
+
+/// One copy gives away the offset, others are garbled as rubbish, and a minority of authenticators is bad.
+#[test]
+fn row_14_and_everything_else_that_is_survived() {
+    let rubbish = chosen(CUT)[1];
+    let plain = chosen(Cut { slots: 8, bucket: 3, opened: 6 });
+    let input = chosen(Cut { slots: 5, bucket: 3, opened: 4 });
+    for _ in 0..4 {
+        let bad = move |gadgets: Vec<usize>| {
+            move |hashes: &mut [u8]| gadgets.iter().for_each(|g| hashes[32 * g..32 * (g + 1)].fill(7))
+        };
+        let one_of_each = |gadgets: &[usize], place: usize| {
+            gadgets.iter().copied().skip(place).step_by(3).collect::<Vec<_>>()
+        };
+        opposite(0, &[0], 1)
+            .tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == rubbish) * 0xff)
+            .lie(Point::PlainAuthenticators, bad(one_of_each(&plain, 2)))
+            .lie(Point::InputAuthenticators, bad(one_of_each(&input, 1)))
+            .lie(Point::InputGadgets, flips(one_of_each(&input, 1), 20))
+            .run()
+            .recovered();
+    }
+}
+
+/// The garbler refuses anything but the labels of the outputs. Colours come first, then a hash of 32 bytes.
+#[test]
+fn row_15_forged_labels() {
+    let toy = toy();
+    let programs = [toy, ands(3, Recipient::Garbler), ands(3, Recipient::Both)];
+    for program in programs {
+        let case = || Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]));
+        let forged = |alter: fn(&mut [u8])| {
+            let outcome = case().evaluator_lies(Point::OutputLabels, alter).run();
+            outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
+        };
+        // The other output: a colour flipped, the first and the last, or all.
+        forged(|m| m[0] ^= 1);
+        forged(|m| m[0] ^= 4);
+        forged(|m| m[0] ^= 7);
+        // Other labels: the hash altered, also by its last bit only, or none at all.
+        forged(|m| m[1] ^= 1);
+        forged(|m| *m.last_mut().unwrap() ^= 0x80);
+        forged(|m| m[1..].fill(0));
+        // Both.
+        forged(|m| m.iter_mut().for_each(|byte| *byte ^= 1));
+    }
+}
+
+/// The evaluator cannot take the message of another run of the same function on the same inputs.
+#[test]
+fn row_15_labels_of_another_session() {
+    let program = ands(2, Recipient::Garbler);
+    let case =
+        || Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
+    let message = Arc::new(Mutex::new(Vec::new()));
+    let (keep, replay) = (message.clone(), message.clone());
+    case()
+        .sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, move |m| *keep.lock().unwrap() = m.clone())
+        .run()
+        .survived();
+    let outcome = case()
+        .sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, move |m| *m = replay.lock().unwrap().clone())
+        .run();
+    outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
+}
+
+#[test]
+fn row_15_message_of_the_wrong_form() {
+    for alter in
+        [|m: &mut Vec<u8>| m.truncate(32), |m: &mut Vec<u8>| m.push(0), |m: &mut Vec<u8>| m[0] |= 0x80]
+    {
+        let outcome = Case::toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, alter).run();
+        outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, "decode", ANSWER);
+    }
+}
+
+/// A garbler whose outputs are none still waits for the evaluator's last message, so its silence says
+/// nothing.
+#[test]
+fn row_15_no_output_to_forge() {
+    let program = ands(1, Recipient::Evaluator);
+    let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]));
+    let outcome = case.evaluator_lies(Point::OutputLabels, |hash| hash[0] ^= 1).run();
+    outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
+}
+
+/// What the evaluator says last, for one input of a program, in an honest run and in one in which it
+/// recovers.
+fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcome, Vec<u8>) {
+    let case =
+        Case::new(program, small(program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let keep = said.clone();
+    let case =
+        case.sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, move |m| *keep.lock().unwrap() = m.clone());
+    let case = if cheat {
+        case.lie(Point::CommittedOutputs(0), flips(vec![chosen(CUT)[0], chosen(CUT)[3]], 0))
+    } else {
+        case
+    };
+    let outcome = case.run();
+    let said = said.lock().unwrap().clone();
+    (outcome, said)
+}
+
+/// Both parties' messages have the same order and the same lengths, and the labels that come back are those
+/// of f(x, y): the garbler, who knows them all, gets no other than from an honest run.
+/// ([`Outcome::recovered`] compares the events.)
+#[test]
+fn row_28_recovery_looks_like_nothing() {
+    for to in [Recipient::Garbler, Recipient::Both, Recipient::Evaluator] {
+        let program = ands(2, to);
+        let (honest, said) = last_words(&program, false);
+        honest.survived();
+        let (recovering, said_then) = last_words(&program, true);
+        recovering.recovered();
+        assert_eq!(honest.events, recovering.events);
+        assert_eq!(said.len(), said_then.len());
+        assert_eq!(recovering.garbler.unwrap().outputs, honest.garbler.unwrap().outputs);
+    }
+}
+
+/// A garbler that makes two labels in one bucket and rubbish in a later one, to see whether the run breaks
+/// off there.
+#[test]
+fn row_28_no_later_abort() {
+    let rubbish = chosen(CUT)[3..5].to_vec();
+    for wire in 0..2 {
+        let later = rubbish.iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
+        opposite(0, &[0], wire).lie(Point::CommittedOutputs(1), flips(later, 30)).run().recovered();
+    }
+}
+
+/// Rule (b) can fail: of the same runs, with what a party would have said too much.
+#[test]
+fn row_15_who_notices_something_keeps_the_outputs_back() {
+    let all = Case::toy().run().events;
+    let caught = |cheat| Ok(Ending::Caught(cheat));
+    let mut outcome = Case::toy().lie(Point::Indicators, flip(0, 0)).run();
+    assert_eq!(outcome.ending(Party::Garbler), caught(Cheat::Indicator));
+    outcome.events[1] = all[1].clone();
+    assert!(outcome.ending(Party::Garbler).unwrap_err().contains("too much"));
+
+    let mut outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)).run();
+    assert_eq!(outcome.ending(Party::Evaluator), caught(Cheat::OtBinding));
+    outcome.events[0] = all[0].clone();
+    assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
+
+    // The garbler has said all when the evaluator's last message comes, whatever is wrong with that one.
+    let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
+    assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
+    let mut short =
+        Case::toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, |message| message.truncate(32)).run();
+    assert_eq!(
+        (short.ending(Party::Evaluator), &short.events[0]),
+        (caught(Cheat::UnexpectedMessage), &all[0])
+    );
+    // What else would be of that form must come before.
+    let _ = short.events[1].pop();
+    assert!(short.ending(Party::Evaluator).unwrap_err().contains("too much"));
+}

@@ -1,0 +1,201 @@
+//! Success rates of cheaters, from both sides, with parameters so small that success can be counted: the
+//! protocol must not be weaker than its bound, and a cheater that succeeds less often than it could does not
+//! really cheat.
+
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_base::random::Rng;
+use brickwork_circuit::Recipient;
+use brickwork_primitives::cut_and_choose::{Cut, Rule};
+
+fn choose(n: u32, k: u32) -> f64 {
+    (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
+}
+
+/// `count` of `trials` is what probability `p` makes likely: within 3.9 standard deviations, missed once in
+/// 10 000 runs.
+#[track_caller]
+fn assert_rate(what: &str, count: usize, trials: usize, p: f64) {
+    let (n, k) = (trials as f64, count as f64);
+    let sigma = (n * p * (1.0 - p)).sqrt();
+    println!("{what}: {count} of {trials}, expected {:.1} ± {sigma:.1}", n * p);
+    assert!(
+        (k - n * p).abs() <= 3.9 * sigma,
+        "{what}: {count} of {trials}, expected {:.1} ± {sigma:.1}",
+        n * p
+    );
+}
+
+/// How the runs ended in which a garbler made some copies of an AND gate bad.
+#[derive(Default, Debug)]
+struct Ends {
+    opened: usize,
+    no_valid_label: usize,
+    fooled: usize,
+    recovered: usize,
+    survived: usize,
+}
+
+/// The garbler flips `bit` of the committed output of `bad` copies: a high bit, and their label is none; the
+/// lowest, and it is a valid one for the opposite truth value. Opened they are seen.
+fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
+    let program = ands(cut.slots, Recipient::Evaluator);
+    let mut rng = Rng::new("test").unwrap();
+    let mut ends = Ends::default();
+    for _ in 0..trials {
+        let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
+        // The first copies, which the challenge treats like any others.
+        let case = Case::new(&program, parameters)
+            .lie(Point::CommittedOutputs(0), flips((0..bad as usize).collect(), bit));
+        let outcome = case.cheap(&mut rng).run_alone();
+        *match &outcome.evaluator {
+            Err(error) if error.is_cheat(Cheat::Opening) => &mut ends.opened,
+            Err(error) if error.is_cheat(Cheat::NoValidLabel) => &mut ends.no_valid_label,
+            Ok(_) if outcome.fooled() => &mut ends.fooled,
+            Ok(report) if report.recovered => &mut ends.recovered,
+            Ok(_) => &mut ends.survived,
+            Err(other) => panic!("{other}"),
+        } += 1;
+    }
+    println!("{cut:?}, {bad} bad: {ends:?}");
+    ends
+}
+
+/// That no bad copy is opened, and that then a bucket has only bad ones. Fewer than two buckets can, so that
+/// the sum over the buckets is exact.
+fn exact(cut: Cut, bad: u32) -> [f64; 2] {
+    let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
+    assert!(bad < 2 * cut.bucket);
+    let full = f64::from(cut.slots) * choose(kept - cut.bucket, bad - cut.bucket) / choose(kept, bad);
+    [choose(copies - bad, cut.opened) / choose(copies, cut.opened), full]
+}
+
+/// Three bad copies, as many as serve the garbler best. A bucket of them has no valid label; nothing else is
+/// lost.
+fn all_bad(cut: Cut, expected: f64, trials: usize) {
+    let [hidden, full] = exact(cut, 3);
+    assert!((hidden * full - expected).abs() < 5e-5);
+    let bound = cut.bound(Rule::COMPONENT).log2().exp2();
+    assert!((bound / (hidden * full) - 1.0).abs() < 1e-9, "the bound is {bound}");
+    let ends = bad_copies(cut, 3, 99, trials);
+    assert_eq!((ends.fooled, ends.recovered), (0, 0));
+    assert_rate("no bad copy opened", trials - ends.opened, trials, hidden);
+    assert_rate("all copies of a bucket bad", ends.no_valid_label, trials, hidden * full);
+}
+
+#[test]
+fn row_05_rate_of_all_bad_buckets_among_4() {
+    all_bad(Cut { slots: 4, bucket: 2, opened: 8 }, 0.0429, 4000);
+}
+
+#[test]
+fn row_05_rate_of_all_bad_buckets_among_8() {
+    all_bad(Cut { slots: 8, bucket: 2, opened: 16 }, 0.0226, 6000);
+}
+
+/// To have a wrong output believed the garbler needs valid labels that stand for the wrong value, and no bad
+/// copy beside a good one: that would give its offset away. So a third bad copy never helps it.
+#[test]
+fn row_14_rate_of_wrong_outputs() {
+    let cut = Cut { slots: 4, bucket: 2, opened: 8 };
+    let trials = 3000;
+    let [hidden, full] = exact(cut, 2);
+    let ends = bad_copies(cut, 2, 0, trials);
+    assert_eq!(
+        (ends.no_valid_label, ends.survived),
+        (0, 0),
+        "what was hidden either won or gave the offset away"
+    );
+    assert_rate("a wrong output", ends.fooled, trials, hidden * full);
+    assert_rate("a recovered input", ends.recovered, trials, hidden * (1.0 - full));
+    let ends = bad_copies(cut, 3, 0, trials / 3);
+    assert_eq!((ends.no_valid_label, ends.survived, ends.fooled), (0, 0, 0));
+}
+
+/// Authenticators of the garbler's inputs: opened completely, and the majority of a bucket decides. Bad ones
+/// refuse the honest label, so that a bad majority ends the run when the label comes.
+#[test]
+fn row_09_rate_of_bad_majorities() {
+    let (cut, bad, trials) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
+    let program = ands(cut.slots, Recipient::Evaluator);
+    let mut rng = Rng::new("test").unwrap();
+    let (mut opened, mut lost) = (0, 0);
+    for _ in 0..trials {
+        let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
+        let case = Case::new(&program, small(&program, [1, 0], [1, 0], [3, 24]))
+            .lie(Point::InputAuthenticators, refuse);
+        match case.cheap(&mut rng).run_alone().cheat() {
+            Some((_, Cheat::InputAuthenticator)) => opened += 1,
+            Some((_, Cheat::InputLabel)) => lost += 1,
+            None => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let hidden = choose(48 - bad, 24) / choose(48, 24);
+    // Of 3 bad ones among 24 in buckets of 3: the ways that leave at most one in each bucket, and all.
+    let spread = choose(8, bad) * 3f64.powi(bad as i32) / choose(24, bad);
+    assert_rate("no bad authenticator opened", trials - opened, trials, hidden);
+    assert_rate("a bad majority", lost, trials, hidden * (1.0 - spread));
+}
+
+/// Of a checked plain authenticator one half is opened: one wrong hash is seen half the time.
+#[test]
+fn row_08_rate_of_detection_of_one_half() {
+    let program = ands(1, Recipient::Both);
+    let mut rng = Rng::new("test").unwrap();
+    for half in 0..2 {
+        let (mut caught, trials) = (0, 600);
+        for _ in 0..trials {
+            // All are bad in the same half, and one is opened; the others decide later.
+            let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
+            let case = Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0]))
+                .lie(Point::PlainAuthenticators, wrong);
+            caught += usize::from(matches!(
+                case.cheap(&mut rng).run_alone().cheat(),
+                Some((_, Cheat::KeyAuthenticator))
+            ));
+        }
+        assert_rate("one half opened", caught, trials, 0.5);
+    }
+}
+
+/// How often the run breaks off when the garbler attacks the evaluator's one input bit.
+fn aborts(y: bool, trials: usize, attack: impl Fn(Case) -> Case) -> usize {
+    let program = ands(1, Recipient::Both);
+    let mut rng = Rng::new("test").unwrap();
+    let run = |_| {
+        let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
+        let case = case.wants(brickwork_circuit::Party::Garbler, |_, p| p.ot_binding = 1);
+        let case = case.wants(brickwork_circuit::Party::Evaluator, |_, p| p.ot_binding = 1);
+        attack(case).cheap(&mut rng).run_alone().evaluator.is_err()
+    };
+    (0..trials).map(run).filter(|aborted| *aborted).count()
+}
+
+/// The rate `p` for either input, and no difference between the two (two-proportion test).
+#[track_caller]
+fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
+    let trials = 1200;
+    let [zero, one] = [false, true].map(|y| aborts(y, trials, &attack));
+    assert_rate(what, zero, trials, p);
+    assert_rate(what, one, trials, p);
+    let (n, pooled) = (trials as f64, (zero + one) as f64 / (2 * trials) as f64);
+    let z = (zero as f64 - one as f64) / n / (2.0 * pooled * (1.0 - pooled) / n).sqrt();
+    assert!(z.abs() < 3.9, "{what}: {zero} against {one} of {trials}, z = {z:.2}");
+}
+
+/// The garbler puts another offset into the OTs than it committed to, and only one combination binds it:
+/// caught if its choice bit is 1, and later if the input's is. Both are random, whatever the input.
+#[test]
+fn row_12_rate_of_aborts_with_another_offset() {
+    assert_same_rate("another offset in the OTs", 0.75, |case| case.lie(Point::OtOffset, flip(0, 90)));
+}
+
+/// The authenticator of the output refuses the label of one colour, which is either bit's as likely as the
+/// other's.
+#[test]
+fn row_12_rate_of_aborts_with_half_an_authenticator() {
+    let wrong = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[0] ^= 1);
+    assert_same_rate("half an authenticator", 0.5, move |case| case.lie(Point::PlainAuthenticators, wrong));
+}

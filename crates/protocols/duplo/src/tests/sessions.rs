@@ -1,0 +1,80 @@
+//! Sessions step by step, with their stock in memory.
+
+use crate::adversary::harness::wires;
+use crate::{Evaluator, Garbler, Request};
+use brickwork_base::Error;
+use brickwork_circuit::{Party, Recipient};
+use brickwork_session::{PHASES, PhaseReport, Terms, Unobserved};
+use brickwork_wire::memory_pair;
+
+/// What one party does with its session; both parties' closures run side by side.
+pub fn both<G: Send, E>(
+    garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
+    evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
+) -> (Result<G, Error>, Result<E, Error>) {
+    let terms = Terms {
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let (left, right) = memory_pair();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| garbler(Garbler::setup(left, &terms, &mut Unobserved)?));
+        let evaluator = Evaluator::setup(right, &terms, &mut Unobserved).and_then(evaluator);
+        (garbler.join().unwrap(), evaluator)
+    })
+}
+
+/// The garbler's wires come from two pools that were made at different times: two inputs from the first, the
+/// third and all private outputs from the second.
+#[test]
+fn a_program_draws_on_two_pools() {
+    let private = (0..20).map(|k| k % 4).collect();
+    let program = wires(3, 1, &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
+    let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request {
+        components: Vec::new(),
+        garbler_wires,
+        ots,
+    });
+    let (x, y) = ([true, false, true], [true]);
+    let (garbled, evaluated) = both(
+        |mut session| {
+            for request in &requests {
+                session = session.fill(request)?;
+            }
+            let (outputs, session) = session.build(&program)?.evaluate(&x)?.decode()?;
+            Ok((outputs, session.close()?))
+        },
+        |mut session| {
+            for request in &requests {
+                session = session.fill(request)?;
+            }
+            let (outputs, recovered, session) = session.build(&program)?.evaluate(&y)?.decode()?;
+            assert!(!recovered);
+            Ok((outputs, session.close()?))
+        },
+    );
+    let ((garbled, garblers_phases), (evaluated, evaluators_phases)) = (garbled.unwrap(), evaluated.unwrap());
+    let expected = program.simulate(&x, &y);
+    assert_eq!(garbled, program.output_bits(Party::Garbler, &expected));
+    assert_eq!(evaluated, program.output_bits(Party::Evaluator, &expected));
+    // Both tell what each phase took, in bytes the same.
+    let bytes = |phases: &[PhaseReport]| {
+        phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
+    };
+    assert_eq!(bytes(&garblers_phases), bytes(&evaluators_phases));
+    assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), PHASES);
+}
+
+/// An input of another length than the program's is the caller's mistake: the input is not sent.
+#[test]
+fn row_19_inputs_of_another_length_for_what_was_built() {
+    let program = wires(0, 2, &[(Recipient::Evaluator, vec![0, 1])]);
+    let (garbled, evaluated) = both(
+        |session| session.build(&program)?.evaluate(&[true]).map(drop),
+        |session| session.build(&program)?.evaluate(&[true]).map(drop),
+    );
+    assert!(matches!(garbled, Err(Error::Input(_))), "{garbled:?}");
+    assert!(matches!(evaluated, Err(Error::Input(_))), "{evaluated:?}");
+}

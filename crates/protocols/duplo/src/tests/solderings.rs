@@ -1,0 +1,293 @@
+//! Rows 10, 11 and 30: solderings, decommitments, and what must never be opened twice.
+
+use super::super::build::{Home, Layout, Owner};
+use super::super::challenge::Batch;
+use super::super::msg;
+use super::super::prepare::output_bucket;
+use super::super::preprocess::Shape;
+use super::harness::*;
+use crate::Cheat;
+use crate::hooks::Point;
+use brickwork_circuit::{ComponentId, Party, Port, ProgramBuilder, Type};
+use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
+use std::collections::HashSet;
+
+/// All solderings that the garbler sends. One proof is about all of them.
+const SOLDERINGS: [Point; 9] = [
+    Point::BucketSolderings(0),
+    Point::BucketSolderings(1),
+    Point::PlainSolderings,
+    Point::InputSolderings,
+    Point::OutputSolderings(0),
+    Point::OutputSolderings(1),
+    Point::Joints(0),
+    Point::Joints(1),
+    Point::PrivateJoints,
+];
+
+/// A lie about solderings of every kind is caught by the proof. Which labels there are differs, so the lie
+/// is told where there are any.
+fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
+    for point in SOLDERINGS {
+        for toy in [Case::toy(), Case::toy().in_files()] {
+            let outcome = toy
+                .lie(point, move |labels| {
+                    if !labels.is_empty() {
+                        lie(labels)
+                    }
+                })
+                .run();
+            outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
+        }
+    }
+}
+
+#[test]
+fn row_10_wrong_soldering() {
+    caught_everywhere(|labels| labels[5] ^= 0x40);
+    caught_everywhere(|labels| labels[labels.len() - 1] ^= 0x80);
+}
+
+/// The lowest bit says whether the indicator bits of the two wires differ.
+#[test]
+fn row_10_wrong_indicator_in_a_soldering() {
+    caught_everywhere(|labels| labels[0] ^= 1);
+    caught_everywhere(|labels| labels[labels.len() - 16] ^= 1);
+}
+
+#[test]
+fn row_10_swapped_solderings() {
+    caught_everywhere(|labels| swap(16, 0, labels.len() / 16 - 1)(labels));
+}
+
+/// Right, but for another wire.
+#[test]
+fn row_10_soldering_of_another_wire() {
+    caught_everywhere(|labels| labels.copy_within(16..32, 0));
+}
+
+#[test]
+fn row_10_no_soldering() {
+    caught_everywhere(|labels| labels[..16].fill(0));
+}
+
+/// Which wires are soldered follows from the program; a message can neither add nor leave out one.
+#[test]
+fn row_10_number_of_solderings() {
+    let changes: [fn(&mut Vec<u8>); 3] =
+        [|s| s.extend([0; 16]), |s| s.truncate(s.len() - 16), |s| s.extend_from_within(..)];
+    let messages = [
+        (msg::BUCKET_SOLDERINGS, 0, "preprocess", msg::OT_BINDING),
+        (msg::BUCKET_SOLDERINGS, 3, "prepare", msg::OT_BINDING),
+        (msg::OUTPUT_SOLDERINGS, 1, "prepare", msg::OT_BINDING),
+        (msg::SOLDERINGS, 0, "build", msg::OT_BINDING),
+        (msg::SOLDERINGS, 2, "build", msg::OT_BINDING),
+    ];
+    for change in changes {
+        for (tag, nth, phase, last) in messages {
+            let outcome = Case::toy().sends(Party::Garbler, tag, nth, change).run();
+            outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, last);
+        }
+    }
+}
+
+/// A slot reads only what stands before it, so that a program has no cycle, and each of its inputs exactly
+/// once.
+#[test]
+fn row_10_cycles_and_inputs_soldered_twice() {
+    let mut program = ProgramBuilder::new("cycle", vec![Port::new("x", Type::Uint(1))], vec![]).unwrap();
+    let pair = program.component(pair()).unwrap();
+    assert!(program.slot(pair, &[0, 1]).is_err(), "its own output");
+    assert!(program.slot(pair, &[0, 3]).is_err(), "a later slot's output");
+    assert!(program.slot(pair, &[0, 0, 0]).is_err(), "three wires for two inputs");
+    assert!(program.slot(pair, &[0, 0]).is_ok());
+}
+
+/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. Of
+/// each its phase, and the cheat that a lie about hidden values looks like; the second one has none.
+const ANSWERS: [(&str, Cheat); 3] =
+    [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
+
+#[test]
+fn row_11_wrong_decommitment() {
+    for (nth, (phase, hidden)) in ANSWERS.into_iter().enumerate() {
+        let outcome =
+            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
+        outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
+        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer[2000] ^= 2).run();
+        outcome.evaluator_caught(hidden, phase, PROOF);
+    }
+}
+
+#[test]
+fn row_11_swapped_decommitments() {
+    for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
+        // The last part, about what the evaluator knows: each coordinate gets the shares of the next.
+        let swapped = |answer: &mut Vec<u8>| {
+            let start = answer.len() - 275 * 16;
+            answer[start..].rotate_left(16);
+        };
+        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, swapped).run();
+        outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
+    }
+}
+
+/// The same lie told twice: gone in the sum, not in random combinations.
+#[test]
+fn row_11_two_lies_that_cancel() {
+    caught_everywhere(|labels| flips(vec![0, 1], 33)(labels));
+    let case =
+        Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy().lie(Point::Joints(0), flip(1, 60)).lie(Point::Joints(1), flip(1, 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy().lie(Point::Links(0), flips(vec![2, 4], 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy()
+        .lie(Point::CommittedOutputs(1), flips(opened(toy_cut()).iter().map(|copy| 2 * copy).collect(), 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+}
+
+fn toy_cut() -> brickwork_primitives::cut_and_choose::Cut {
+    brickwork_primitives::cut_and_choose::Cut { slots: 2, bucket: 3, opened: 4 }
+}
+
+/// What is opened of a checked copy is not what was committed to: its tables give it away.
+#[test]
+fn row_11_wrong_opening_of_a_copy() {
+    for label in [0, 3, 4, 7] {
+        let outcome = Case::toy().lie(Point::Opened(0), flip(label, 44)).run();
+        outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+    }
+    let outcome = Case::toy().lie(Point::Opened(1), swap(16, 0, 1)).run();
+    outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
+}
+
+/// Corrections in every message of commitments. The first two commitments get the same error in many
+/// coordinates, so the errors cancel in their sum.
+#[test]
+fn row_11_corrections_that_leave_the_code() {
+    // Two of the offsets, three of each component, three of gadgets, two of OTs, two of masks: all in the
+    // first proof. Masks of the last one. The masks of bits come last in the first and alone in the last.
+    for nth in 0..16 {
+        let errors =
+            |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
+        let (cheat, phase) = match nth {
+            14 => (Cheat::Indicator, "prepare"),
+            15 => (Cheat::Indicator, "evaluate"),
+            _ => (Cheat::Commitment, "prepare"),
+        };
+        let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
+        outcome.evaluator_caught(cheat, phase, PROOF);
+        // What is no commitment is found before anything is challenged or shown.
+        let asked =
+            outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
+        assert_eq!(asked, phase == "evaluate");
+    }
+}
+
+/// No pair of wires is ever soldered twice, in either direction: the sum of the two openings would be an
+/// offset. Nor can a message ask for it, since both parties derive the pairs from the program and the
+/// challenge.
+#[test]
+fn row_30_no_pair_is_soldered_twice() {
+    let program = toy();
+    let parameters = small(&program, [3, 4], [5, 6], [3, 4]);
+    let batch = |cut| Batch::from(cut);
+    let shapes: Vec<Shape> = (0..2)
+        .map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c])))
+        .collect();
+    let owner = |(id, s): (u32, &Shape)| Owner {
+        component: ComponentId(id),
+        slots: s.batch.buckets,
+        outputs: s.outputs,
+    };
+    let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
+    let layout = Layout::new(&program, &owners, &[parameters.input.slots as usize]);
+
+    /// A committed wire.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+    enum Wire {
+        Input(usize, usize, usize),
+        Output(usize, usize),
+        Plain(usize),
+        Gadget(usize),
+        Ot(usize),
+    }
+    let (plain, input) = (batch(parameters.plain), batch(parameters.input));
+    // The authenticators of each batch's outputs come one after the other.
+    let first = |set: usize| shapes[..set].iter().map(|s| s.batch.buckets * s.outputs).sum::<usize>();
+    let wire_of = |home: Home| match home.set as usize {
+        set @ 0..=1 => Wire::Plain((first(set) + home.bucket as usize) * plain.size),
+        2 => Wire::Gadget(home.bucket as usize * input.size),
+        _ => Wire::Ot(home.bucket as usize),
+    };
+    let home = |wire| wire_of(layout.home(wire));
+    let mut pairs: Vec<[Wire; 2]> = Vec::new();
+    for (b, shape) in shapes.iter().enumerate() {
+        pairs.extend((0..shape.bucket_solderings()).map(|k| {
+            let (head, copy, wire) = shape.bucket_soldering(k);
+            [Wire::Input(b, head, wire), Wire::Input(b, copy, wire)]
+        }));
+        let outputs = shape.batch.chosen() * shape.outputs;
+        pairs.extend(
+            (0..outputs).map(|k| {
+                [Wire::Output(b, k), Wire::Plain((first(b) + output_bucket(*shape, k)) * plain.size)]
+            }),
+        );
+        for (bucket, &slot) in layout.slots[b].iter().enumerate() {
+            let inputs = program.slot(slot as usize).inputs;
+            pairs.extend(
+                inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(w, &from)| [home(from), Wire::Input(b, bucket * shape.batch.size, w)]),
+            );
+        }
+    }
+    pairs.extend((0..plain.pairs()).map(|k| [plain.pair(k).0, plain.pair(k).1].map(Wire::Plain)));
+    pairs.extend((0..input.pairs()).map(|k| [input.pair(k).0, input.pair(k).1].map(Wire::Gadget)));
+    let private = layout.private_outputs.iter().enumerate();
+    pairs.extend(private.map(|(k, &from)| [home(from), wire_of(layout.private_home(k))]));
+
+    assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 8 + 2 * 5 + 2);
+    let unordered: HashSet<[Wire; 2]> = pairs
+        .iter()
+        .map(|&[from, to]| {
+            assert_ne!(from, to);
+            [from.min(to), from.max(to)]
+        })
+        .collect();
+    assert_eq!(unordered.len(), pairs.len());
+    // Nor a cycle of three or more: their openings would add up to one offset more or less. Every soldering
+    // joins two parts that were not joined yet.
+    let mut part: std::collections::HashMap<Wire, Wire> = pairs.iter().flatten().map(|&w| (w, w)).collect();
+    for [a, b] in pairs {
+        let root = |mut w: Wire| {
+            while part[&w] != w {
+                w = part[&w];
+            }
+            w
+        };
+        let (a, b) = (root(a), root(b));
+        assert_ne!(a, b, "a cycle of solderings");
+        part.insert(a, b);
+    }
+}
+
+/// What a proof opened once is opened in no other way: a second answer is a message out of place.
+#[test]
+fn row_30_one_answer_to_one_challenge() {
+    for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
+        let outcome =
+            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
+        outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
+        let garbler_last = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
+        assert_eq!(garbler_last, nth + 1);
+        // And the garbler takes one seed of combinations a proof.
+        let outcome =
+            Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
+        let last = if phase == "build" { msg::SOLDERINGS } else { CORRECTIONS };
+        outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, last);
+    }
+}

@@ -1,0 +1,380 @@
+//! Cheating where the stock lies on disk: whoever is cheated burns, durably, all that was made with the same
+//! secrets, and a retry is refused before anything that depends on it is sent (row d of every cheat, rows 16,
+//! 24, 25).
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::harness::toy;
+use crate::Cheat;
+use crate::hooks::{Hooks, Point};
+use crate::proposal::Cut;
+use crate::stored::{Lacking, Stocked};
+use crate::{Request, msg};
+use brickwork_base::Error;
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Party, Program};
+use brickwork_session::{Terms, Unobserved};
+use brickwork_stock::{Store, StoreKey};
+use brickwork_wire::{Tag, Tamper, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+
+const TERMS: Terms = Terms {
+    security: 40,
+    threads: 1,
+    table_memory: brickwork_session::TABLE_MEMORY,
+    identities: [[1; 32], [2; 32]],
+};
+
+fn store(root: &Path, party: Party) -> Store {
+    Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
+}
+
+/// Whether all that a party has is burned, its secrets and segments removed.
+fn is_burned(root: &Path, party: Party) -> bool {
+    let segments = std::fs::read_dir(root.join(format!("{party:?}")).join("segments")).unwrap().count();
+    let store = store(root, party);
+    let epochs = store.epochs().unwrap();
+    assert!(!epochs.is_empty());
+    let burned = epochs
+        .iter()
+        .all(|(id, _)| store.state(id).unwrap().burned().is_some() && store.secrets(id).is_err());
+    assert!(!burned || segments == 0);
+    burned
+}
+
+/// What a cheater does to its state.
+type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
+
+/// How one party cheats.
+#[derive(Default)]
+struct Cheater {
+    state: Option<(Point, Alter)>,
+    message: Option<Tamper>,
+}
+
+impl Cheater {
+    fn alters(point: Point, place: usize, bits: u8) -> Self {
+        let flip = move |bytes: &mut [u8]| bytes[place] ^= bits;
+        Cheater { state: Some((point, Box::new(flip))), message: None }
+    }
+
+    fn rewrites(tag: Tag, rewrite: impl Fn(&mut Vec<u8>) + Send + 'static) -> Self {
+        let tamper = move |sent: Tag, bytes: &mut Vec<u8>| {
+            if sent == tag {
+                rewrite(bytes);
+            }
+        };
+        Cheater { state: None, message: Some(Box::new(tamper)) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Fill,
+    Run,
+}
+
+fn connect(
+    root: &Path,
+    program: &Arc<Program>,
+    what: What,
+    mut cheaters: [Cheater; 2],
+) -> [Result<(), Error>; 2] {
+    let (mut left, mut right) = memory_pair();
+    let mut rng = Rng::new("test inputs").unwrap();
+    let mut inputs = [Party::Garbler, Party::Evaluator]
+        .map(|party| -> Vec<bool> { (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect() });
+    let mut hooks = [0, 1].map(|i| {
+        let mut hooks = Hooks::none();
+        if let Some((at, mut alter)) = cheaters[i].state.take() {
+            hooks.alter = Some(Box::new(move |point, bytes| {
+                if point == at {
+                    alter(bytes);
+                }
+            }));
+        }
+        hooks
+    });
+    for (channel, cheater) in [&mut left, &mut right].into_iter().zip(&mut cheaters) {
+        if let Some(tamper) = cheater.message.take() {
+            channel.set_tamper(tamper);
+        }
+    }
+    let request = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
+    let one = |party, channel, input: Vec<bool>, hooks| {
+        let (mut store, mut observer) = (store(root, party), Unobserved);
+        let session =
+            Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
+        match what {
+            What::Fill => session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop),
+            What::Run => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
+        }
+    };
+    let [x, y] = std::mem::take(&mut inputs);
+    let [g, e] = std::mem::replace(&mut hooks, [Hooks::none(), Hooks::none()]);
+    let one = &one;
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || one(Party::Garbler, left, x, g));
+        let evaluator = one(Party::Evaluator, right, y, e);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// Nobody cheats, and the evaluator sees that the material is good down to the last copy.
+fn honest() -> [Cheater; 2] {
+    let good: Alter = Box::new(|refused| assert!(refused.iter().all(|byte| *byte == 0), "a bad copy"));
+    [Cheater::default(), Cheater { state: Some((Point::Refused, good)), message: None }]
+}
+
+fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
+    let mut cheaters: [Cheater; 2] = Default::default();
+    cheaters[party as usize] = cheater;
+    cheaters
+}
+
+/// All copies of all buckets are as good after they were stored, in several batches and records, as one good
+/// copy of each would make it seem.
+#[test]
+fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
+    let (folder, program) = (tempfile::tempdir().unwrap(), toy());
+    for what in [What::Fill, What::Fill, What::Run, What::Fill, What::Run, What::Run] {
+        connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
+    }
+}
+
+/// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is
+/// ever used again.
+fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    if let What::Run = what {
+        connect(root, program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+    }
+    let results = connect(root, program, what, by(cheater, cheats));
+    let honest_party = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+    let detected = &results[honest_party as usize];
+    assert!(
+        matches!(detected, Err(Error::Peer(found)) if *found == cheat),
+        "{detected:?} instead of {cheat:?}"
+    );
+    // The peer sees a closed connection, as for every cause, or it was done already.
+    assert!(
+        matches!(results[cheater as usize], Ok(()) | Err(Error::Io(_))),
+        "{:?}",
+        results[cheater as usize]
+    );
+    assert!(is_burned(root, honest_party), "not burned");
+    // The cheater's store knows nothing of it. A retry is refused, and its part burned too.
+    assert!(!is_burned(root, cheater));
+    let retry = connect(root, program, What::Run, honest());
+    assert!(retry.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{retry:?}");
+    assert!(is_burned(root, cheater));
+}
+
+#[test]
+fn row_10_a_wrong_joint_burns_the_evaluators_epoch() {
+    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::Joints(0), 3, 4));
+}
+
+#[test]
+fn row_13_wrong_labels_burn_the_evaluators_epoch() {
+    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::InputChoices, 0, 1));
+}
+
+#[test]
+fn row_06_a_wrong_link_burns_the_evaluators_epoch_while_it_is_filled() {
+    burns(&toy(), Party::Garbler, What::Fill, Cheat::Opening, Cheater::alters(Point::Links(0), 3, 4));
+}
+
+#[test]
+fn row_15_forged_outputs_burn_the_garblers_epoch() {
+    burns(
+        &toy(),
+        Party::Evaluator,
+        What::Run,
+        Cheat::ForgedOutput,
+        Cheater::alters(Point::OutputLabels, 3, 4),
+    );
+}
+
+#[test]
+fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
+    burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
+}
+
+/// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is
+/// sent.
+#[test]
+fn rows_18_and_24_lies_about_a_log() {
+    let program = toy();
+    for cheater in [Party::Garbler, Party::Evaluator] {
+        for lie in 0..6 {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            let rewrite = move |bytes: &mut Vec<u8>| match lie {
+                // Nothing, a hundred epochs of zeros, rubbish, one byte less.
+                0 => *bytes = vec![0],
+                1 => bytes.splice(.., [100].into_iter().chain([0; 6500])).for_each(drop),
+                2 => bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(91).wrapping_add(7)),
+                3 => bytes.truncate(bytes.len() - 1),
+                // The same epoch twice.
+                4 => {
+                    let one = bytes[1..].to_vec();
+                    bytes.extend(one);
+                    bytes[0] = 2;
+                }
+                // Another head.
+                _ => bytes[40] ^= 1,
+            };
+            // After the lie, whatever the cheater's own honest code goes on to do.
+            let sent = Arc::new(Mutex::new(Vec::new()));
+            let (heard, honest_party) =
+                (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
+            let mut cheaters = by(cheater, Cheater::rewrites(msg::STANDINGS, rewrite));
+            cheaters[honest_party as usize].message =
+                Some(Box::new(move |tag, _| heard.lock().unwrap().push(tag)));
+            let results = connect(root, &program, What::Run, cheaters);
+            let result = &results[honest_party as usize];
+            assert!(
+                matches!(result, Err(Error::Stock(_)))
+                    || result.as_ref().is_err_and(|error| error.is_cheat(Cheat::UnexpectedMessage)),
+                "lie {lie}: {result:?}"
+            );
+            assert!(results[cheater as usize].is_err());
+            let talk = [
+                brickwork_session::msg::HELLO,
+                brickwork_session::msg::DECOMPOSITION,
+                msg::STANDINGS,
+                msg::STAND,
+            ];
+            assert!(
+                sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
+                "lie {lie}: {:?}",
+                sent.lock().unwrap()
+            );
+        }
+    }
+}
+
+/// Row 24: whoever stands elsewhere is refused at each meeting of a connection: after the greeting, with a
+/// new epoch, with a step begun, written and made; and with what a program takes.
+#[test]
+fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
+    let program = toy();
+    for (what, meetings) in [(What::Fill, 5), (What::Run, 2)] {
+        for (cheater, at) in [Party::Garbler, Party::Evaluator]
+            .into_iter()
+            .flat_map(|party| (0..meetings).map(move |at| (party, at)))
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            if let What::Run = what {
+                connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            }
+            let met = AtomicUsize::new(0);
+            let rewrite =
+                move |head: &mut Vec<u8>| head[7] ^= u8::from(met.fetch_add(1, Ordering::Relaxed) == at) << 3;
+            let results = connect(root, &program, what, by(cheater, Cheater::rewrites(msg::STAND, rewrite)));
+            let refused = &results[1 - cheater as usize];
+            assert!(
+                matches!(refused, Err(Error::Stock(why)) if why.contains("stands elsewhere")),
+                "meeting {at}: {refused:?}"
+            );
+        }
+    }
+}
+
+/// Row 24: what is next for a program is the same at both, or nothing is.
+#[test]
+fn row_24_who_takes_something_else_is_refused() {
+    let program = toy();
+    // The byte that is written, where, and what is said of it.
+    let cases = [
+        (32, None, "do not hold the same"),
+        (0, Some(2), "do not hold the same"),
+        (0, Some(7), "do not hold the same"),
+        (0, Some(0), "makes nothing on the spot"),
+    ];
+    for (cheater, (place, byte, why)) in
+        [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| cases.map(|case| (party, case)))
+    {
+        let rewrite = move |plan: &mut Vec<u8>| plan[place] = byte.unwrap_or(plan[place] ^ 1);
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+        let results = connect(root, &program, What::Run, by(cheater, Cheater::rewrites(msg::PLAN, rewrite)));
+        let refused = &results[1 - cheater as usize];
+        assert!(matches!(refused, Err(Error::Stock(said)) if said.contains(why)), "{refused:?}");
+        let store = store(root, if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
+        let taken = store.epochs().unwrap().iter().any(|(id, _)| store.state(id).unwrap().is_used());
+        assert!(!taken, "something was taken for what was refused");
+    }
+}
+
+/// Whoever comes with a store has no parameters to propose, and says so.
+#[test]
+fn row_19_nothing_is_proposed_for_a_store() {
+    let program = toy();
+    for (cheater, place) in
+        [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| [(party, 48), (party, 79)])
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let cheats = Cheater::rewrites(brickwork_session::msg::HELLO, move |hello| hello[place] ^= 1);
+        let results = connect(folder.path(), &program, What::Fill, by(cheater, cheats));
+        let refused = &results[1 - cheater as usize];
+        assert!(matches!(refused, Err(Error::Mismatch(why)) if why.contains("malformed")), "{refused:?}");
+    }
+}
+
+/// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself
+/// and refuses what is another program here; a greeting that says nothing proposes nothing.
+#[test]
+fn a_cut_is_proposed_for_a_program_from_stock() {
+    let given = toy();
+    let whole = Arc::new(given.whole().unwrap());
+    let make = |name: &str| {
+        if name == "whole" {
+            Ok(Arc::new(toy().whole()?))
+        } else {
+            Err(Error::Mismatch("no such cut".into()))
+        }
+    };
+    let met = |program: &Arc<Program>, name: &str, accepts: bool| {
+        let root = tempfile::tempdir().unwrap();
+        let (left, right) = memory_pair();
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let (mut store, mut observer) = (store(root.path(), Party::Garbler), Unobserved);
+                let open = match name {
+                    "" => Stocked::open(Party::Garbler, left, &mut store, &TERMS, &mut observer),
+                    name => Stocked::open_proposing(left, &mut store, &TERMS, program, name, &mut observer),
+                };
+                assert_eq!(
+                    open.unwrap().proposed(&given, None).unwrap().1,
+                    "",
+                    "only an evaluator has something proposed to it"
+                );
+            });
+            let (mut store, mut observer) = (store(root.path(), Party::Evaluator), Unobserved);
+            let session = Stocked::open(Party::Evaluator, right, &mut store, &TERMS, &mut observer).unwrap();
+            garbler.join().unwrap();
+            session.proposed(&given, accepts.then_some(&make))
+        })
+    };
+    assert_eq!(met(&given, "", false).unwrap(), (given.clone(), String::new()));
+    assert_eq!(met(&whole, "whole", true).unwrap(), (whole.clone(), "whole".to_owned()));
+    for (program, name, accepts, why) in [
+        (&whole, "whole", false, "no other than its own"),
+        (&whole, "other", true, "no such cut"),
+        (&given, "whole", true, "another one here"),
+    ] {
+        assert!(
+            matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)),
+            "{why}"
+        );
+    }
+}

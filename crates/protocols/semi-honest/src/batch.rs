@@ -1,0 +1,246 @@
+//! Executions of a program, some at a time, and where the labels of its wires lie meanwhile.
+
+use std::ops::Range;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::{Program, Recipient, Wire};
+
+/// Executions that go through a slot side by side, at most: the kernels' lanes.
+pub(super) const LANES: usize = 16;
+
+/// OTs of a batch, at most, if an execution has no more: a mebibyte of labels.
+const OTS: usize = 1 << 16;
+
+/// Labels of wires that are alive at a time, at most, if an execution has no more.
+const LABELS: usize = 1 << 18;
+
+/// A program and how often it is executed.
+pub(super) struct Layout<'p> {
+    pub program: &'p Program,
+    executions: usize,
+    /// Of each wire of the program where its label lies.
+    places: Vec<u32>,
+    /// Labels alive at a time.
+    alive: usize,
+    /// The wires of all outputs, port after port.
+    outputs: Vec<Wire>,
+    /// Who learns each of them.
+    recipients: Vec<Recipient>,
+}
+
+/// Some executions.
+pub(super) struct Batch<'p> {
+    pub layout: &'p Layout<'p>,
+    pub executions: Range<usize>,
+}
+
+impl Batch<'_> {
+    /// How many executions.
+    pub fn count(&self) -> usize {
+        self.executions.len()
+    }
+
+    /// Those of them that go through slots side by side, counted from the batch's first.
+    pub fn side_by_side(&self) -> impl Iterator<Item = Range<usize>> {
+        let (count, lanes) = (self.count(), self.layout.lanes());
+        (0..count).step_by(lanes).map(move |first| first..count.min(first + lanes))
+    }
+}
+
+impl<'p> Layout<'p> {
+    /// Lays out a program.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if `executions` is 0.
+    pub fn new(program: &'p Program, executions: usize) -> Result<Self, Error> {
+        if executions == 0 {
+            return Err(Error::Input("a program cannot be executed 0 times".into()));
+        }
+        let outputs: Vec<Wire> = program.outputs().iter().flat_map(|o| o.wires.iter().copied()).collect();
+        let recipients =
+            program.outputs().iter().flat_map(|o| std::iter::repeat_n(o.to, o.wires.len())).collect();
+        let (places, alive) = places(program, &outputs);
+        Ok(Layout { program, executions, places, alive, outputs, recipients })
+    }
+
+    pub fn executions(&self) -> usize {
+        self.executions
+    }
+
+    pub fn garbler_inputs(&self) -> usize {
+        self.program.input_width(Party::Garbler)
+    }
+
+    pub fn evaluator_inputs(&self) -> usize {
+        self.program.input_width(Party::Evaluator)
+    }
+
+    /// The wires of all outputs, port after port.
+    pub fn output_wires(&self) -> &[Wire] {
+        &self.outputs
+    }
+
+    /// Which of the wires of outputs a party learns.
+    pub fn places_of_outputs(&self, party: Party) -> impl Iterator<Item = usize> {
+        let of = self.recipients.iter().enumerate();
+        of.filter(move |(_, to)| to.includes(party)).map(|(place, _)| place)
+    }
+
+    /// Executions that go through a slot side by side.
+    pub fn lanes(&self) -> usize {
+        let fit = LABELS / self.alive.max(1);
+        [16, 8, 4].into_iter().find(|&lanes| lanes <= fit.min(self.executions)).unwrap_or(1).min(LANES)
+    }
+
+    /// Labels alive at a time.
+    pub fn alive(&self) -> usize {
+        self.alive
+    }
+
+    /// Where the label of a wire lies.
+    pub fn place(&self, wire: Wire) -> usize {
+        self.places[wire as usize] as usize
+    }
+
+    /// The executions, batch by batch.
+    pub fn batches(&'p self) -> impl Iterator<Item = Batch<'p>> {
+        let lanes = self.lanes();
+        let inputs = self.evaluator_inputs() + self.garbler_inputs();
+        let size = (OTS / inputs.max(1)).max(1).next_multiple_of(lanes);
+        (0..self.executions)
+            .step_by(size)
+            .map(move |first| Batch { layout: self, executions: first..self.executions.min(first + size) })
+    }
+
+    /// A party's input, `[execution][bit]`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has another length.
+    pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<Executions<'a>, Error> {
+        let width = self.program.input_width(party);
+        if Some(input.len()) != width.checked_mul(self.executions) {
+            return Err(Error::Input(format!(
+                "the program takes {} input bits, not {}",
+                width * self.executions,
+                input.len()
+            )));
+        }
+        Ok(Executions { input, width })
+    }
+
+    /// Room for the outputs of a party.
+    pub fn outputs(&self, party: Party) -> Outputs {
+        let own = if party == Party::Garbler { Recipient::Garbler } else { Recipient::Evaluator };
+        let both = self.places_of_outputs(party).map(|place| self.recipients[place] == Recipient::Both);
+        let both: Vec<bool> = both.collect();
+        debug_assert!(
+            both.iter().zip(self.places_of_outputs(party)).all(|(b, p)| *b || self.recipients[p] == own)
+        );
+        Outputs { executions: self.executions, both, own: Vec::new(), common: Vec::new() }
+    }
+}
+
+/// A party's inputs, which are used up execution by execution.
+pub(super) struct Executions<'a> {
+    input: &'a [bool],
+    width: usize,
+}
+
+impl<'a> Executions<'a> {
+    /// Those of the next batch.
+    pub fn next(&mut self, batch: &Batch) -> &'a [bool] {
+        let (here, behind) = self.input.split_at(batch.count() * self.width);
+        self.input = behind;
+        here
+    }
+}
+
+/// A party's outputs, while executions come in. Of several executions those that it alone learns come first,
+/// as in a program that is repeated; of one they come port after port.
+pub(super) struct Outputs {
+    executions: usize,
+    /// Of each bit of an execution whether the other party learns it, too.
+    both: Vec<bool>,
+    own: Vec<bool>,
+    common: Vec<bool>,
+}
+
+impl Outputs {
+    /// Takes the bits of a batch, `[execution][bit]`.
+    pub fn put(&mut self, batch: &Batch, bits: Vec<bool>) {
+        assert_eq!(bits.len(), batch.count() * self.both.len(), "all bits of each execution");
+        for bits in bits.chunks_exact(self.both.len().max(1)) {
+            for (&bit, &both) in bits.iter().zip(&self.both) {
+                if both && self.executions > 1 { &mut self.common } else { &mut self.own }.push(bit);
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn finish(mut self) -> Vec<bool> {
+        self.own.append(&mut self.common);
+        self.own
+    }
+}
+
+/// Of each wire of a program where its label lies while slots are gone through in their order, and how many
+/// labels there are at a time. A place is used again once its wire has been read for the last time.
+fn places(program: &Program, outputs: &[Wire]) -> (Vec<u32>, usize) {
+    let mut reads = vec![0u32; program.wires()];
+    let mut read = |wire: &Wire| reads[*wire as usize] += 1;
+    program.slots().for_each(|slot| slot.inputs.iter().for_each(&mut read));
+    outputs.iter().for_each(read);
+    let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+    let mut places: Vec<u32> = vec![0; program.wires()];
+    (0..inputs).for_each(|wire| places[wire] = wire as u32);
+    let (mut free, mut count) = (Vec::new(), inputs as u32);
+    for slot in program.slots() {
+        for &wire in slot.inputs {
+            reads[wire as usize] -= 1;
+            if reads[wire as usize] == 0 {
+                free.push(places[wire as usize]);
+            }
+        }
+        let circuit = &program.component(slot.component).circuit;
+        let driven = slot.first_output..slot.first_output + circuit.outputs().len() as Wire;
+        for wire in driven.clone() {
+            places[wire as usize] = free.pop().unwrap_or_else(|| {
+                count += 1;
+                count - 1
+            });
+        }
+        for wire in driven.filter(|&wire| reads[wire as usize] == 0) {
+            free.push(places[wire as usize]);
+        }
+    }
+    (places, count as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_circuit::library;
+
+    /// A wire that is still to be read lies alone in its place.
+    #[test]
+    fn no_label_is_overwritten_before_it_was_read() {
+        for program in [library::millionaires().unwrap(), library::aes::cbc_mac(3).unwrap()] {
+            let outputs: Vec<Wire> = program.outputs().iter().flat_map(|o| o.wires.iter().copied()).collect();
+            let (places, alive) = places(&program, &outputs);
+            let mut holds: Vec<Option<Wire>> = vec![None; alive];
+            let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+            (0..inputs as Wire).for_each(|wire| holds[places[wire as usize] as usize] = Some(wire));
+            for slot in program.slots() {
+                for &wire in slot.inputs {
+                    assert_eq!(holds[places[wire as usize] as usize], Some(wire));
+                }
+                let width = program.component(slot.component).circuit.outputs().len() as Wire;
+                for wire in slot.first_output..slot.first_output + width {
+                    holds[places[wire as usize] as usize] = Some(wire);
+                }
+            }
+            outputs.iter().for_each(|&wire| assert_eq!(holds[places[wire as usize] as usize], Some(wire)));
+            assert!(alive < program.wires(), "{alive} places for {} wires", program.wires());
+        }
+    }
+}

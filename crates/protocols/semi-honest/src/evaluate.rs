@@ -1,0 +1,279 @@
+//! Crossing 3: the garbler garbles slot after slot and sends what it makes; the evaluator evaluates what it
+//! gets. Neither keeps a table.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use crate::batch::Batch;
+use crate::decode::Colours;
+use crate::msg;
+use crate::setup::{Evaluator, Garbler};
+use brickwork_base::bits::{pack, unpack};
+use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Slot;
+use brickwork_primitives::garbling::{GarblingKeys, TABLE_BYTES, TableSink, TableSource, evaluate, garble};
+use brickwork_primitives::receive;
+use brickwork_wire::Channel;
+
+/// The labels of some executions' wires, `[place][execution]`.
+struct Wires<'b> {
+    batch: &'b Batch<'b>,
+    lanes: usize,
+    labels: Labels,
+    /// Of the slot at hand, `[execution][wire]`.
+    inputs: Labels,
+    outputs: Labels,
+}
+
+impl<'b> Wires<'b> {
+    fn new(batch: &'b Batch) -> Self {
+        let lanes = batch.layout.lanes();
+        let components = batch.layout.program.components();
+        let most = |count: fn(&brickwork_circuit::Circuit) -> usize| {
+            components.iter().map(|component| count(&component.circuit)).max().unwrap_or(0)
+        };
+        let room = |labels: usize| Zeroizing::new(vec![Label::ZERO; labels * lanes]);
+        Wires {
+            batch,
+            lanes,
+            labels: room(batch.layout.alive()),
+            inputs: room(most(|circuit| circuit.inputs())),
+            outputs: room(most(|circuit| circuit.outputs().len())),
+        }
+    }
+
+    /// Sets the labels of the parties' inputs, `[execution][wire]` of the whole batch each.
+    fn begin(&mut self, executions: &Range<usize>, garblers: &[Label], evaluators: &[Label]) {
+        let layout = self.batch.layout;
+        let widths = [layout.garbler_inputs(), layout.evaluator_inputs()];
+        for (lane, execution) in executions.clone().enumerate() {
+            let first = |party: usize| execution * widths[party]..(execution + 1) * widths[party];
+            let labels = garblers[first(0)].iter().chain(&evaluators[first(1)]);
+            for (wire, &label) in labels.enumerate() {
+                self.labels[layout.place(wire as u32) * self.lanes + lane] = label;
+            }
+        }
+    }
+
+    /// Gathers the labels of a slot's inputs, `[execution][wire]`; how many there are, and how many outputs.
+    fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
+        let circuit = &self.batch.layout.program.component(slot.component).circuit;
+        let (inputs, outputs) = (slot.inputs.len(), circuit.outputs().len());
+        for (i, &wire) in slot.inputs.iter().enumerate() {
+            let from = &self.labels[self.batch.layout.place(wire) * self.lanes..][..count];
+            from.iter().enumerate().for_each(|(lane, &label)| self.inputs[lane * inputs + i] = label);
+        }
+        [inputs * count, outputs * count]
+    }
+
+    /// Puts the labels of a slot's outputs where its wires lie.
+    fn scatter(&mut self, slot: &Slot, count: usize) {
+        let outputs = self.batch.layout.program.component(slot.component).circuit.outputs().len();
+        for o in 0..outputs {
+            let place = self.batch.layout.place(slot.first_output + o as u32) * self.lanes;
+            (0..count).for_each(|lane| self.labels[place + lane] = self.outputs[lane * outputs + o]);
+        }
+    }
+
+    /// The colours of the labels of all outputs, `[execution][wire]`.
+    fn colours(&self, count: usize) -> impl Iterator<Item = u8> {
+        let outputs = self.batch.layout.output_wires();
+        let of = move |lane: usize| {
+            outputs
+                .iter()
+                .map(move |&wire| self.labels[self.batch.layout.place(wire) * self.lanes + lane].colour())
+        };
+        (0..count).flat_map(of)
+    }
+}
+
+/// The numbers of the copies that a slot's executions are: never the same for one component, and those that go
+/// side by side share their keys.
+fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::batch::LANES], Error> {
+    let first = so_far.checked_mul(lanes as u32).filter(|&first| first <= u32::MAX - lanes as u32);
+    let first = first.ok_or_else(|| {
+        Error::Limit("one run garbles a component fewer than 2^32 times; use fewer executions".into())
+    })?;
+    *so_far += 1;
+    let mut numbers = [0; crate::batch::LANES];
+    numbers[..count].iter_mut().zip(first..).for_each(|(number, k)| *number = k);
+    Ok(numbers)
+}
+
+/// Garbles a batch. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs, both
+/// `[execution][wire]`. Returns the colours of the false labels of all outputs.
+pub(super) fn garbler(
+    party: &mut Garbler,
+    batch: &Batch,
+    input: &[bool],
+    theirs: Labels,
+) -> Result<Colours, Error> {
+    party.run.phase("evaluate");
+    let Garbler { run, rng, delta, plans, starts, garbled, .. } = party;
+    if starts.is_empty() {
+        *starts = plans.iter().map(|_| rng.block()).collect();
+        run.channel.send(msg::KEYS, bytemuck::cast_slice(starts))?;
+    }
+    let own: Labels = Zeroizing::new(input.iter().map(|_| rng.label()).collect());
+    if !own.is_empty() {
+        let active: Vec<Label> =
+            own.iter().zip(input).map(|(&label, &bit)| label ^ delta.times(u8::from(bit))).collect();
+        run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
+    }
+    let layout = batch.layout;
+    let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![**delta; layout.lanes()]);
+    let mut tables = Sent { channel: &mut run.channel, buffer: Vec::with_capacity(msg::TABLES_BYTES) };
+    let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
+    for executions in batch.side_by_side() {
+        let count = executions.len();
+        wires.begin(&executions, &own, &theirs);
+        for slot in layout.program.slots() {
+            let [inputs, outputs] = wires.gather(&slot, count);
+            let component = slot.component.0 as usize;
+            let plan = plans[component].as_ref().expect("a component of a slot is used");
+            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
+            let copies = copies(&mut garbled[component], layout.lanes(), count)?;
+            garble(
+                plan,
+                &keys,
+                &copies[..count],
+                &deltas[..count],
+                &wires.inputs[..inputs],
+                &mut wires.outputs[..outputs],
+                &mut tables,
+            )?;
+            wires.scatter(&slot, count);
+        }
+        colours.extend(wires.colours(count));
+    }
+    tables.finish()?;
+    let colours = Colours(colours);
+    let decoding = pack(colours.of(batch, Party::Evaluator));
+    if !decoding.is_empty() {
+        run.channel.send(msg::DECODING, &decoding)?;
+    }
+    Ok(colours)
+}
+
+/// Evaluates a batch. `mine` are the active labels of the evaluator's inputs. Returns the colours of the active
+/// labels of all outputs, and those of the false labels of the evaluator's.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    batch: &Batch,
+    mine: Labels,
+) -> Result<(Colours, Vec<u8>), Error> {
+    party.run.phase("evaluate");
+    let Evaluator { run, plans, starts, evaluated, .. } = party;
+    if starts.is_empty() {
+        *starts = vec![0; plans.len()];
+        run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(starts))?;
+    }
+    let layout = batch.layout;
+    let count = batch.count() * layout.garbler_inputs();
+    let theirs: Labels = Zeroizing::new(match count {
+        0 => Vec::new(),
+        count => receive::labels(&mut run.channel, msg::INPUT_LABELS, count)?,
+    });
+    let left = batch.count() as u64 * layout.program.and_gates() * TABLE_BYTES as u64;
+    let mut tables =
+        Received { channel: &mut run.channel, left, frame: Vec::new(), read: 0, piece: Vec::new(), first: 0 };
+    let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
+    for executions in batch.side_by_side() {
+        let count = executions.len();
+        wires.begin(&executions, &theirs, &mine);
+        for slot in layout.program.slots() {
+            let [inputs, outputs] = wires.gather(&slot, count);
+            let component = slot.component.0 as usize;
+            let plan = plans[component].as_ref().expect("a component of a slot is used");
+            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
+            let copies = copies(&mut evaluated[component], layout.lanes(), count)?;
+            evaluate(
+                plan,
+                &keys,
+                &copies[..count],
+                &wires.inputs[..inputs],
+                &mut tables,
+                &mut wires.outputs[..outputs],
+            )?;
+            wires.scatter(&slot, count);
+        }
+        colours.extend(wires.colours(count));
+    }
+    let own = batch.count() * layout.places_of_outputs(Party::Evaluator).count();
+    let decoding = match own {
+        0 => Vec::new(),
+        own => unpack(&run.channel.receive(msg::DECODING, own.div_ceil(8))?, own)?,
+    };
+    Ok((Colours(colours), decoding))
+}
+
+/// Tables on their way to the evaluator.
+struct Sent<'c> {
+    channel: &'c mut Channel,
+    /// Less than a message.
+    buffer: Vec<u8>,
+}
+
+impl Sent<'_> {
+    fn finish(mut self) -> Result<(), Error> {
+        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        self.channel.send(msg::TABLES, &self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl TableSink for Sent<'_> {
+    fn tables(&mut self, _: usize, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            let (here, behind) = bytes.split_at(bytes.len().min(msg::TABLES_BYTES - self.buffer.len()));
+            self.buffer.extend_from_slice(here);
+            bytes = behind;
+            if self.buffer.len() == msg::TABLES_BYTES {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tables as they come from the garbler.
+struct Received<'c> {
+    channel: &'c mut Channel,
+    /// Bytes of the batch that are still to come.
+    left: u64,
+    frame: Vec<u8>,
+    /// Bytes of the frame that were used.
+    read: usize,
+    /// Those of the copies at hand, copy by copy, and the first of these.
+    piece: Vec<u8>,
+    first: usize,
+}
+
+impl TableSource for Received<'_> {
+    fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
+        self.piece.clear();
+        self.first = copies[0];
+        let mut wanted = copies.len() * bytes.len();
+        while wanted > 0 {
+            if self.read == self.frame.len() {
+                self.frame.resize(self.left.min(msg::TABLES_BYTES as u64) as usize, 0);
+                self.channel.receive_into(msg::TABLES, &mut self.frame)?;
+                (self.left, self.read) = (self.left - self.frame.len() as u64, 0);
+            }
+            let here = wanted.min(self.frame.len() - self.read);
+            self.piece.extend_from_slice(&self.frame[self.read..self.read + here]);
+            (self.read, wanted) = (self.read + here, wanted - here);
+        }
+        Ok(())
+    }
+
+    fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
+        &self.piece[(copy - self.first) * bytes.len()..][..bytes.len()]
+    }
+}

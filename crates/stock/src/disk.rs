@@ -1,0 +1,189 @@
+//! The file operations of a store, each of which may fail, and in tests does.
+
+use std::fs::File;
+use std::io;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use brickwork_base::place::write_at;
+use redb::backends::FileBackend;
+use redb::{BackendError, StorageBackend};
+
+/// A change that is about to be made to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// So many bytes are written, or the length of a file is set.
+    Write(usize),
+    /// A file or directory is made durable.
+    Sync,
+    /// A file gets another name.
+    Rename,
+    /// A file is made or removed.
+    Entry,
+}
+
+/// Is asked before every change. In production nothing fails on purpose; tests end the world at each point in
+/// turn.
+pub trait Faults: Send + Sync + std::fmt::Debug {
+    /// An error keeps the change from happening, but for the first `n` bytes of a write where it is `Err((n,
+    /// _))`.
+    fn before(&self, change: Change) -> Result<(), (usize, io::Error)>;
+}
+
+/// Nothing fails but by itself.
+#[derive(Debug)]
+pub struct NoFaults;
+
+impl Faults for NoFaults {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        Ok(())
+    }
+}
+
+fn whole(result: Result<(), (usize, io::Error)>) -> io::Result<()> {
+    result.map_err(|(_, error)| error)
+}
+
+/// All changes go through here.
+#[derive(Clone, Debug)]
+pub(super) struct Disk(pub Arc<dyn Faults>);
+
+impl Disk {
+    pub fn create(&self, path: &Path) -> io::Result<File> {
+        whole(self.0.before(Change::Entry))?;
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
+    }
+
+    pub fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self.0.before(Change::Write(bytes.len())) {
+            Ok(()) => write_at(file, bytes, offset),
+            Err((some, error)) => write_at(file, &bytes[..some.min(bytes.len())], offset).and(Err(error)),
+        }
+    }
+
+    pub fn sync(&self, file: &File) -> io::Result<()> {
+        whole(self.0.before(Change::Sync))?;
+        file.sync_all()
+    }
+
+    /// Makes the names in a directory durable.
+    pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        whole(self.0.before(Change::Sync))?;
+        // Elsewhere a directory cannot be opened, and names are durable by themselves.
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        whole(self.0.before(Change::Rename))?;
+        std::fs::rename(from, to)
+    }
+
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        whole(self.0.before(Change::Entry))?;
+        std::fs::remove_file(path)
+    }
+}
+
+/// The index's file.
+#[derive(Debug)]
+pub(super) struct IndexFile {
+    pub file: FileBackend,
+    pub disk: Disk,
+}
+
+impl StorageBackend for IndexFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        whole(self.disk.0.before(Change::Write(0)))?;
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        whole(self.disk.0.before(Change::Sync))?;
+        self.file.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        match self.disk.0.before(Change::Write(data.len())) {
+            Ok(()) => self.file.write(offset, data),
+            Err((some, error)) => self.file.write(offset, &data[..some.min(data.len())]).and(Err(error)),
+        }
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.query_lock_range(start, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes no change.
+    #[derive(Debug)]
+    struct Dead;
+
+    impl Faults for Dead {
+        fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+            Err((0, io::Error::other("dead")))
+        }
+    }
+
+    /// Nothing is changed without the question whether it may be, or tests would not end the world there.
+    #[test]
+    fn rows_21_and_22_a_dead_disk_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let (alive, dead) = (Disk(Arc::new(NoFaults)), Disk(Arc::new(Dead)));
+        let file = alive.create(&one).unwrap();
+        alive.write_at(&file, b"one", 0).unwrap();
+        let refused = |result: io::Result<()>| assert_eq!(result.unwrap_err().to_string(), "dead");
+        refused(dead.create(&two).map(drop));
+        refused(dead.write_at(&file, b"two", 0));
+        refused(dead.sync(&file));
+        refused(dead.sync_directory(folder.path()));
+        refused(dead.rename(&one, &two));
+        refused(dead.remove(&one));
+        let index = IndexFile { file: FileBackend::new(file).unwrap(), disk: dead };
+        refused(index.set_len(1));
+        refused(index.write(0, b"two"));
+        refused(index.sync_data());
+        assert!(std::fs::read(&one).unwrap() == b"one" && !two.exists());
+    }
+}

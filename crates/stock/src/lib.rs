@@ -1,0 +1,700 @@
+//! Stock on disk: what is preprocessed, kept until it is used, and used once. `docs/stock.md` has the formats
+//! and the argument.
+//!
+//! A [`Store`] is a directory with one lock. Payload lies in segment files, each written once; the index and
+//! the log of each *epoch* lie in a transactional database. Everything that lives under one setup of a
+//! protocol is one epoch: its secrets, its batches, and its [`log`](Entry), from which alone follows what is
+//! burned. The store knows nothing of the protocol: secrets and records are bytes to it.
+//!
+//! Items leave the store only through [`Store::append`], which makes the burn durable before it hands out the
+//! [`Taken`] that [`Store::read`] wants to see.
+#![forbid(unsafe_code)]
+
+mod disk;
+mod log;
+#[cfg(test)]
+mod model;
+mod seal;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use redb::backends::FileBackend;
+use redb::{Database, Durability, ReadableDatabase, TableDefinition};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use brickwork_base::Error;
+use brickwork_base::Party;
+pub use disk::{Change, Faults, NoFaults};
+use disk::{Disk, IndexFile};
+pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
+pub use seal::StoreKey;
+pub use seal::TAG_BYTES;
+use segment::Segment;
+pub use segment::{Bulk, MAX_RECORD_BYTES, Record, Writer};
+
+/// Rows: a key that names what the row is about, and the sealed row.
+type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// The key of a row, and the sealed row.
+type Row = (Vec<u8>, Vec<u8>);
+
+/// A row that is written, or removed where there is none to write.
+type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
+
+/// One row, which only the right key opens.
+const FORMAT: Rows = TableDefinition::new("format");
+/// By epoch.
+const EPOCHS: Rows = TableDefinition::new("epochs");
+/// By epoch: the protocol's secrets.
+const SECRETS: Rows = TableDefinition::new("secrets");
+/// By epoch and serial.
+const BATCHES: Rows = TableDefinition::new("batches");
+/// By epoch and number.
+const LOG: Rows = TableDefinition::new("log");
+
+const FORMAT_KEY: &[u8] = b"brickwork stock";
+const FORMAT_VERSION: u32 = 3;
+
+/// What an epoch is for. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The protocol whose material it holds.
+    pub protocol: String,
+    /// This party's role.
+    pub role: Party,
+    /// Statistical security s.
+    pub security: u32,
+    /// The public keys of the garbler and the evaluator.
+    pub identities: [[u8; 32]; 2],
+    /// Seconds since 1970, for people; nothing depends on it.
+    pub created: u64,
+}
+
+/// A batch of items of one kind. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What the items are, for the protocol.
+    pub kind: u8,
+    /// Name of the component, for people.
+    pub name: String,
+    /// Digest of the component, or zeros.
+    pub component: [u8; 32],
+    /// What the protocol must know of the batch before it reads it.
+    pub header: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BatchRow {
+    batch: Batch,
+    segment: Segment,
+}
+
+/// A batch and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number in the epoch.
+    pub serial: Serial,
+    /// The batch.
+    pub batch: Batch,
+    /// Items that it was made with.
+    pub items: u64,
+    /// Items that are left; none while the step that it belongs to is not made.
+    pub left: u64,
+    /// Bytes of its segment.
+    pub bytes: u64,
+}
+
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range
+/// of counters that belongs to its number.
+#[must_use]
+pub struct Taken {
+    epoch: EpochId,
+    number: u64,
+    /// Batch, first item, number of items.
+    items: Vec<(Serial, u64, u32)>,
+}
+
+impl Taken {
+    /// The number of the shared entry; no two have the same.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The items: batch, first item, number of items.
+    pub fn items(&self) -> &[(Serial, u64, u32)] {
+        &self.items
+    }
+}
+
+/// A store that is open in this process and in no other.
+pub struct Store {
+    directory: PathBuf,
+    key: StoreKey,
+    rows: seal::Rows,
+    disk: Disk,
+    index: Database,
+    /// Of the epochs that were asked for: the state, and the number of entries.
+    states: HashMap<EpochId, (State, u64)>,
+    /// Why nothing may be taken any more, if so; writers of segments know it too.
+    poisoned: Arc<OnceLock<String>>,
+    _lock: File,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
+    move |error| Error::Stock(format!("{what}: {error}"))
+}
+
+fn with_number(epoch: &EpochId, number: u64) -> Vec<u8> {
+    [&epoch[..], &number.to_be_bytes()].concat()
+}
+
+/// What a row is about: its table and its key.
+fn about(table: Rows, key: &[u8]) -> Vec<u8> {
+    [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes one.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if another process has it open, the key is wrong, the disk fails or something was
+    /// altered.
+    pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
+        Self::open_with(directory, key, Arc::new(NoFaults))
+    }
+
+    /// [`Store::open`] on a disk that fails as it is told.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with(directory: &Path, key: &StoreKey, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+        let disk = Disk(faults);
+        let io = |what: String| move |error: std::io::Error| Error::Stock(format!("{what}: {error}"));
+        let segments = directory.join("segments");
+        std::fs::create_dir_all(&segments).map_err(io(segments.display().to_string()))?;
+        let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"));
+        let lock = lock.map_err(io(directory.join("lock").display().to_string()))?;
+        lock.try_lock()
+            .map_err(|_| Error::Stock(format!("{} is in use by another process", directory.display())))?;
+
+        let path = directory.join("index.redb");
+        let rows = key.rows();
+        // An error is no absence: a new index would make everything that is there unknown, and it would be
+        // removed.
+        if !path.try_exists().map_err(io(path.display().to_string()))? {
+            // Made under another name, so that a crash leaves no half an index.
+            let unfinished = directory.join("index.unfinished");
+            if unfinished.exists() {
+                disk.remove(&unfinished).map_err(io(unfinished.display().to_string()))?;
+            }
+            let file = disk.create(&unfinished).map_err(io(unfinished.display().to_string()))?;
+            make_index(file, &disk, &rows)?;
+            disk.rename(&unfinished, &path)
+                .and_then(|()| disk.sync_directory(directory))
+                .map_err(io(path.display().to_string()))?;
+        }
+        let file =
+            File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
+        let index = database(file, &disk)?;
+        let mut store = Store {
+            directory: directory.into(),
+            key: key.clone(),
+            rows,
+            disk,
+            index,
+            states: HashMap::new(),
+            poisoned: Arc::default(),
+            _lock: lock,
+        };
+        let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
+            Error::Stock(format!(
+                "the store key does not open {}; it is another store's, or the index was altered",
+                directory.display()
+            ))
+        })?;
+        match version {
+            Some(FORMAT_VERSION) => {}
+            Some(other) => {
+                return Err(Error::Stock(format!(
+                    "the store has format {other}, this is format {FORMAT_VERSION}"
+                )));
+            }
+            None => return Err(Error::Stock(format!("{} holds no index of a store", path.display()))),
+        }
+        store.sweep()?;
+        Ok(store)
+    }
+
+    /// Removes what is of no use any more: batches that are used up or were given up, and segments that the
+    /// index does not know.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let (mut known, mut gone) = (HashSet::new(), Vec::new());
+        for (id, _) in self.epochs()? {
+            let state = self.state(&id)?;
+            for (key, row) in self.between(BATCHES, &id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                let serial = serial_of(&key);
+                let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
+                if state.is_made(serial) && state.gone(serial) < row.segment.items || unfinished {
+                    known.insert(Segment::path(&self.segments(), &row.segment.id));
+                } else {
+                    gone.push((BATCHES, key, None));
+                }
+            }
+        }
+        if !gone.is_empty() {
+            self.write(&gone)?;
+        }
+        let io = |error: std::io::Error| Error::Stock(format!("{}: {error}", self.segments().display()));
+        for file in std::fs::read_dir(self.segments()).map_err(io)? {
+            let path = file.map_err(io)?.path();
+            let ours = path.extension().is_some_and(|e| e == "segment" || e == "unfinished");
+            if ours && !known.contains(&path) {
+                self.disk.remove(&path).map_err(io)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn segments(&self) -> PathBuf {
+        self.directory.join("segments")
+    }
+
+    fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {
+        self.between(table, &[], None)
+    }
+
+    /// The rows whose keys begin with `prefix`, in order.
+    fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
+        let read = || -> Result<Vec<Row>, redb::Error> {
+            let transaction = self.index.begin_read()?;
+            let table = transaction.open_table(table)?;
+            let mut rows = Vec::new();
+            for row in table.range(prefix..)? {
+                let (key, value) = row?;
+                if !key.value().starts_with(prefix) || most.is_some_and(|most| rows.len() == most) {
+                    break;
+                }
+                rows.push((key.value().to_vec(), value.value().to_vec()));
+            }
+            Ok(rows)
+        };
+        read().map_err(failed("reading the index"))
+    }
+
+    fn open_row<T: DeserializeOwned>(&self, table: Rows, key: &[u8], sealed: &[u8]) -> Result<T, Error> {
+        let name = redb::TableHandle::name(&table).to_owned();
+        let row = self.rows.open(&about(table, key), sealed);
+        let row = row.and_then(|row| postcard::from_bytes(&row).ok());
+        row.ok_or_else(|| {
+            Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use"))
+        })
+    }
+
+    fn row<T: DeserializeOwned>(&self, table: Rows, key: &[u8]) -> Result<Option<T>, Error> {
+        let rows = self.between(table, key, Some(1))?;
+        rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
+    }
+
+    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on
+    /// the disk is known again only when it is opened anew.
+    fn write(&mut self, changes: &[RowChange]) -> Result<(), Error> {
+        self.sound()?;
+        let write = || -> Result<(), redb::Error> {
+            let mut transaction = self.index.begin_write()?;
+            transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+            for (table, key, sealed) in changes {
+                let mut table = transaction.open_table(*table)?;
+                match sealed {
+                    Some(sealed) => table.insert(&key[..], &sealed[..])?,
+                    None => table.remove(&key[..])?,
+                };
+            }
+            Ok(transaction.commit()?)
+        };
+        let result = write().map_err(failed("writing the index"));
+        self.poison(result)
+    }
+
+    fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
+        let row = encoded_secret(row);
+        let sealed = self.rows.seal(&about(table, &key), &row)?;
+        Ok((table, key, Some(sealed)))
+    }
+
+    fn poison<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &result {
+            // The first reason counts.
+            let _ = self.poisoned.set(error.to_string());
+        }
+        result
+    }
+
+    fn sound(&self) -> Result<(), Error> {
+        match self.poisoned.get() {
+            Some(why) => Err(Error::Stock(format!(
+                "a write failed before ({why}); nothing is taken from it until it is opened anew"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The epochs, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn epochs(&self) -> Result<Vec<(EpochId, Epoch)>, Error> {
+        let mut epochs = Vec::new();
+        for (key, row) in self.all(EPOCHS)? {
+            let id = key
+                .as_slice()
+                .try_into()
+                .map_err(|_| Error::Stock("the index names an epoch wrongly".into()))?;
+            epochs.push((id, self.open_row::<Epoch>(EPOCHS, &key, &row)?));
+        }
+        epochs.sort_by_key(|(id, epoch)| (epoch.created, *id));
+        Ok(epochs)
+    }
+
+    /// Begins an epoch. `secrets` are what the protocol needs to go on in it.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it exists or the disk fails.
+    pub fn begin(&mut self, id: &EpochId, epoch: &Epoch, secrets: &[u8]) -> Result<(), Error> {
+        if self.row::<Epoch>(EPOCHS, id)?.is_some() {
+            return Err(Error::Stock("this epoch exists".into()));
+        }
+        let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?, self.sealed(SECRETS, id.to_vec(), &secrets)?];
+        self.write(&rows)
+    }
+
+    /// What [`Store::begin`] was given.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
+    pub fn secrets(&self, id: &EpochId) -> Result<Zeroizing<Vec<u8>>, Error> {
+        self.sound()?;
+        let secrets = self.row::<Vec<u8>>(SECRETS, id)?;
+        secrets
+            .map(Zeroizing::new)
+            .ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+    }
+
+    /// Replays the log of an epoch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch or its log was altered.
+    pub fn state(&self, id: &EpochId) -> Result<State, Error> {
+        Ok(self.replay(id)?.0)
+    }
+
+    fn replay(&self, id: &EpochId) -> Result<(State, u64), Error> {
+        if let Some(known) = self.states.get(id) {
+            return Ok(known.clone());
+        }
+        let mut state = State::new(id);
+        let entries = self.log(id)?;
+        entries.iter().try_for_each(|entry| state.apply(entry))?;
+        Ok((state, entries.len() as u64))
+    }
+
+    /// The entries of an epoch, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch or its log was altered.
+    pub fn log(&self, id: &EpochId) -> Result<Vec<Entry>, Error> {
+        if self.row::<Epoch>(EPOCHS, id)?.is_none() {
+            return Err(Error::Stock("there is no such epoch".into()));
+        }
+        let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number)
+        {
+            true => self.open_row::<Entry>(LOG, &key, &row),
+            false => Err(Error::Stock("an entry of its log is missing".into())),
+        };
+        (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
+    }
+
+    /// Makes an entry durable, and only then hands out the items that it takes.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
+    /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
+    /// opened anew.
+    pub fn append(&mut self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
+        self.sound()?;
+        let (before, number) = self.replay(id)?;
+        let mut after = before.clone();
+        after.apply(entry)?;
+        let mut items = Vec::new();
+        if let Entry::Use { taken, .. } = entry {
+            let mut next = HashMap::new();
+            for &(serial, count) in taken {
+                let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
+                let all = row.map_or(0, |row| row.segment.items);
+                // A batch may be named twice in one entry.
+                let first = next.entry(serial).or_insert_with(|| before.gone(serial));
+                if after.gone(serial) > all {
+                    return Err(Error::Stock(format!(
+                        "batch {serial} has {} items left",
+                        all.saturating_sub(*first)
+                    )));
+                }
+                items.push((serial, *first, count));
+                *first += u64::from(count);
+            }
+        }
+        let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
+        if matches!(entry, Entry::Burned(_)) {
+            rows.push((SECRETS, id.to_vec(), None));
+            rows.extend(self.between(BATCHES, id, None)?.into_iter().map(|(key, _)| (BATCHES, key, None)));
+        }
+        self.states.remove(id);
+        self.write(&rows)?;
+        let shared = after.shared();
+        self.states.insert(*id, (after, number + 1));
+        if matches!(entry, Entry::Burned(_)) {
+            self.sweep()?;
+        }
+        Ok(Taken { epoch: *id, number: shared, items })
+    }
+
+    /// Begins to write a batch of the step that is open. It can be written while the store does other things.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
+    pub fn writer(&mut self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
+        self.sound()?;
+        self.key_for_new(id, serial)?;
+        self.writers(id).begin(serial, None)
+    }
+
+    /// Makes writers of an epoch's batches while somebody else has the store.
+    pub fn writers(&self, id: &EpochId) -> Writers {
+        Writers {
+            epoch: *id,
+            disk: self.disk.clone(),
+            directory: self.segments(),
+            key: self.key.clone(),
+            poisoned: self.poisoned.clone(),
+        }
+    }
+
+    fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
+        let (state, key) = (self.state(id)?, with_number(id, serial));
+        let in_step = state.open().is_some_and(|(number, _)| {
+            (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial)
+        });
+        if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
+            return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
+        }
+        Ok(key)
+    }
+
+    /// Adds a batch. Its items can be taken once [`Entry::Made`] is in the log; after a failure they do not
+    /// exist.
+    ///
+    /// # Errors
+    /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
+    pub fn put(&mut self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
+        self.sound()?;
+        let key = self.key_for_new(id, serial)?;
+        if writer.about() != about(BATCHES, &key) {
+            return Err(Error::Usage("a writer of another batch".into()));
+        }
+        let segment = writer.finish()?;
+        let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
+        self.write(&[row])
+    }
+
+    /// The batches of an epoch and how many items of each are left, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn batches(&self, id: &EpochId) -> Result<Vec<Left>, Error> {
+        let state = self.state(id)?;
+        let mut batches = Vec::new();
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let BatchRow { batch, segment } = self.open_row(BATCHES, &key, &row)?;
+            let (serial, items) = (serial_of(&key), segment.items);
+            let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
+            batches.push(Left { serial, batch, items, left, bytes: segment.length() });
+        }
+        Ok(batches)
+    }
+
+    /// Whether the segments of an epoch are where they should be, with the right length. Says which is not.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names the first that is not.
+    pub fn present(&self, id: &EpochId) -> Result<(), Error> {
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+            row.segment.open(&self.segments(), &self.key, &about(BATCHES, &key))?;
+        }
+        Ok(())
+    }
+
+    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
+    /// may also hold items that were not taken; they are the caller's to leave alone.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names the record that was altered or cannot be read.
+    pub fn read(
+        &self,
+        taken: &Taken,
+        mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for &(serial, first, count) in &taken.items {
+            let (about, segment) = self.segment_of(taken, serial)?;
+            let (end, reader) =
+                (first + u64::from(count), segment.open(&self.segments(), &self.key, &about)?);
+            for (index, place) in segment.places.iter().enumerate() {
+                if place.first < end && place.first + u64::from(place.items) > first {
+                    each(serial, reader.read(index)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
+    /// what is read beside is left behind.
+    ///
+    /// # Errors
+    /// As [`Store::read`], or if there are no such units.
+    pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
+        let (about, segment) = self.segment_of(taken, serial)?;
+        segment.open(&self.segments(), &self.key, &about)?.units(units)
+    }
+
+    /// The segment of a batch that items were taken of, and what it is about.
+    fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
+        self.sound()?;
+        let gone = || Error::Stock(format!("batch {serial} is gone"));
+        if taken.items.iter().all(|item| item.0 != serial) {
+            return Err(gone());
+        }
+        let key = with_number(&taken.epoch, serial);
+        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(gone)?;
+        Ok((about(BATCHES, &key), row.segment))
+    }
+
+    /// Reads everything. Returns the number of bytes in segments.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names what was altered or is missing.
+    pub fn verify(&self) -> Result<u64, Error> {
+        let mut segments = Vec::new();
+        for (id, _) in self.epochs()? {
+            if self.state(&id)?.burned().is_none() {
+                self.secrets(&id)?;
+            }
+            for (key, row) in self.between(BATCHES, &id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                segments.push((about(BATCHES, &key), row.segment));
+            }
+        }
+        let read = |(about, segment): &(Vec<u8>, Segment)| {
+            segment.open(&self.segments(), &self.key, about)?.verify()?;
+            Ok(segment.length())
+        };
+        segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
+    }
+
+    /// Forgets an epoch in which nothing shared has happened, or which is burned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if something may still be used, or the disk fails.
+    pub fn forget(&mut self, id: &EpochId) -> Result<(), Error> {
+        let state = self.state(id)?;
+        if state.burned().is_none() && !state.is_new() {
+            return Err(Error::Stock("something of this epoch may still be used".into()));
+        }
+        let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
+        rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
+        self.states.remove(id);
+        self.write(&rows)
+    }
+}
+
+/// Makes writers of an epoch's batches.
+pub struct Writers {
+    epoch: EpochId,
+    disk: Disk,
+    directory: PathBuf,
+    key: StoreKey,
+    poisoned: Arc<OnceLock<String>>,
+}
+
+impl Writers {
+    /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails; then the store is poisoned.
+    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
+        let about = about(BATCHES, &with_number(&self.epoch, serial));
+        Writer::new(&self.disk, &self.directory, &self.key, about, bulk, self.poisoned.clone())
+    }
+}
+
+/// Encodes what may be secret, in a buffer that does not grow, so that no copies are left behind.
+pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    postcard::to_slice(value, &mut bytes).expect("it fits");
+    bytes
+}
+
+/// The serial in the key of a batch.
+fn serial_of(key: &[u8]) -> Serial {
+    u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"))
+}
+
+fn database(file: File, disk: &Disk) -> Result<Database, Error> {
+    let file = FileBackend::new(file).map_err(|error| failed("opening the index")(error.into()))?;
+    let backend = IndexFile { file, disk: disk.clone() };
+    let open = || -> Result<Database, redb::Error> {
+        let mut database = Database::builder().create_with_backend(backend)?;
+        match database.check_integrity()? {
+            true => Ok(database),
+            false => Err(redb::Error::Corrupted("its checksums are wrong".into())),
+        }
+    };
+    // The database takes some damage for a bug of its own and panics.
+    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
+    opened
+        .unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
+        .map_err(failed("opening the index"))
+}
+
+/// An index with its format and empty tables.
+fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
+    let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
+    let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
+    let database = database(file, disk)?;
+    let write = || -> Result<(), redb::Error> {
+        let mut transaction = database.begin_write()?;
+        transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+        transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
+        for table in [EPOCHS, SECRETS, BATCHES, LOG] {
+            transaction.open_table(table)?;
+        }
+        Ok(transaction.commit()?)
+    };
+    write().map_err(failed("making the index"))
+}

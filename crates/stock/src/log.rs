@@ -1,0 +1,358 @@
+//! The log of an epoch: what is burned follows from it and from nothing else.
+//!
+//! Both parties append the same *shared* entries, before they do what the entry says; a hash chain runs over
+//! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
+//! entries are a party's own notes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use brickwork_base::Error;
+
+/// Identifies an epoch to both parties; random, fixed at its setup.
+pub type EpochId = [u8; 32];
+
+/// Hash over all shared entries so far.
+pub type Head = [u8; 32];
+
+/// Number of a batch: unique in its epoch and the same at both parties.
+pub type Serial = u64;
+
+/// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
+/// interruption costs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Step {
+    /// Digest of all that the job asks for.
+    pub job: [u8; 32],
+    /// Which of the job's steps, from 0.
+    pub number: u32,
+    /// Steps of the job.
+    pub of: u32,
+}
+
+/// What happened in an epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Entry {
+    /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before
+    /// and is not made is given up: its material is never used.
+    Fill(Step),
+    /// What the step that was begun last is about is durable at this party.
+    Stored,
+    /// Shared: both parties have stored what the step that was begun last is about.
+    Made,
+    /// Shared: a program takes what it needs.
+    Use {
+        /// Digest of the program.
+        program: [u8; 32],
+        /// How many items it takes of which batch, each from where the last one ended.
+        taken: Vec<(Serial, u32)>,
+    },
+    /// The peer has said that it has all entries so far.
+    Confirmed,
+    /// Nothing of the epoch may be used any more, and why.
+    Burned(String),
+}
+
+impl Entry {
+    fn is_shared(&self) -> bool {
+        matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
+    }
+}
+
+/// The serials that belong to one entry: batch `k` of the step that entry `number` began.
+pub fn serial(number: u64, k: u64) -> Serial {
+    assert!(k < 1 << SERIAL_BITS, "more batches than a step has serials for");
+    number << SERIAL_BITS | k
+}
+
+const SERIAL_BITS: u32 = 16;
+
+/// Where an epoch stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    head: Head,
+    /// The head before the last shared entry.
+    before: Head,
+    shared: u64,
+    last: Option<Entry>,
+    confirmed: bool,
+    used: bool,
+    burned: Option<String>,
+    next: BTreeMap<Serial, u64>,
+    /// The step that is begun and not made, and the number of its entry.
+    open: Option<(u64, Step)>,
+    /// Whether this party has all of it.
+    stored: bool,
+    /// By the number of the entry that began it: each step that is made, and how often it was begun.
+    made: BTreeMap<u64, (Step, u32)>,
+    /// How often each step was begun since it was last made.
+    attempts: BTreeMap<Step, u32>,
+}
+
+/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
+/// number.
+const RANGES: u64 = 1 << 19;
+
+impl State {
+    /// An epoch in which nothing has happened.
+    pub fn new(id: &EpochId) -> Self {
+        let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
+        State {
+            head,
+            before: head,
+            shared: 0,
+            last: None,
+            confirmed: true,
+            used: false,
+            burned: None,
+            next: BTreeMap::new(),
+            open: None,
+            stored: false,
+            made: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+        }
+    }
+
+    /// What the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes back.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the entry cannot follow.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
+        if let Some(why) = &self.burned {
+            return Err(Error::Stock(format!("this part of it was burned: {why}")));
+        }
+        if entry.is_shared() && self.shared + 1 == RANGES {
+            return Err(Error::Stock("this part of it is worn out".into()));
+        }
+        match entry {
+            Entry::Confirmed => self.confirmed = true,
+            Entry::Burned(why) => self.burned = Some(why.clone()),
+            Entry::Fill(_) if self.used => {
+                return Err(Error::Stock("nothing is added to an epoch after its first input".into()));
+            }
+            Entry::Fill(step) => {
+                if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
+                    return Err(Error::Stock("a step of preprocessing out of its order".into()));
+                }
+                self.extend(entry);
+                (self.open, self.stored) = (Some((self.shared, *step)), false);
+                *self.attempts.entry(*step).or_default() += 1;
+            }
+            Entry::Stored if self.open.is_some() => self.stored = true,
+            Entry::Made if self.stored && self.open.is_some() => {
+                let made = self
+                    .open
+                    .take()
+                    .map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
+                self.made.extend(made);
+                self.extend(entry);
+            }
+            Entry::Stored | Entry::Made => {
+                return Err(Error::Stock("nothing was begun that could be finished".into()));
+            }
+            Entry::Use { taken, .. } => {
+                let mut next = self.next.clone();
+                for (serial, count) in taken {
+                    if !self.is_made(*serial) {
+                        return Err(Error::Stock(format!("batch {serial} was never finished")));
+                    }
+                    // So an entry is no longer than what it burns: a peer may name one.
+                    if *count == 0 {
+                        return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
+                    }
+                    let cursor = next.entry(*serial).or_default();
+                    *cursor = cursor
+                        .checked_add(u64::from(*count))
+                        .ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
+                }
+                (self.next, self.used, self.open) = (next, true, None);
+                self.extend(entry);
+            }
+        }
+        Ok(())
+    }
+
+    fn extend(&mut self, entry: &Entry) {
+        let bytes = postcard::to_stdvec(entry).expect("an entry can be encoded");
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock chain");
+        hasher.update(&self.head).update(&bytes);
+        (self.before, self.head) = (self.head, *hasher.finalize().as_bytes());
+        self.shared += 1;
+        self.last = Some(entry.clone());
+        self.confirmed = false;
+    }
+
+    /// Steps of a job that are made, if it is the last one that was worked on and is unfinished; otherwise 0:
+    /// it begins anew.
+    pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
+        match self.made.values().next_back() {
+            Some((last, _)) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
+            _ => 0,
+        }
+    }
+
+    /// The step that was begun last and is not made, and the number of its entry.
+    pub fn open(&self) -> Option<(u64, Step)> {
+        self.open
+    }
+
+    /// The steps that are made, with the numbers of the entries that began them.
+    pub fn made(&self) -> impl Iterator<Item = (u64, Step)> + '_ {
+        self.made.iter().map(|(number, (step, _))| (*number, *step))
+    }
+
+    /// Whether the step that a batch belongs to is made.
+    pub fn is_made(&self, serial: Serial) -> bool {
+        self.made.contains_key(&(serial >> SERIAL_BITS))
+    }
+
+    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can
+    /// break the connection off and have another one, so a bound counts as often.
+    pub fn attempts(&self, serial: Serial) -> u32 {
+        self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
+    }
+
+    /// How often a step was begun since it was last made.
+    pub fn attempts_of(&self, step: &Step) -> u32 {
+        self.attempts.get(step).copied().unwrap_or(0)
+    }
+
+    /// Whether nothing shared has happened.
+    pub fn is_new(&self) -> bool {
+        self.shared == 0
+    }
+
+    /// The hash over the shared entries.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Number of shared entries. Each names a range of counters of its own, so that no stream of the epoch is
+    /// used twice.
+    pub fn shared(&self) -> u64 {
+        self.shared
+    }
+
+    /// Whether an input has been used in this epoch.
+    pub fn is_used(&self) -> bool {
+        self.used
+    }
+
+    /// Why the epoch must not be used, if so.
+    pub fn burned(&self) -> Option<&str> {
+        self.burned.as_deref()
+    }
+
+    /// Items of a batch that are gone; all that follow are fresh.
+    pub fn gone(&self, serial: Serial) -> u64 {
+        self.next.get(&serial).copied().unwrap_or(0)
+    }
+
+    /// What a peer is told of this state.
+    pub fn standing(&self) -> Standing {
+        let last = self.last.clone().filter(|_| !self.confirmed).map(|entry| (self.before, entry));
+        Standing { head: self.head, last }
+    }
+
+    /// How this state and a peer's go together.
+    pub fn compare(&self, peer: &Standing) -> Verdict {
+        if peer.head == self.head {
+            return Verdict::Same;
+        }
+        // The peer wrote an entry that a crash kept this party from writing. To burn what it names is always
+        // safe.
+        if let Some((before, entry)) = &peer.last
+            && *before == self.head
+            && entry.is_shared()
+        {
+            let mut next = self.clone();
+            if next.apply(entry).is_ok() && next.head == peer.head {
+                return Verdict::Behind(entry.clone());
+            }
+        }
+        if !self.confirmed && self.last.is_some() && peer.head == self.before {
+            return Verdict::Ahead;
+        }
+        Verdict::Apart
+    }
+}
+
+/// What a party tells about an epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Standing {
+    /// The head of its chain.
+    pub head: Head,
+    /// The last shared entry and the head before it, if the party does not know that the peer has it too.
+    pub last: Option<(Head, Entry)>,
+}
+
+/// How two parties' states of an epoch go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They are the same.
+    Same,
+    /// The peer has written one entry more, which must be written here too.
+    Behind(Entry),
+    /// The peer lacks the last entry and will write it.
+    Ahead,
+    /// One of them is a copy, an old state, or somebody else's.
+    Apart,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row 24: what the peer says it did last must lead from here to where it says it stands.
+    #[test]
+    fn row_24_a_last_entry_leads_to_the_peers_head() {
+        let mut mine = State::new(&[3; 32]);
+        mine.apply(&Entry::Confirmed).unwrap();
+        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        let mut ahead = mine.clone();
+        ahead.apply(&entry).unwrap();
+        let verdict =
+            |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
+        assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
+        // It could be done, but leads elsewhere; and it could not be done.
+        assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
+        assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
+        assert!(matches!(
+            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })),
+            Verdict::Apart
+        ));
+    }
+
+    /// Row 25: an entry that a peer names is no longer than what it burns.
+    #[test]
+    fn row_25_nothing_is_taken_of_no_batch() {
+        let mut state = State::new(&[3; 32]);
+        for entry in [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }), Entry::Stored, Entry::Made] {
+            state.apply(&entry).unwrap();
+        }
+        let batch = |number| serial(1, number);
+        for taken in [vec![(batch(0), 0)], vec![(batch(0), 1), (batch(1), 0)]] {
+            let refused = state.clone().apply(&Entry::Use { program: [2; 32], taken });
+            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("nothing is taken")));
+        }
+        state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
+    }
+
+    #[test]
+    fn row_21_a_worn_out_epoch_takes_nothing_more() {
+        let mut state = State::new(&[3; 32]);
+        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        state.shared = RANGES - 2;
+        state.apply(&step).unwrap();
+        assert_eq!(
+            state.open(),
+            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1 })),
+            "the last range"
+        );
+        assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
+        // What this party alone writes does not count.
+        state.apply(&Entry::Confirmed).unwrap();
+        state.apply(&Entry::Burned("test".into())).unwrap();
+    }
+}

@@ -1,0 +1,135 @@
+//! Encryption at rest: AES-256-GCM under keys derived from the store's key.
+//!
+//! Each segment has a key of its own, derived from its random identifier; its records are numbered and the
+//! number is the nonce, so no nonce comes twice: a segment is written once. Rows of the index are sealed with
+//! random nonces under one key, at most 2^32 of them. What a sealed value is about is its associated data, so
+//! that none passes for another.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use brickwork_base::Error;
+
+/// Bytes that sealing adds to a record of a segment.
+pub const TAG_BYTES: usize = 16;
+
+/// The key that everything in a store is sealed with.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct StoreKey([u8; 32]);
+
+impl StoreKey {
+    /// Reads 64 hexadecimal digits; white space around them does not count.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for anything else. The message does not repeat the text.
+    pub fn from_hex(text: &str) -> Result<Self, Error> {
+        let text = text.trim().as_bytes();
+        let bad = || {
+            Error::Input("a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into())
+        };
+        if text.len() != 64 {
+            return Err(bad());
+        }
+        let mut key = StoreKey([0; 32]);
+        for (byte, digits) in key.0.iter_mut().zip(text.chunks_exact(2)) {
+            let digit = |d: u8| char::from(d).to_digit(16).ok_or_else(bad);
+            *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+        }
+        Ok(key)
+    }
+
+    /// The key with these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        StoreKey(bytes)
+    }
+
+    fn derive(&self, purpose: &str, id: &[u8]) -> LessSafeKey {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&(purpose.len() as u64).to_le_bytes()).update(purpose.as_bytes()).update(id);
+        let key = Zeroizing::new(*hasher.finalize().as_bytes());
+        hasher.zeroize();
+        LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &*key).expect("32 bytes"))
+    }
+
+    /// Seals the index.
+    pub(super) fn rows(&self) -> Rows {
+        Rows(self.derive("brickwork stock index", &[]))
+    }
+
+    /// Seals one segment.
+    pub(super) fn segment(&self, id: &[u8; 16]) -> Records {
+        Records(self.derive("brickwork stock segment", id))
+    }
+}
+
+impl std::fmt::Debug for StoreKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoreKey(secret)")
+    }
+}
+
+/// Seals rows of the index.
+pub(super) struct Rows(LessSafeKey);
+
+impl Rows {
+    /// `nonce ‖ ciphertext ‖ tag`.
+    pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(|error| {
+            Error::Resource(format!("the operating system gives no randomness ({error})"))
+        })?;
+        // Room for the tag, so that the text does not move and leave a copy behind.
+        let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
+        text.extend_from_slice(row);
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(about), &mut text)
+            .expect("a row is short");
+        Ok([&nonce[..], &text].concat())
+    }
+
+    /// The row, or nothing if it is not what was sealed as being about this.
+    pub fn open(&self, about: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let mut text = Zeroizing::new(text.to_vec());
+        let length = self
+            .0
+            .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(about), &mut text)
+            .ok()?
+            .len();
+        text.truncate(length);
+        Some(text)
+    }
+}
+
+/// Seals the records of one segment.
+pub(super) struct Records(LessSafeKey);
+
+impl Records {
+    fn nonce(number: u64) -> Nonce {
+        let mut nonce = [0; NONCE_LEN];
+        nonce[..8].copy_from_slice(&number.to_le_bytes());
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// The record's name: what the segment is about, and its number there.
+    fn name(number: u64, about: &[u8]) -> Aad<Vec<u8>> {
+        Aad::from([about, &number.to_le_bytes()].concat())
+    }
+
+    /// Turns a record into its ciphertext and tag.
+    pub fn seal(&self, number: u64, about: &[u8], record: &mut Vec<u8>) {
+        let sealed = self.0.seal_in_place_append_tag(Self::nonce(number), Self::name(number, about), record);
+        sealed.expect("a record is below 64 GiB");
+    }
+
+    /// Turns a record into its ciphertext; returns the tag.
+    pub fn seal_apart(&self, number: u64, about: &[u8], record: &mut [u8]) -> [u8; TAG_BYTES] {
+        let tag = self.0.seal_in_place_separate_tag(Self::nonce(number), Self::name(number, about), record);
+        *tag.expect("a record is below 64 GiB").as_ref().first_chunk().expect("16 bytes")
+    }
+
+    /// Turns a sealed record back, before its tag; false if it is not the one of this number.
+    pub fn open(&self, number: u64, about: &[u8], sealed: &mut [u8]) -> bool {
+        self.0.open_in_place(Self::nonce(number), Self::name(number, about), sealed).is_ok()
+    }
+}

@@ -1,0 +1,479 @@
+//! A segment: the payload of one batch, written once.
+//!
+//! ```text
+//! segment = "brickws\x01" id:[u8; 16] bulk-record* record*      the lengths are in the index
+//! (bulk-)record = ciphertext tag:[u8; 16]
+//! ```
+//!
+//! A segment is written under another name, made durable and then renamed; the index names it only after
+//! that.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::disk::Disk;
+use super::seal::{Records, StoreKey, TAG_BYTES};
+use brickwork_base::Error;
+use brickwork_base::place::read_at;
+
+const MAGIC: &[u8; 8] = b"brickws\x01";
+const HEADER_BYTES: u64 = 24;
+
+/// No record is larger; whoever wants to store more cuts it into several.
+pub const MAX_RECORD_BYTES: usize = 1 << 30;
+
+/// Small units of a bulk share a record of at most so many bytes: so much is read for the smallest.
+const SHARED_BYTES: u64 = 64 << 10;
+/// At most so many of them do.
+const MOST_SHARING: u32 = 16;
+/// Larger units are cut into pieces of so many bytes.
+const PIECE_BYTES: u64 = 32 << 20;
+
+/// What a batch has beside the records of its items: units of the same size, such as the tables of copies.
+/// They are written while they arrive, in any order and by any thread; which items they belong to is the
+/// protocol's to remember.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bulk {
+    /// How many there are.
+    pub units: u32,
+    /// Bytes of each.
+    pub unit_bytes: u64,
+}
+
+impl Bulk {
+    /// Units that share a record: a power of two.
+    fn sharing(&self) -> u32 {
+        let mut sharing = 1;
+        while 2 * sharing <= MOST_SHARING
+            && u64::from(2 * sharing).saturating_mul(self.unit_bytes) <= SHARED_BYTES
+        {
+            sharing *= 2;
+        }
+        sharing
+    }
+
+    /// Records of each unit, where they do not share one.
+    fn pieces(&self) -> u64 {
+        self.unit_bytes.div_ceil(PIECE_BYTES)
+    }
+
+    fn records(&self) -> u64 {
+        u64::from(self.units.div_ceil(self.sharing())) * self.pieces()
+    }
+
+    /// The record in which byte `at` of a unit lies.
+    fn record_of(&self, unit: u32, at: u64) -> u64 {
+        u64::from(unit / self.sharing()) * self.pieces() + at / PIECE_BYTES
+    }
+
+    /// Where a record begins in the bulk, without tags, and its length.
+    fn span(&self, record: u64) -> (u64, u64) {
+        let (group, piece) = (record / self.pieces(), record % self.pieces());
+        let sharing = u64::from(self.sharing());
+        let units = sharing.min(u64::from(self.units) - group * sharing);
+        let first = piece * PIECE_BYTES;
+        (group * sharing * self.unit_bytes + first, (units * self.unit_bytes - first).min(PIECE_BYTES))
+    }
+
+    /// The number of records up to this byte of the bulk, where one ends.
+    fn records_to(&self, end: u64) -> Option<u64> {
+        if end == u64::from(self.units) * self.unit_bytes {
+            return Some(self.records());
+        }
+        let record = self.record_of(u32::try_from(end / self.unit_bytes).ok()?, end % self.unit_bytes);
+        (record < self.records() && self.span(record).0 == end).then_some(record)
+    }
+
+    /// Where a record begins in its file.
+    fn offset(&self, record: u64) -> u64 {
+        HEADER_BYTES + self.span(record).0 + record * TAG_BYTES as u64
+    }
+
+    fn end(bulk: &Option<Bulk>) -> u64 {
+        bulk.map_or(HEADER_BYTES, |b| {
+            HEADER_BYTES + u64::from(b.units) * b.unit_bytes + b.records() * TAG_BYTES as u64
+        })
+    }
+}
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// Number of the first of its items in the batch.
+    pub first: u64,
+    pub items: u32,
+    offset: u64,
+    /// Without the tag.
+    length: u32,
+}
+
+/// A segment as the index knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Segment {
+    pub id: [u8; 16],
+    /// Items of the batch.
+    pub items: u64,
+    pub bulk: Option<Bulk>,
+    pub places: Vec<Place>,
+}
+
+/// What is kept of some items of a batch, but for the bulk.
+pub struct Record {
+    /// Number of its first item in the batch.
+    pub first: u64,
+    /// How many items it is about.
+    pub items: u32,
+    /// What its writer gave.
+    pub bytes: Zeroizing<Vec<u8>>,
+}
+
+/// A segment that is being written, under another name. Nothing of it counts until the index names it;
+/// dropped before that, it is removed.
+pub struct Writer {
+    segment: Segment,
+    length: u64,
+    /// None once it has its own name.
+    file: Option<File>,
+    sealer: Records,
+    about: Vec<u8>,
+    /// Records of the bulk that are there: each is written once, as its number is its nonce.
+    written: Vec<AtomicBool>,
+    poisoned: Arc<OnceLock<String>>,
+    disk: Disk,
+    unfinished: PathBuf,
+    path: PathBuf,
+}
+
+impl Writer {
+    pub(super) fn new(
+        disk: &Disk,
+        directory: &Path,
+        key: &StoreKey,
+        about: Vec<u8>,
+        bulk: Option<Bulk>,
+        poisoned: Arc<OnceLock<String>>,
+    ) -> Result<Self, Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| {
+            Error::Resource(format!("the operating system gives no randomness ({error})"))
+        })?;
+        let path = Segment::path(directory, &id);
+        let unfinished = path.with_extension("unfinished");
+        let make = || {
+            let file = disk.create(&unfinished)?;
+            disk.write_at(&file, &[&MAGIC[..], &id].concat(), 0)?;
+            Ok(file)
+        };
+        let file = make().map_err(failed(&path)).inspect_err(|error| poison(&poisoned, error))?;
+        Ok(Writer {
+            length: Bulk::end(&bulk),
+            file: Some(file),
+            sealer: key.segment(&id),
+            about,
+            written: (0..bulk.map_or(0, |bulk| bulk.records())).map(|_| AtomicBool::new(false)).collect(),
+            poisoned,
+            disk: disk.clone(),
+            unfinished,
+            path,
+            segment: Segment { id, items: 0, bulk, places: Vec::new() },
+        })
+    }
+
+    /// Seals and writes a part of the bulk, whole records of it: units from `first` on, or, of units larger
+    /// than 32 MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a
+    /// failure the store is poisoned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
+    /// before.
+    pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let wrong = || Error::Usage("no whole records of a bulk".into());
+        let bulk =
+            self.segment.bulk.filter(|bulk| first < bulk.units && at < bulk.unit_bytes).ok_or_else(wrong)?;
+        let (record, start) = (bulk.record_of(first, at), u64::from(first) * bulk.unit_bytes + at);
+        let records = record..bulk.records_to(start + bytes.len() as u64).ok_or_else(wrong)?;
+        if bulk.span(record).0 != start {
+            return Err(wrong());
+        }
+        let mut rest = bytes;
+        for record in records {
+            let (now, later) = rest.split_at_mut(bulk.span(record).1 as usize);
+            if self.written[record as usize].swap(true, Ordering::Relaxed) {
+                return Err(Error::Usage("a record of a bulk comes twice".into()));
+            }
+            let tag = self.sealer.seal_apart(record, &self.about, now);
+            self.write(now, bulk.offset(record))?;
+            self.write(&tag, bulk.offset(record) + now.len() as u64)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails, [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`].
+    pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(Error::Usage("a record of more than 1 GiB".into()));
+        }
+        let place = Place { first, items, offset: self.length, length: bytes.len() as u32 };
+        let number = self.written.len() + self.segment.places.len();
+        self.sealer.seal(number as u64, &self.about, &mut bytes);
+        self.write(&bytes, self.length)?;
+        self.length += bytes.len() as u64;
+        self.segment.items = self.segment.items.max(first + u64::from(items));
+        self.segment.places.push(place);
+        Ok(())
+    }
+
+    fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        let file = self.file.as_ref().expect("it is being written");
+        self.disk
+            .write_at(file, bytes, offset)
+            .map_err(failed(&self.path))
+            .inspect_err(|error| poison(&self.poisoned, error))
+    }
+
+    /// Makes it durable under its name.
+    pub(super) fn finish(mut self) -> Result<Segment, Error> {
+        if self.written.iter().any(|written| !written.load(Ordering::Relaxed)) {
+            return Err(Error::Usage("a bulk of which a part is missing".into()));
+        }
+        let finish = || -> io::Result<()> {
+            self.disk.sync(self.file.as_ref().expect("it is being written"))?;
+            self.disk.rename(&self.unfinished, &self.path)?;
+            self.disk.sync_directory(self.path.parent().unwrap_or(Path::new(".")))
+        };
+        finish().map_err(failed(&self.path)).inspect_err(|error| poison(&self.poisoned, error))?;
+        self.file = None;
+        Ok(self.segment.clone())
+    }
+
+    /// What its records are about.
+    pub(super) fn about(&self) -> &[u8] {
+        &self.about
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // What cannot be removed now is when the store is opened.
+            let _ = self.disk.remove(&self.unfinished);
+        }
+    }
+}
+
+fn poison(poisoned: &OnceLock<String>, error: &Error) {
+    // The first reason counts.
+    let _ = poisoned.set(error.to_string());
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Stock(format!("writing {}: {error}", path.display()))
+}
+
+impl Segment {
+    pub fn path(directory: &Path, id: &[u8; 16]) -> PathBuf {
+        directory.join(id.iter().map(|b| format!("{b:02x}")).collect::<String>() + ".segment")
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.places
+            .last()
+            .map_or(Bulk::end(&self.bulk), |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
+    }
+
+    /// Records of its bulk; the others are numbered after them.
+    pub fn bulk_records(&self) -> u64 {
+        self.bulk.map_or(0, |bulk| bulk.records())
+    }
+
+    /// Opens the segment for reading. Its length and its header must be right; the records are checked as
+    /// they are read.
+    pub fn open<'s>(
+        &'s self,
+        directory: &Path,
+        key: &StoreKey,
+        about: &'s [u8],
+    ) -> Result<Reader<'s>, Error> {
+        let path = Self::path(directory, &self.id);
+        let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
+        let file = File::open(&path).map_err(|error| refused(error.to_string()))?;
+        let length = file.metadata().map_err(|error| refused(error.to_string()))?.len();
+        if length != self.length() {
+            return Err(refused(format!(
+                "it has {length} bytes instead of {}; it was cut or exchanged",
+                self.length()
+            )));
+        }
+        let mut header = [0; HEADER_BYTES as usize];
+        read_at(&file, &mut header, 0).map_err(|error| refused(error.to_string()))?;
+        if header[..8] != MAGIC[..] || header[8..] != self.id {
+            return Err(refused(
+                "its header is not that of this segment; it was damaged or exchanged".into(),
+            ));
+        }
+        Ok(Reader { segment: self, sealer: key.segment(&self.id), file, path, about })
+    }
+}
+
+/// An open segment.
+pub(super) struct Reader<'s> {
+    segment: &'s Segment,
+    sealer: Records,
+    file: File,
+    path: PathBuf,
+    about: &'s [u8],
+}
+
+impl Reader<'_> {
+    fn refused(&self, number: u64, why: impl std::fmt::Display) -> Error {
+        Error::Stock(format!("{}, record {number}: {why}", self.path.display()))
+    }
+
+    fn fetch(&self, number: u64, offset: u64, sealed: &mut [u8]) -> Result<(), Error> {
+        read_at(&self.file, sealed, offset).map_err(|error| self.refused(number, error))
+    }
+
+    /// Reads one record, the bulk's not counted.
+    pub fn read(&self, index: usize) -> Result<Record, Error> {
+        let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
+        let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
+        self.fetch(number, place.offset, &mut bytes)?;
+        if !self.sealer.open(number, self.about, &mut bytes) {
+            return Err(self.altered(number));
+        }
+        bytes.truncate(place.length as usize);
+        Ok(Record { first: place.first, items: place.items, bytes })
+    }
+
+    /// Reads a record of the bulk; `sealed` is room for it.
+    fn read_bulk<'b>(&self, bulk: &Bulk, record: u64, sealed: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
+        sealed.resize(bulk.span(record).1 as usize + TAG_BYTES, 0);
+        self.fetch(record, bulk.offset(record), sealed)?;
+        match self.sealer.open(record, self.about, sealed) {
+            true => Ok(&sealed[..sealed.len() - TAG_BYTES]),
+            false => Err(self.altered(record)),
+        }
+    }
+
+    fn altered(&self, number: u64) -> Error {
+        self.refused(number, "it was altered or is another record")
+    }
+
+    /// These units of the bulk, one after the other.
+    pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
+        let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
+        let bulk =
+            self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
+        let unit_bytes = bulk.unit_bytes as usize;
+        let mut units = vec![0; wanted.len() * unit_bytes];
+        // Each record is read once, whoever is in it.
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_unstable_by_key(|&k| wanted[k]);
+        let mut sealed = Vec::new();
+        for group in order.chunk_by(|&a, &b| wanted[a] / bulk.sharing() == wanted[b] / bulk.sharing()) {
+            let first = bulk.record_of(wanted[group[0]], 0);
+            for record in first..first + bulk.pieces() {
+                let (start, length) = bulk.span(record);
+                let bytes = self.read_bulk(&bulk, record, &mut sealed)?;
+                for &k in group {
+                    // What of the unit lies in this record.
+                    let unit = u64::from(wanted[k]) * bulk.unit_bytes;
+                    let (from, to) = (unit.max(start), (unit + bulk.unit_bytes).min(start + length));
+                    let target = k * unit_bytes + (from - unit) as usize;
+                    let source = (from - start) as usize..(to - start) as usize;
+                    units[target..target + source.len()].copy_from_slice(&bytes[source]);
+                }
+            }
+        }
+        Ok(units)
+    }
+
+    /// Reads everything.
+    pub fn verify(&self) -> Result<(), Error> {
+        let mut sealed = Vec::new();
+        if let Some(bulk) = &self.segment.bulk {
+            (0..bulk.records()).try_for_each(|record| self.read_bulk(bulk, record, &mut sealed).map(drop))?;
+        }
+        (0..self.segment.places.len()).try_for_each(|index| self.read(index).map(drop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte of every unit lies in one record, records lie one after the other, and pieces end where
+    /// their unit does.
+    #[test]
+    fn records_of_a_bulk_cover_it() {
+        for (units, unit_bytes) in [
+            (1, 1),
+            (5, 32),
+            (16, 4096),
+            (17, 4096),
+            (40, 5000),
+            (3, 70_000),
+            (3, PIECE_BYTES),
+            (2, 2 * PIECE_BYTES + 7),
+        ] {
+            let bulk = Bulk { units, unit_bytes };
+            let (mut at, mut offset) = (0, HEADER_BYTES);
+            for record in 0..bulk.records() {
+                let (start, length) = bulk.span(record);
+                assert_eq!((start, bulk.offset(record)), (at, offset), "{bulk:?} {record}");
+                assert!(
+                    length > 0
+                        && (length <= SHARED_BYTES || length % unit_bytes == 0 || length <= PIECE_BYTES)
+                );
+                for byte in [start, start + length - 1] {
+                    assert_eq!(bulk.record_of((byte / unit_bytes) as u32, byte % unit_bytes), record);
+                }
+                assert!(bulk.sharing() > 1 || start / unit_bytes == (start + length - 1) / unit_bytes);
+                (at, offset) = (at + length, offset + length + TAG_BYTES as u64);
+            }
+            assert_eq!((at, offset), (u64::from(units) * unit_bytes, Bulk::end(&Some(bulk))));
+        }
+    }
+
+    /// A part of a bulk is whole records: it ends where one does, and no further than the last.
+    #[test]
+    fn parts_of_a_bulk_end_where_records_do() {
+        for (units, unit_bytes) in [
+            (5, 32),
+            (17, 4096),
+            (32, 4096),
+            (40, 5000),
+            (3, 70_000),
+            (3, PIECE_BYTES),
+            (2, 2 * PIECE_BYTES + 7),
+        ] {
+            let bulk = Bulk { units, unit_bytes };
+            for record in 0..bulk.records() {
+                let (start, length) = bulk.span(record);
+                assert_eq!(bulk.records_to(start), Some(record), "{bulk:?}");
+                assert_eq!(bulk.records_to(start + length), Some(record + 1), "{bulk:?}");
+                assert_eq!(
+                    [start + 1, start + length - 1].map(|end| bulk.records_to(end)),
+                    [None; 2],
+                    "{bulk:?} {record}"
+                );
+            }
+            // Units of a last record that has room for more, and of one behind it.
+            let all = units.next_multiple_of(bulk.sharing());
+            for units in [all, all + bulk.sharing()].into_iter().filter(|more| *more != units) {
+                assert_eq!(bulk.records_to(u64::from(units) * unit_bytes), None, "{bulk:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,789 @@
+//! Rows 16 and 20 to 25: nothing is used twice, whatever happens to the disk.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use brickwork_base::place::write_at;
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const ID: EpochId = [3; 32];
+
+fn epoch() -> Epoch {
+    Epoch {
+        protocol: "test".into(),
+        role: Party::Garbler,
+        security: 40,
+        identities: [[1; 32], [2; 32]],
+        created: 5,
+    }
+}
+
+fn batch(name: &str) -> Batch {
+    Batch { kind: 0, name: name.into(), component: [9; 32], header: vec![1, 2, 3] }
+}
+
+/// The serials of the two batches that the first step makes.
+const ONE: Serial = 1 << 16;
+const TWO: Serial = ONE + 1;
+
+fn step(job: u8, number: u32, of: u32) -> Step {
+    Step { job: [job; 32], number, of }
+}
+
+/// A unit of the bulk, in which twenty units are in two records of sixteen and four.
+fn unit(serial: Serial, i: u32) -> Vec<u8> {
+    vec![serial as u8 ^ (8 * i as u8); UNIT_BYTES as usize]
+}
+
+const UNIT_BYTES: u64 = 50;
+const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES };
+
+/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i). The bulk
+/// comes first, the last of it before the others.
+fn put(store: &mut Store, serial: Serial, name: &str) -> Result<(), Error> {
+    let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
+    for units in [16..20, 0..16] {
+        writer.put(units.start, 0, &mut units.clone().flat_map(|i| unit(serial, i)).collect::<Vec<_>>())?;
+    }
+    for items in [0..4u8, 4..8, 8..10] {
+        let (first, count) = (items.start.into(), items.len() as u32);
+        writer.record(first, count, items.flat_map(|i| [serial as u8, i]).collect::<Vec<_>>().into())?;
+    }
+    store.put(&ID, serial, &batch(name), writer)
+}
+
+fn take(serial: Serial, count: u32) -> Entry {
+    Entry::Use { program: [4; 32], taken: vec![(serial, count)] }
+}
+
+/// Takes items of batch 1 and returns their numbers as their bytes say.
+fn draw(store: &mut Store, count: u32) -> Result<Vec<u8>, Error> {
+    let before = store.state(&ID)?.gone(ONE);
+    let taken = store.append(&ID, &take(ONE, count))?;
+    assert_eq!(taken.items(), [(ONE, before, count)]);
+    let mut drawn = Vec::new();
+    store.read(&taken, |serial, record| {
+        assert_eq!(record.bytes.len(), 2 * record.items as usize);
+        for (k, item) in record.bytes.chunks(2).enumerate() {
+            assert_eq!((item[0], u64::from(item[1])), (serial as u8, record.first + k as u64));
+            if (before..before + u64::from(count)).contains(&u64::from(item[1])) {
+                drawn.push(item[1]);
+            }
+        }
+        Ok(())
+    })?;
+    // In any order.
+    assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
+    refused(store.read_units(&taken, ONE, &[20]), "no such part");
+    refused(store.read_units(&taken, TWO, &[0]), "gone");
+    Ok(drawn)
+}
+
+/// What is written of a bulk is whole records, each once, and all of them.
+#[test]
+fn a_bulk_is_written_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let writer = store.writers(&ID).begin(ONE, Some(BULK)).unwrap();
+    let wrong = |first: u32, at: u64, length: u64| {
+        let result = writer.put(first, at, &mut vec![1; length as usize]);
+        assert!(matches!(result, Err(Error::Usage(_))), "{first} {at} {length}: {result:?}");
+    };
+    wrong(1, 0, 19 * UNIT_BYTES);
+    wrong(0, 0, UNIT_BYTES);
+    wrong(0, 1, 16 * UNIT_BYTES);
+    wrong(20, 0, UNIT_BYTES);
+    wrong(16, 0, 5 * UNIT_BYTES);
+    writer.put(0, 0, &mut vec![1; 16 * UNIT_BYTES as usize]).unwrap();
+    wrong(0, 0, 16 * UNIT_BYTES);
+    let files = || fs::read_dir(directory.path().join("segments")).unwrap().count();
+    assert_eq!(files(), 1);
+    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(_))), "a part is missing");
+    // Nothing is left of it.
+    assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
+    put(&mut store, ONE, "one").unwrap();
+    // Where there is nothing to write, nothing is taken for all of it.
+    for bulk in [None, Some(Bulk { units: 0, ..BULK }), Some(Bulk { unit_bytes: 0, ..BULK })] {
+        let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
+        assert!(matches!(writer.put(0, 0, &mut []), Err(Error::Usage(_))), "{bulk:?}");
+    }
+}
+
+/// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
+/// taken.
+fn with_bulk(store: &mut Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let mut writer = store.writers(&ID).begin(ONE, Some(bulk)).unwrap();
+    parts.iter().for_each(|(first, at, bytes)| writer.put(*first, *at as u64, &mut bytes.to_vec()).unwrap());
+    writer.record(0, 1, vec![1, 2].into()).unwrap();
+    store.put(&ID, ONE, &batch("one"), writer).unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    store.append(&ID, &take(ONE, 1)).unwrap()
+}
+
+/// Units are read wherever they lie, and whatever lies between them.
+#[test]
+fn units_that_lie_far_apart_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let bulk = Bulk { units: 300, unit_bytes: UNIT_BYTES };
+    let all: Vec<Vec<u8>> = (0..300u32).map(|i| vec![(i ^ i >> 3) as u8; UNIT_BYTES as usize]).collect();
+    let taken = with_bulk(&mut store, bulk, &[(0, 0, &all.concat())]);
+    for wanted in [&[1, 256][..], &[299, 16, 17, 0, 15], &[250, 3, 49, 48, 3]] {
+        let expected: Vec<u8> = wanted.iter().flat_map(|&i| all[i as usize].clone()).collect();
+        assert!(store.read_units(&taken, ONE, wanted).unwrap() == expected, "{wanted:?}");
+    }
+}
+
+/// A unit of more than 32 MiB is written and read in pieces.
+#[test]
+fn a_large_unit_is_pieced_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let unit: Vec<u8> = (0..(32 << 20) + 50).map(|i: u32| (i >> 5 ^ i >> 20) as u8).collect();
+    let (first, last) = unit.split_at(32 << 20);
+    let taken = with_bulk(
+        &mut store,
+        Bulk { units: 1, unit_bytes: unit.len() as u64 },
+        &[(0, first.len(), last), (0, 0, first)],
+    );
+    assert!(store.read_units(&taken, ONE, &[0]).unwrap() == unit);
+}
+
+fn filled(directory: &Path) -> Store {
+    let mut store = Store::open(directory, &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    put(&mut store, ONE, "one").unwrap();
+    put(&mut store, TWO, "two").unwrap();
+    for entry in [Entry::Stored, Entry::Made, Entry::Confirmed] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    store
+}
+
+fn refused<T>(result: Result<T, Error>, why: &str) {
+    match result {
+        Err(Error::Stock(text)) if text.contains(why) => {}
+        Err(other) => panic!("{other} instead of {why}"),
+        Ok(_) => panic!("not refused: {why}"),
+    }
+}
+
+#[test]
+fn row_16_every_item_is_read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    drop(store);
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
+    let left: Vec<_> =
+        store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
+    assert_eq!(left, [(ONE, batch("one"), 10, 7), (TWO, batch("two"), 10, 10)]);
+    assert_eq!(draw(&mut store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
+    refused(draw(&mut store, 2), "1 items left");
+    assert_eq!(draw(&mut store, 1).unwrap(), [9]);
+    // An entry that names a batch twice counts both.
+    let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
+    refused(store.append(&ID, &twice), "items left");
+    // Nothing is added after the first input, and nothing follows a burn.
+    refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
+    refused(store.append(&ID, &Entry::Fill(step(2, 0, 1))), "first input");
+    let segments = || fs::read_dir(directory.path().join("segments")).unwrap().count();
+    assert_eq!(segments(), 2);
+    let _ = store.append(&ID, &Entry::Burned("the peer cheated".into())).unwrap();
+    refused(store.append(&ID, &take(TWO, 1)), "the peer cheated");
+    refused(store.secrets(&ID), "burned");
+    assert!(store.batches(&ID).unwrap().is_empty());
+    assert_eq!(segments(), 0);
+}
+
+/// Whoever takes from a batch twice at once gets other items the second time.
+#[test]
+fn row_16_a_batch_that_is_named_twice_gives_other_items() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let taken = vec![(TWO, 2), (ONE, 1), (TWO, 3)];
+    let taken = store.append(&ID, &Entry::Use { program: [4; 32], taken }).unwrap();
+    assert_eq!(taken.items(), [(TWO, 0, 2), (ONE, 0, 1), (TWO, 2, 3)]);
+}
+
+/// No record comes out of which nothing was taken.
+#[test]
+fn row_16_only_what_was_taken_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    for (count, expected) in [(4, &[0][..]), (3, &[4]), (2, &[4, 8]), (1, &[8])] {
+        let taken = store.append(&ID, &take(ONE, count)).unwrap();
+        let mut records = Vec::new();
+        let each = |_, record: Record| {
+            records.push(record.first);
+            Ok(())
+        };
+        store.read(&taken, each).unwrap();
+        assert_eq!(records, expected);
+    }
+}
+
+/// What is used up goes when the store is opened again, and so does what no index knows; what is not the
+/// store's stays.
+#[test]
+fn what_is_of_no_use_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    draw(&mut store, 10).unwrap();
+    let segments = store.segments();
+    drop(store);
+    for name in ["00.segment", "11.unfinished", "note.txt"] {
+        fs::write(segments.join(name), name).unwrap();
+    }
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let batches = store.batches(&ID).unwrap();
+    assert_eq!(batches.iter().map(|batch| (batch.serial, batch.left)).collect::<Vec<_>>(), [(TWO, 10)]);
+    let mut left: Vec<_> = fs::read_dir(&segments)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort_by_key(|name| name.len());
+    assert!(
+        matches!(&left[..], [note, two] if note == "note.txt" && two.ends_with(".segment") && two.len() == 40),
+        "{left:?}"
+    );
+    store.verify().unwrap();
+}
+
+#[test]
+fn row_24_one_process_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    refused(Store::open(directory.path(), &KEY), "in use by another process");
+    drop(store);
+    refused(Store::open(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
+    Store::open(directory.path(), &KEY).unwrap();
+}
+
+/// Row 21: what is not finished is not used, and steps come in their order.
+#[test]
+fn row_21_unfinished_batches_are_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
+        refused(store.append(&ID, &Entry::Fill(bad)), "out of its order");
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 2))).unwrap();
+    put(&mut store, ONE, "one").unwrap();
+    refused(store.append(&ID, &take(ONE, 1)), "never finished");
+    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    refused(store.append(&ID, &take(ONE, 1)), "never finished");
+    let _ = store.append(&ID, &Entry::Made).unwrap();
+    refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of its order");
+    assert_eq!(draw(&mut store, 1).unwrap(), [0]);
+}
+
+/// A step is stored and made once each, in this order, and a job that is finished may be done again.
+#[test]
+fn row_21_a_step_is_finished_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let nothing = |store: &mut Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
+    for entry in [Entry::Stored, Entry::Made] {
+        nothing(&mut store, entry);
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    nothing(&mut store, Entry::Made);
+    put(&mut store, ONE, "one").unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    for entry in [Entry::Stored, Entry::Made] {
+        nothing(&mut store, entry);
+    }
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    // The step that was stored is another one.
+    nothing(&mut store, Entry::Made);
+}
+
+/// A row stands for its table and its key alone.
+#[test]
+fn row_23_a_row_serves_at_no_other_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    let row = vec![1_u8, 2, 3];
+    let (_, key, sealed) = store.sealed(SECRETS, ID.to_vec(), &row).unwrap();
+    let sealed = sealed.unwrap();
+    assert_eq!(store.open_row::<Vec<u8>>(SECRETS, &key, &sealed).unwrap(), row);
+    refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(SECRETS, &[4; 32], &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(SECRETS, &key[1..], &sealed), "altered");
+    // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that
+    // vouches for them.
+    let (_, _, again) = store.sealed(SECRETS, key, &row).unwrap();
+    assert_ne!(again.unwrap()[..12], sealed[..12]);
+}
+
+/// After a write failed nothing is taken from a store: neither secrets nor items that were taken before, and
+/// nothing is added.
+#[test]
+fn row_22_nothing_comes_out_of_a_store_that_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let taken = store.append(&ID, &take(ONE, 2)).unwrap();
+    store.read(&taken, |_, _| Ok(())).unwrap();
+    let _ = store.poison::<()>(Err(Error::Stock("test".into())));
+    let failed = "a write failed before (stock: test)";
+    refused(store.secrets(&ID), failed);
+    refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
+    refused(store.read_units(&taken, ONE, &[0]), failed);
+    refused(store.append(&ID, &take(ONE, 1)), failed);
+    refused(store.writer(&ID, ONE + 2).map(drop), failed);
+}
+
+/// A batch is what its own writer wrote.
+#[test]
+fn row_23_a_writer_serves_one_batch() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let writer = store.writer(&ID, TWO).unwrap();
+    assert!(
+        matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why)) if why.contains("another batch"))
+    );
+    // The serials of this step and no others.
+    refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
+    refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
+    put(&mut store, ONE, "one").unwrap();
+    refused(store.writer(&ID, ONE).map(drop), "cannot be added");
+}
+
+/// What is missing is named before anything is used, and reading everything reads all of it.
+#[test]
+fn row_23_missing_segments_and_secrets_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let segments: Vec<_> = fs::read_dir(store.segments()).unwrap().map(|file| file.unwrap().path()).collect();
+    let bytes: u64 = segments.iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert_eq!((segments.len(), store.verify().unwrap()), (2, bytes));
+    store.present(&ID).unwrap();
+    for path in &segments {
+        let good = fs::read(path).unwrap();
+        fs::remove_file(path).unwrap();
+        refused(store.present(&ID), &path.display().to_string());
+        fs::write(path, &good[1..]).unwrap();
+        refused(store.present(&ID), &path.display().to_string());
+        fs::write(path, &good).unwrap();
+        store.present(&ID).unwrap();
+    }
+    store.write(&[(SECRETS, ID.to_vec(), Some(vec![0; 60]))]).unwrap();
+    refused(store.verify(), "altered");
+    store.write(&[(SECRETS, ID.to_vec(), None)]).unwrap();
+    refused(store.verify(), "no such epoch");
+}
+
+/// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
+#[test]
+fn row_16_an_epoch_begins_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    refused(store.log(&ID), "no such epoch");
+    refused(store.state(&ID), "no such epoch");
+    refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "no such epoch");
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    refused(store.begin(&ID, &epoch(), b"others"), "exists");
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    // A note that the peer has no more of it either is no reason to keep it.
+    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    store.forget(&ID).unwrap();
+    refused(store.state(&ID), "no such epoch");
+    let mut store = {
+        drop(store);
+        filled(&directory.path().join("other"))
+    };
+    refused(store.forget(&ID), "may still be used");
+    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+}
+
+#[test]
+fn keys_are_64_digits() {
+    assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());
+    let bytes: [u8; 32] = std::array::from_fn(|i| 0x1e ^ (i as u8 * 37));
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sealed = StoreKey::from_hex(&digits).unwrap().rows().seal(b"about", b"row").unwrap();
+    assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
+    for bad in ["", "0f", &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
+        assert!(matches!(StoreKey::from_hex(bad), Err(Error::Input(_))), "{bad}");
+    }
+}
+
+/// The world ends at change number `at`: some bytes of it still arrive, and nothing after it.
+#[derive(Debug)]
+struct EndOfTheWorld {
+    at: usize,
+    some: usize,
+    /// Whether the disk works again afterwards: an error, not an end.
+    only_once: bool,
+    /// What the system says.
+    error: i32,
+    seen: AtomicUsize,
+}
+
+impl Faults for EndOfTheWorld {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        let now = self.seen.fetch_add(1, Ordering::Relaxed);
+        let some = if now == self.at { self.some } else { 0 };
+        match now < self.at || self.only_once && now > self.at {
+            true => Ok(()),
+            false => Err((some, io::Error::from_raw_os_error(self.error))),
+        }
+    }
+}
+
+/// Sees all changes, and lets them be.
+#[derive(Debug, Default)]
+struct Watched(Mutex<Vec<Change>>);
+
+impl Faults for Watched {
+    fn before(&self, change: Change) -> Result<(), (usize, io::Error)> {
+        self.0.lock().unwrap().push(change);
+        Ok(())
+    }
+}
+
+/// Rows 21 and 22: a batch is durable before it has its name, and so is its name before the index knows it.
+/// What a machine without power loses no test sees.
+#[test]
+fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let watched = Arc::new(Watched::default());
+    let mut store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    watched.0.lock().unwrap().clear();
+    put(&mut store, ONE, "one").unwrap();
+    let changes = watched.0.lock().unwrap();
+    let named: Vec<usize> = (0..changes.len()).filter(|&i| changes[i] == Change::Rename).collect();
+    let [named] = named[..] else { panic!("{changes:?}") };
+    assert_eq!(changes[named - 1..=named + 1], [Change::Sync, Change::Rename, Change::Sync], "{changes:?}");
+    let writes = |change: &Change| matches!(change, Change::Write(_));
+    assert!(
+        changes[1..named - 1].iter().all(writes) && changes[named + 2..].iter().any(writes),
+        "{changes:?}"
+    );
+}
+
+/// Fails while it is told to.
+#[derive(Debug, Default)]
+struct Failing(AtomicBool);
+
+impl Faults for Failing {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        if self.0.load(Ordering::Relaxed) { Err((0, io::Error::from_raw_os_error(5))) } else { Ok(()) }
+    }
+}
+
+/// Row 22: where a batch cannot be written, whichever part of it, its store hands out nothing more.
+#[test]
+fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
+    for failing in 0..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Failing::default());
+        let mut store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
+        store.begin(&ID, &epoch(), b"secrets").unwrap();
+        let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+        let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
+        let mut write = || -> Result<(), Error> {
+            now(0);
+            let mut writer =
+                store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
+            now(1);
+            writer.put(0, 0, &mut [1; UNIT_BYTES as usize])?;
+            now(2);
+            writer.record(0, 1, vec![1, 2].into())?;
+            now(3);
+            store.put(&ID, ONE, &batch("one"), writer)
+        };
+        refused(write(), "writing");
+        // Nobody tries again, though the disk works.
+        now(4);
+        refused(store.append(&ID, &Entry::Stored), "a write failed before");
+        refused(store.secrets(&ID), "a write failed before");
+    }
+}
+
+/// What was seen by somebody outside the store.
+#[derive(Default)]
+struct Seen {
+    drawn: BTreeSet<u8>,
+    /// Batches that were reported to exist.
+    put: Vec<Serial>,
+    /// Items that a successful call burned.
+    burned: u64,
+    reached_the_end: bool,
+    /// The changes made between opening and closing.
+    changes: std::ops::Range<usize>,
+}
+
+fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Result<(), Error> {
+    let mut store = Store::open_with(directory, &KEY, faults.clone())?;
+    let opened = faults.seen.load(Ordering::Relaxed);
+    let result = chapters(&mut store, seen);
+    seen.changes = opened..faults.seen.load(Ordering::Relaxed);
+    if let Err(error) = &result {
+        // Row 22: it says so, and hands out nothing more.
+        let said = io::Error::from_raw_os_error(faults.error).to_string();
+        assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
+        if store.poisoned.get().is_some() {
+            refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
+            refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
+        }
+    }
+    result
+}
+
+fn chapters(store: &mut Store, seen: &mut Seen) -> Result<(), Error> {
+    store.begin(&ID, &epoch(), b"secrets")?;
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1)))?;
+    for serial in [ONE, TWO] {
+        put(store, serial, "some")?;
+    }
+    let _ = store.append(&ID, &Entry::Stored)?;
+    let _ = store.append(&ID, &Entry::Made)?;
+    seen.put.extend([ONE, TWO]);
+    for count in [3, 2] {
+        for item in draw(store, count)? {
+            assert!(seen.drawn.insert(item), "item {item} twice");
+        }
+        seen.burned += u64::from(count);
+        let _ = store.append(&ID, &Entry::Confirmed)?;
+    }
+    seen.reached_the_end = true;
+    Ok(())
+}
+
+/// Rows 21 and 22: at every write, fsync, rename, creation and removal.
+#[test]
+fn rows_21_and_22_fresh_or_burned_at_every_point() {
+    let (mut runs, mut during) = (0, 0);
+    // A full disk or an error of it, once or from then on; of a write that is cut short a part has arrived.
+    const FULL: i32 = 28;
+    const FAULTY: i32 = 5;
+    let kinds = [
+        (0, false, FAULTY),
+        (100, false, FULL),
+        (usize::MAX, false, FAULTY),
+        (0, true, FULL),
+        (100, true, FAULTY),
+    ];
+    for (some, only_once, error) in kinds {
+        for at in 0.. {
+            let directory = tempfile::tempdir().unwrap();
+            let mut seen = Seen::default();
+            let end = Arc::new(EndOfTheWorld { at, some, only_once, error, seen: AtomicUsize::new(0) });
+            let result = story(directory.path(), end.clone(), &mut seen);
+            runs += 1;
+
+            let mut store = Store::open(directory.path(), &KEY)
+                .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
+            store.verify().unwrap();
+            if store.epochs().unwrap().is_empty() {
+                assert!(seen.put.is_empty() && seen.drawn.is_empty());
+            } else {
+                let left: Vec<(Serial, u64)> =
+                    store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.left)).collect();
+                assert!(
+                    seen.put.iter().all(|serial| left.iter().any(|(s, _)| s == serial)),
+                    "a batch is lost"
+                );
+                let state = store.state(&ID).unwrap();
+                assert!(state.is_made(ONE) || left.iter().all(|&(_, left)| left == 0), "an unfinished batch");
+                assert!(
+                    left.iter()
+                        .all(|&(serial, left)| serial == ONE
+                            || left == if state.is_made(TWO) { 10 } else { 0 }),
+                    "lost"
+                );
+                let gone = state.gone(ONE);
+                // Fresh or burned as a whole, never less than what was handed out.
+                assert!(
+                    [0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64,
+                    "{gone}"
+                );
+                if state.is_made(ONE) {
+                    for item in draw(&mut store, 10 - gone as u32).unwrap() {
+                        assert!(seen.drawn.insert(item), "item {item} twice");
+                    }
+                }
+            }
+            // Whatever fails while the store is open is noticed. (An index that could not be closed properly
+            // is repaired when it is opened again.)
+            assert_eq!(result.is_ok(), seen.reached_the_end);
+            assert!(
+                result.is_err() || !seen.changes.contains(&at),
+                "change {at} of {:?} failed unnoticed",
+                seen.changes
+            );
+            during += usize::from(seen.changes.contains(&at));
+            if end.seen.load(Ordering::Relaxed) <= at {
+                result.unwrap();
+                break;
+            }
+        }
+    }
+    println!("counted: {runs} ends and errors of a store's disk, {during} of them while the store was open");
+    assert!(runs > during && during > 80, "{runs} runs, {during} of them while the store was open");
+}
+
+/// Row 23, segments: every single bit, the length, another segment's content, a missing file.
+#[test]
+fn row_23_altered_segments_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(filled(directory.path()));
+    let mut paths: Vec<_> =
+        fs::read_dir(directory.path().join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
+    paths.sort();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let check = |why: &str| refused(store.verify(), why);
+    let good = fs::read(&paths[0]).unwrap();
+    let (file, name) =
+        (fs::File::options().write(true).open(&paths[0]).unwrap(), paths[0].display().to_string());
+    for (place, bit) in (0..good.len()).flat_map(|place| (0..8).map(move |bit| (place, bit))) {
+        write_at(&file, &[good[place] ^ 1 << bit], place as u64).unwrap();
+        let Err(Error::Stock(why)) = store.verify() else { panic!("byte {place}, bit {bit}") };
+        assert!(
+            why.contains(&name)
+                && why.contains(if place < 24 { "header" } else { "altered or is another record" }),
+            "{why}"
+        );
+        write_at(&file, &good[place..=place], place as u64).unwrap();
+    }
+    store.verify().unwrap();
+    let records = 24 + 20 * UNIT_BYTES as usize + 2 * 16;
+    fs::write(&paths[0], &good[..good.len() - 1]).unwrap();
+    check("cut or exchanged");
+    fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
+    check("header");
+    // Records of one segment, exchanged.
+    let mut swapped = good.clone();
+    swapped.copy_within(records..records + 24, records + 24);
+    swapped[records..records + 24].copy_from_slice(&good[records + 24..records + 48]);
+    fs::write(&paths[0], &swapped).unwrap();
+    check("record 2");
+    fs::remove_file(&paths[0]).unwrap();
+    check(&paths[0].display().to_string());
+    fs::write(&paths[0], &good).unwrap();
+    store.verify().unwrap();
+}
+
+/// Set to flip a bit of every byte of the index.
+const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
+
+/// Row 23, index: whatever is altered, what is read is what was written, or nothing is. The one thing that
+/// the database itself cannot tell is its state before the last commit: that is an old copy, which the peer
+/// refuses.
+#[test]
+fn row_23_an_altered_index_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    let whole = |store: &Store| {
+        format!("{:?}", (store.epochs(), store.state(&ID), store.batches(&ID), store.verify()))
+    };
+    let (expected, log) = (whole(&store), store.log(&ID).unwrap());
+    drop(store);
+    let path = directory.path().join("index.redb");
+    let good = fs::read(&path).unwrap();
+    std::panic::set_hook(Box::new(|info| {
+        if !info.location().is_some_and(|l| l.file().contains("redb")) {
+            eprintln!("{info}");
+        }
+    }));
+    let used: Vec<usize> = (0..good.len()).filter(|&i| good[i] != 0).collect();
+    let step = if std::env::var_os(ALL_FLIPS).is_some() { 1 } else { used.len() / 250 };
+    let (mut refused, mut unused, mut older) = (0, 0, 0);
+    for &place in used.iter().step_by(step) {
+        let mut bad = good.clone();
+        bad[place] ^= 1 << (place % 8);
+        fs::write(&path, &bad).unwrap();
+        match Store::open(directory.path(), &KEY) {
+            Err(Error::Stock(_)) => refused += 1,
+            Err(other) => panic!("{other}"),
+            // An unused page, or a copy of the header that is not the current one.
+            Ok(store) if whole(&store) == expected => unused += 1,
+            Ok(store) => {
+                let found = store.log(&ID).unwrap();
+                assert!(log.starts_with(&found) && found.len() < log.len(), "byte {place}: {found:?}");
+                older += 1;
+            }
+        }
+    }
+    let _ = std::panic::take_hook();
+    println!(
+        "counted: {refused} flips in the index refused, {unused} where nothing is read, {older} that give an older state"
+    );
+    assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to.join("segments")).unwrap();
+    for folder in ["", "segments"] {
+        for file in fs::read_dir(from.join(folder))
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|f| f.file_type().unwrap().is_file())
+        {
+            fs::copy(file.path(), to.join(folder).join(file.file_name())).unwrap();
+        }
+    }
+}
+
+/// Row 25: of two parties one comes back with an old copy. Also the honest crash between two burns.
+#[test]
+fn row_25_an_old_copy_does_not_fit_the_peer() {
+    let root = tempfile::tempdir().unwrap();
+    let (mine, theirs, old) = (root.path().join("mine"), root.path().join("theirs"), root.path().join("old"));
+    drop(filled(&mine));
+    copy(&mine, &theirs);
+    copy(&mine, &old);
+    let (mut a, mut b) = (Store::open(&mine, &KEY).unwrap(), Store::open(&theirs, &KEY).unwrap());
+    let verdicts = |a: &Store, b: &Store| {
+        let (a, b) = (a.state(&ID).unwrap(), b.state(&ID).unwrap());
+        (a.compare(&b.standing()), b.compare(&a.standing()))
+    };
+    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    // One has burned, the other not yet: a crash in between. The one behind burns too.
+    let _ = a.append(&ID, &take(ONE, 2)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Ahead, Verdict::Behind(take(ONE, 2))));
+    let _ = b.append(&ID, &take(ONE, 2)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    for store in [&mut a, &mut b] {
+        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    }
+    // Now both know that both have it, and an old copy of either has no excuse.
+    let stale = Store::open(&old, &KEY).unwrap();
+    assert_eq!(verdicts(&a, &stale), (Verdict::Apart, Verdict::Apart));
+    // Two entries behind, or another entry of the same length.
+    let _ = a.append(&ID, &take(ONE, 1)).unwrap();
+    let _ = b.append(&ID, &take(TWO, 1)).unwrap();
+    assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
+    // A liar who names another entry than the one in its chain.
+    let mut lie = a.state(&ID).unwrap().standing();
+    lie.last.as_mut().unwrap().1 = take(ONE, 0);
+    let mut before = Store::open(&root.path().join("third"), &KEY).unwrap();
+    before.begin(&ID, &epoch(), b"").unwrap();
+    assert_eq!(before.state(&ID).unwrap().compare(&lie), Verdict::Apart);
+}

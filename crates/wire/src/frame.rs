@@ -1,0 +1,159 @@
+//! Frames on one byte stream: a tag, a length, and at most [`MAX_FRAME_BYTES`] of payload.
+
+use std::io::{self, Read, Write};
+use std::time::{Duration, Instant};
+
+use super::Tag;
+use brickwork_base::{Error, Malformed};
+
+/// Bytes of a frame's header: the tag and the length of what follows, little endian.
+pub const FRAME_HEADER_BYTES: usize = 5;
+
+/// Longest payload of one frame. Longer messages travel as several frames.
+pub const MAX_FRAME_BYTES: usize = 1 << 20;
+
+/// What an idle party sends so that the peer can tell "computing" from "gone": an empty frame of a tag of its
+/// own.
+pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
+
+/// A peer that only gives signs of life is given up after this time.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Buffered output is flushed once it is this long.
+const OUT_BYTES: usize = 64 << 10;
+
+/// The peer must deliver at least this much in each period of the stream's deadline.
+const PACE_BYTES: usize = 64 << 10;
+
+/// A duplex byte stream: a TLS connection, or a pipe within the process.
+pub trait Stream: Read + Write + Send {
+    /// Starts the deadline anew: from now on the peer has the stream's timeout for whatever is read or
+    /// written until the next call; then an error of kind [`std::io::ErrorKind::TimedOut`] follows.
+    fn rearm(&mut self) {}
+
+    /// Writes `head` and then `body` with nothing in between.
+    ///
+    /// # Errors
+    /// If the stream fails or the deadline passes.
+    fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        self.write_all(head)?;
+        self.write_all(body)
+    }
+}
+
+/// A stream with frames on it.
+pub(super) struct Framed {
+    stream: Box<dyn Stream>,
+    out: Vec<u8>,
+    /// Whether the stream may hold messages that the peer has not got.
+    unflushed: bool,
+    pub sent: u64,
+    pub received: u64,
+    /// How long signs of life alone are taken.
+    pub patience: Duration,
+}
+
+impl Framed {
+    pub fn new(stream: Box<dyn Stream>) -> Self {
+        Framed { stream, out: Vec::new(), unflushed: false, sent: 0, received: 0, patience: PATIENCE }
+    }
+
+    pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
+        let mut rest = payload;
+        loop {
+            let (frame, tail) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
+            let mut header = [tag.0, 0, 0, 0, 0];
+            header[1..].copy_from_slice(&(frame.len() as u32).to_le_bytes());
+            self.out.extend_from_slice(&header);
+            self.sent += (FRAME_HEADER_BYTES + frame.len()) as u64;
+            if self.out.len() + frame.len() > OUT_BYTES {
+                self.stream.rearm();
+                self.unflushed = true;
+                self.stream.write_frame(&self.out, frame)?;
+                self.out.clear();
+            } else {
+                self.out.extend_from_slice(frame);
+            }
+            rest = tail;
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends what waits. Where no message does, nothing is written: a sign of life that the peer did not stay
+    /// for is no error of a run that has sent all it had to.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.stream.rearm();
+        if !self.out.is_empty() {
+            self.unflushed = true;
+            self.stream.write_frame(&self.out, &[])?;
+            self.out.clear();
+        }
+        if self.unflushed {
+            self.stream.flush()?;
+            self.unflushed = false;
+        }
+        Ok(())
+    }
+
+    pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
+        let mut rest = payload;
+        loop {
+            let length = rest.len().min(MAX_FRAME_BYTES);
+            let (frame, tail) = rest.split_at_mut(length);
+            if self.header(tag)? != frame.len() {
+                return Err(Malformed::UnexpectedMessage.into());
+            }
+            self.body(frame)?;
+            rest = tail;
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    pub fn receive_up_to(&mut self, tag: Tag, limit: usize) -> Result<Vec<u8>, Error> {
+        let length = self.header(tag)?;
+        if length > limit.min(MAX_FRAME_BYTES) {
+            return Err(Malformed::UnexpectedMessage.into());
+        }
+        let mut payload = vec![0; length];
+        self.body(&mut payload)?;
+        Ok(payload)
+    }
+
+    /// The length of the next frame, which must carry `tag`.
+    fn header(&mut self, tag: Tag) -> Result<usize, Error> {
+        let start = Instant::now();
+        let mut header = [0; FRAME_HEADER_BYTES];
+        loop {
+            self.stream.rearm();
+            self.stream.read_exact(&mut header)?;
+            if header != SIGN_OF_LIFE {
+                break;
+            }
+            if start.elapsed() > self.patience {
+                return Err(
+                    io::Error::new(io::ErrorKind::TimedOut, "the peer is there but sends nothing").into()
+                );
+            }
+        }
+        self.received += FRAME_HEADER_BYTES as u64;
+        if header[0] != tag.0 {
+            return Err(Malformed::UnexpectedMessage.into());
+        }
+        let [_, length @ ..] = header;
+        Ok(u32::from_le_bytes(length) as usize)
+    }
+
+    /// The deadline holds for each piece, so that a slow line is fine and a peer that trickles is not.
+    fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
+        for piece in payload.chunks_mut(PACE_BYTES) {
+            self.stream.rearm();
+            self.stream.read_exact(piece)?;
+        }
+        self.received += payload.len() as u64;
+        Ok(())
+    }
+}

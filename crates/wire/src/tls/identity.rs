@@ -1,0 +1,394 @@
+//! Who a party is: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public key (RFC
+//! 7250): there is no certificate to parse and no authority to trust.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::crypto::aws_lc_rs::cipher_suite;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
+};
+use serde::{Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use brickwork_base::Error;
+
+/// What the text form of a public key starts with.
+const PREFIX: &str = "brickwork1:";
+
+/// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4).
+const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// What stands before the 32 bytes of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
+const PKCS8_HEADER: [u8; 16] =
+    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+/// A party's public key. Its text form is `brickwork1:` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// The key of these bytes, which are not checked: a wrong one matches no peer.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        PublicKey(bytes)
+    }
+
+    /// The 32 bytes of the key.
+    pub fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    fn spki(self) -> [u8; 44] {
+        let mut spki = [0; 44];
+        spki[..12].copy_from_slice(&SPKI_HEADER);
+        spki[12..].copy_from_slice(&self.0);
+        spki
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PREFIX)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let malformed = || {
+            Error::Usage(format!(
+                "not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` prints it"
+            ))
+        };
+        let digits = text.trim().strip_prefix(PREFIX).ok_or_else(malformed)?.as_bytes();
+        if digits.len() != 64 {
+            return Err(malformed());
+        }
+        let mut key = [0; 32];
+        for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+            for &digit in pair {
+                let nibble = char::from(digit).to_digit(16).ok_or_else(malformed)?;
+                *byte = *byte << 4 | nibble as u8;
+            }
+        }
+        Ok(PublicKey(key))
+    }
+}
+
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A party's key pair.
+pub struct Identity {
+    public: PublicKey,
+    certified: Arc<CertifiedKey>,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.public)
+    }
+}
+
+impl Identity {
+    /// Makes a new key pair; returns it with its private key as a PKCS#8 PEM text.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system gives no randomness.
+    pub fn generate() -> Result<(Self, Zeroizing<String>), Error> {
+        let mut der = Zeroizing::new([0; 48]);
+        der[..16].copy_from_slice(&PKCS8_HEADER);
+        getrandom::fill(&mut der[16..])
+            .map_err(|e| Error::Resource(format!("the operating system gives no randomness: {e}")))?;
+        let identity = Identity::from_der(&PrivatePkcs8KeyDer::from(&der[..]))?;
+        let pem = Zeroizing::new(format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            *base64(&der[..])
+        ));
+        Ok((identity, pem))
+    }
+
+    /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
+    /// writes it.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the text holds no Ed25519 key.
+    pub fn from_pem(pem: &str) -> Result<Self, Error> {
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| {
+            Error::Input("the key file does not hold a PKCS#8 private key in PEM form".into())
+        })?;
+        Identity::from_der(&der)
+    }
+
+    fn from_der(der: &PrivatePkcs8KeyDer<'_>) -> Result<Self, Error> {
+        let not_ed25519 = || Error::Input("the key file does not hold an Ed25519 private key".into());
+        let key = aws_lc_rs::sign::any_eddsa_type(der).map_err(|_| not_ed25519())?;
+        let spki = key.public_key().map(|spki| spki.as_ref().to_vec()).ok_or_else(not_ed25519)?;
+        let public =
+            spki.strip_prefix(&SPKI_HEADER).and_then(|key| key.try_into().ok()).ok_or_else(not_ed25519)?;
+        let certified = CertifiedKey::new(vec![CertificateDer::from(spki)], key);
+        Ok(Identity { public: PublicKey(public), certified: Arc::new(certified) })
+    }
+
+    /// The public key, for the peer.
+    pub fn public_key(&self) -> PublicKey {
+        self.public
+    }
+
+    pub(super) fn client_config(&self, peer: PublicKey) -> Result<Arc<ClientConfig>, Error> {
+        let pinned = Pinned::new(peer);
+        let mut config = ClientConfig::builder_with_provider(pinned.provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(unusable)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(pinned))
+            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(
+                self.certified.clone(),
+            )));
+        config.resumption = Resumption::disabled();
+        config.enable_sni = false;
+        Ok(Arc::new(config))
+    }
+
+    pub(super) fn server_config(&self, peer: PublicKey) -> Result<Arc<ServerConfig>, Error> {
+        let pinned = Pinned::new(peer);
+        let mut config = ServerConfig::builder_with_provider(pinned.provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(unusable)?
+            .with_client_cert_verifier(Arc::new(pinned))
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.certified.clone())));
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        config.max_early_data_size = 0;
+        Ok(Arc::new(config))
+    }
+}
+
+fn unusable(error: rustls::Error) -> Error {
+    Error::Resource(format!("TLS is not usable here: {error}"))
+}
+
+fn base64(bytes: &[u8]) -> Zeroizing<String> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
+    for group in bytes.chunks(3) {
+        let mut bits = [0; 4];
+        bits[1..=group.len()].copy_from_slice(group);
+        let bits = u32::from_be_bytes(bits);
+        let digit = |i: usize| {
+            if i <= group.len() { char::from(DIGITS[(bits >> (18 - 6 * i)) as usize & 63]) } else { '=' }
+        };
+        (0..4).for_each(|i| text.push(digit(i)));
+    }
+    text
+}
+
+/// What both sides offer. AES-128 comes first: the protocol promises no more than 128 bits against computing
+/// (its labels are as long), and four fifths of what a party encrypts are tables, which a key of twice the
+/// length makes no safer.
+fn provider() -> CryptoProvider {
+    let cipher_suites = vec![
+        cipher_suite::TLS13_AES_128_GCM_SHA256,
+        cipher_suite::TLS13_AES_256_GCM_SHA384,
+        cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    ];
+    CryptoProvider { cipher_suites, ..aws_lc_rs::default_provider() }
+}
+
+/// Accepts exactly one public key, on either side.
+#[derive(Debug)]
+struct Pinned {
+    spki: [u8; 44],
+    provider: Arc<CryptoProvider>,
+}
+
+impl Pinned {
+    fn new(peer: PublicKey) -> Self {
+        Pinned { spki: peer.spki(), provider: Arc::new(provider()) }
+    }
+
+    fn algorithms(&self) -> &WebPkiSupportedAlgorithms {
+        &self.provider.signature_verification_algorithms
+    }
+
+    fn check(&self, key: &CertificateDer<'_>, further: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
+        if key.as_ref() == self.spki && further.is_empty() {
+            Ok(())
+        } else {
+            Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    /// Whatever key came, only a signature by the pinned one counts.
+    fn verify(
+        &self,
+        message: &[u8],
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature_with_raw_key(
+            message,
+            &SubjectPublicKeyInfoDer::from(&self.spki[..]),
+            signature,
+            self.algorithms(),
+        )
+    }
+}
+
+fn old_tls() -> rustls::Error {
+    rustls::Error::General("only TLS 1.3 is spoken here".into())
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        further: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.check(key, further).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(old_tls())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        _: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verify(message, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Pinned {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        further: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.check(key, further).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(old_tls())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        _: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verify(message, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_survive_their_text_forms() {
+        let (identity, pem) = Identity::generate().unwrap();
+        assert_eq!(Identity::from_pem(&pem).unwrap().public_key(), identity.public_key());
+        let text = identity.public_key().to_string();
+        assert_eq!(text.parse::<PublicKey>().unwrap(), identity.public_key());
+        assert!(!format!("{identity:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn keys_survive_their_bytes() {
+        let key: PublicKey =
+            "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1".parse().unwrap();
+        assert_eq!(PublicKey::from_bytes(key.to_bytes()), key);
+    }
+
+    /// RFC 8410, section 10.3: a private key and (10.1) its public key.
+    #[test]
+    fn reads_the_key_of_the_rfc() {
+        let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
+        let public = "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
+        assert_eq!(Identity::from_pem(pem).unwrap().public_key().to_string(), public);
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_key() {
+        for text in [
+            "",
+            "brickwork1:",
+            "brickwork2:00",
+            &format!("brickwork1:{}", "g".repeat(64)),
+            &format!("brickwork1:{}", "é".repeat(32)),
+        ] {
+            assert!(matches!(text.parse::<PublicKey>(), Err(Error::Usage(_))), "{text}");
+        }
+        let rsa_like = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        for pem in ["", "-----BEGIN PRIVATE KEY-----\n", rsa_like] {
+            assert!(matches!(Identity::from_pem(pem), Err(Error::Input(_))), "{pem}");
+        }
+    }
+
+    #[test]
+    fn base64_pads() {
+        assert_eq!(*base64(b"f"), "Zg==");
+        assert_eq!(*base64(b"fo"), "Zm8=");
+        assert_eq!(*base64(b"foobar"), "Zm9vYmFy");
+    }
+}

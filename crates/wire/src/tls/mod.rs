@@ -1,0 +1,457 @@
+//! Channels over the network: TCP with TLS 1.3, both sides authenticated by pinned Ed25519 keys.
+//!
+//! TLS keeps outsiders out; the protocol does not rely on it against the peer. One side listens, the other
+//! connects, whichever of them garbles. The first connection becomes the main stream. Its exporter gives a
+//! session id that only the two parties know, and each further lane, a connection of its own between the same
+//! keys, names this id and its number, so that it cannot join another session or take another's place.
+//!
+//! ```text
+//! connecting side                                    listening side
+//!      hello(version, role, lane 0, lanes wanted)  ─────▶
+//!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish)
+//!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
+//!      ◀─────  the same, as an acknowledgement
+//! ```
+//!
+//! A [`probe`] also compares the terms, a hash of what the parties must agree on, and goes no further: the
+//! listener answers it and goes on waiting. In a real session the protocol compares them itself, and says
+//! what differs.
+
+mod identity;
+mod lane;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+use tracing::{debug, warn};
+
+use super::Channel;
+use brickwork_base::Error;
+use brickwork_base::Party;
+use lane::Lane;
+
+pub use identity::{Identity, PublicKey};
+
+/// Largest number of lanes of a channel.
+pub const MAX_LANES: u8 = 64;
+
+/// Version of what stands in this module and in the frames; the protocols have their own.
+const VERSION: u16 = 1;
+
+/// What a probe gives as its lane.
+const PROBE: u8 = 255;
+
+/// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest
+/// handshake is short, so a crowd of silent strangers cannot keep the peer out.
+const MAX_PENDING: usize = 64;
+
+/// How often a listener looks for connections, and a connecting side tries again.
+const POLL: Duration = Duration::from_millis(5);
+const RETRY: Duration = Duration::from_millis(100);
+/// Longest time that a connecting side waits for one of the addresses that a name stands for to answer at
+/// all, before it tries the next: packets to one of them may go nowhere.
+const TURN: Duration = Duration::from_secs(3);
+
+/// What both kinds of endpoint need to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// This side's role; the peer must have the other one.
+    pub party: Party,
+    /// Lanes wanted, 1 to [`MAX_LANES`]; the smaller wish counts.
+    pub lanes: u8,
+    /// For probes: a hash of what both sides must agree on, such as program and parameters.
+    pub terms: [u8; 32],
+    /// How long connecting is tried, how long a handshake may take, and how long a peer may stall.
+    pub timeout: Duration,
+}
+
+/// The first bytes on every connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Hello {
+    version: u16,
+    party: Party,
+    lane: u8,
+    lanes: u8,
+    /// The session id on a further lane, the terms in a probe.
+    session: [u8; 32],
+}
+
+const HELLO_BYTES: usize = 39;
+
+/// Reads a hello and writes it again, for the fuzz targets.
+#[cfg(any(test, feature = "adversary"))]
+pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
+    Hello::from_bytes(bytes).map(Hello::to_bytes)
+}
+
+impl Hello {
+    fn first(options: &Options) -> Hello {
+        Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] }
+    }
+
+    fn probe(options: &Options) -> Hello {
+        Hello { lane: PROBE, session: options.terms, ..Hello::first(options) }
+    }
+
+    fn to_bytes(self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..2].copy_from_slice(b"BW");
+        bytes[2..4].copy_from_slice(&self.version.to_le_bytes());
+        bytes[4] = matches!(self.party, Party::Evaluator).into();
+        bytes[5] = self.lane;
+        bytes[6] = self.lanes;
+        bytes[7..].copy_from_slice(&self.session);
+        bytes
+    }
+
+    /// No check but that it is a hello.
+    fn from_bytes(bytes: [u8; HELLO_BYTES]) -> Option<Hello> {
+        let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else { return None };
+        let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
+        Some(Hello { version: u16::from_le_bytes([v0, v1]), party, lane, lanes, session })
+    }
+
+    fn send(&self, lane: &mut Lane) -> io::Result<()> {
+        lane.write_all(&self.to_bytes())?;
+        lane.flush()
+    }
+
+    /// The peer's hello.
+    fn receive(lane: &mut Lane) -> io::Result<Hello> {
+        let mut bytes = [0; HELLO_BYTES];
+        lane.read_exact(&mut bytes)?;
+        Hello::from_bytes(bytes)
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
+    }
+
+    /// Whether two parties that greet like this can work together.
+    fn agree(&self, peer: &Hello) -> Result<(), Error> {
+        if self.version != peer.version {
+            return Err(Error::Mismatch(format!(
+                "version {} of the transport here, {} at the peer",
+                self.version, peer.version
+            )));
+        }
+        if self.party == peer.party {
+            let role = if self.party == Party::Garbler { "garbler" } else { "evaluator" };
+            return Err(Error::Mismatch(format!("both run as the {role}")));
+        }
+        if self.lane == PROBE && self.session != peer.session {
+            return Err(Error::Mismatch("the program or the parameters differ".into()));
+        }
+        Ok(())
+    }
+}
+
+fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
+    if identity.public_key() == peer {
+        return Err(Error::Usage(
+            "the peer's public key is this party's own; each party needs a key of its own".into(),
+        ));
+    }
+    if !(1..=MAX_LANES).contains(&options.lanes) {
+        return Err(Error::Usage(format!("the number of lanes is 1 to {MAX_LANES}, not {}", options.lanes)));
+    }
+    Ok(())
+}
+
+/// Connects to a listening peer at `address` (`host:port`). Until the timeout has passed, a peer that is not
+/// there yet is tried again.
+///
+/// # Errors
+/// [`Error::Io`] if there is no connection in time or the peer holds another key, [`Error::Mismatch`] if the
+/// peer has another version or the same role, [`Error::Usage`] if an argument is out of its range.
+pub fn connect(
+    address: &str,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &Options,
+) -> Result<Channel, Error> {
+    check(identity, peer, options)?;
+    let config = identity.client_config(peer)?;
+    let (mut main, at) = first_connection(address, &config, options.timeout)?;
+    let mut hello = Hello::first(options);
+    hello.send(&mut main)?;
+    let answer = Hello::receive(&mut main)?;
+    hello.agree(&answer)?;
+    if !(1..=options.lanes).contains(&answer.lanes) {
+        return Err(
+            io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into()
+        );
+    }
+    hello.session = main.session()?;
+    hello.lanes = answer.lanes;
+    let further = std::thread::scope(|scope| {
+        let open = |index| {
+            let config = &config;
+            scope.spawn(move || -> io::Result<Lane> {
+                let mut lane =
+                    client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
+                let hello = Hello { lane: index, ..hello };
+                hello.send(&mut lane)?;
+                let answer = Hello::receive(&mut lane)?;
+                if answer.lane != index || answer.session != hello.session {
+                    return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
+                }
+                Ok(lane)
+            })
+        };
+        let workers: Vec<_> = (1..answer.lanes).map(open).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
+            worker.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()))
+        };
+        workers.into_iter().map(join).collect::<io::Result<Vec<Lane>>>()
+    })?;
+    let lanes = std::iter::once(main).chain(further).collect();
+    Ok(Channel::new(Lane::join(lanes)?))
+}
+
+/// Asks a listening peer whether the two could work together, and leaves it waiting for the real connection.
+///
+/// # Errors
+/// As [`connect`].
+pub fn probe(address: &str, identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
+    check(identity, peer, options)?;
+    let (mut lane, _) = first_connection(address, &identity.client_config(peer)?, options.timeout)?;
+    let hello = Hello::probe(options);
+    hello.send(&mut lane)?;
+    hello.agree(&Hello::receive(&mut lane)?)
+}
+
+fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> io::Result<Lane> {
+    let name = ServerName::try_from("brickwork").expect("a valid name");
+    let connection = ClientConnection::new(config.clone(), name).map_err(io::Error::other)?;
+    Lane::handshake(socket, Connection::Client(connection), timeout)
+}
+
+/// How long one of so many addresses may take to answer at all, if so much time is left.
+fn turn(left: Duration, addresses: usize) -> Duration {
+    TURN.min(left / addresses as u32)
+}
+
+/// Tries the addresses that the name stands for, again and again.
+fn first_connection(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    timeout: Duration,
+) -> Result<(Lane, SocketAddr), Error> {
+    let deadline = Instant::now() + timeout;
+    let mut reason = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
+    loop {
+        match address.to_socket_addrs() {
+            Ok(addresses) => {
+                let count = addresses.len();
+                for at in addresses {
+                    let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
+                    match TcpStream::connect_timeout(&at, turn(left, count))
+                        .and_then(|socket| client(socket, config, left))
+                    {
+                        Ok(mut lane) => {
+                            lane.set_timeout(timeout);
+                            return Ok((lane, at));
+                        }
+                        // Whoever answered in TLS will not answer otherwise the next time.
+                        Err(e)
+                            if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
+                        {
+                            return Err(e.into());
+                        }
+                        Err(e) => reason = e,
+                    }
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::InvalidInput => {
+                return Err(Error::Usage(format!("{address:?} is not an address of the form host:port")));
+            }
+            Err(e) => reason = e,
+        }
+        if Instant::now() + RETRY >= deadline {
+            let text = format!("no connection to {address} within {} s: {reason}", timeout.as_secs_f32());
+            return Err(io::Error::new(reason.kind(), text).into());
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+/// Waits for the peer. Everybody else is refused, and logged.
+pub struct Listener {
+    socket: TcpListener,
+    config: Arc<ServerConfig>,
+    options: Options,
+}
+
+/// A connection whose other end has proved to be the peer.
+struct Guest {
+    lane: Lane,
+    hello: Hello,
+    session: [u8; 32],
+}
+
+impl Listener {
+    /// Listens at `address` (`host:port`; port 0 lets the operating system choose).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the address cannot be bound, [`Error::Usage`] if an argument is out of its range.
+    pub fn bind(
+        address: &str,
+        identity: &Identity,
+        peer: PublicKey,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        check(identity, peer, options)?;
+        let socket = TcpListener::bind(address).map_err(|e| match e.kind() {
+            ErrorKind::InvalidInput => {
+                Error::Usage(format!("{address:?} is not an address of the form host:port"))
+            }
+            kind => io::Error::new(kind, format!("cannot listen at {address}: {e}")).into(),
+        })?;
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, config: identity.server_config(peer)?, options: *options })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the operating system does not say.
+    pub fn local_addr(&self) -> Result<SocketAddr, Error> {
+        Ok(self.socket.local_addr()?)
+    }
+
+    /// Waits for the peer, as long as it takes; once its first connection stands, the further lanes have the
+    /// timeout.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection
+    /// fails.
+    pub fn accept(&self) -> Result<Channel, Error> {
+        let (arrived, guests) = channel();
+        let mut pending = Pending::default();
+        let here = Hello::first(&self.options);
+        let main = loop {
+            self.welcome(&mut pending, &arrived);
+            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            match guest.hello.lane {
+                0 => break guest,
+                PROBE => self.answer(&mut guest),
+                _ => warn!("refused a lane of a session that is over"),
+            }
+        };
+        let mut lanes = vec![main.lane];
+        let there = main.hello;
+        let count = here.lanes.min(there.lanes).max(1);
+        Hello { lanes: count, ..here }.send(&mut lanes[0])?;
+        here.agree(&there)?;
+
+        let mut further: Vec<Option<Lane>> = (1..count).map(|_| None).collect();
+        let deadline = Instant::now() + self.options.timeout;
+        while further.iter().any(Option::is_none) {
+            if Instant::now() >= deadline {
+                return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not open all its lanes").into());
+            }
+            self.welcome(&mut pending, &arrived);
+            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            let place = usize::from(guest.hello.lane).checked_sub(1).and_then(|i| further.get_mut(i));
+            match place {
+                Some(place @ None) if guest.hello.session == main.session => {
+                    guest.hello.send(&mut guest.lane)?;
+                    *place = Some(guest.lane);
+                }
+                _ => warn!("refused a lane of another session, or one that is there already"),
+            }
+        }
+        lanes.extend(further.into_iter().flatten());
+        Ok(Channel::new(Lane::join(lanes)?))
+    }
+
+    /// Waits for a [`probe`] and answers it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if none comes `within` this time, [`Error::Mismatch`] if the parties could not work
+    /// together.
+    pub fn answer_probe(&self, within: Duration) -> Result<(), Error> {
+        let (arrived, guests) = channel();
+        let mut pending = Pending::default();
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            self.welcome(&mut pending, &arrived);
+            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            if guest.hello.lane != PROBE {
+                warn!("refused a connection that is no probe");
+                continue;
+            }
+            self.answer(&mut guest);
+            return Hello::probe(&self.options).agree(&guest.hello);
+        }
+        Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into())
+    }
+
+    fn answer(&self, guest: &mut Guest) {
+        if let Err(e) = Hello::probe(&self.options).send(&mut guest.lane) {
+            debug!("a probe went away: {e}");
+        }
+    }
+
+    /// Accepts the connections that wait and starts their handshakes.
+    fn welcome(&self, pending: &mut Pending, arrived: &Sender<Guest>) {
+        loop {
+            let (socket, from) = match self.socket.accept() {
+                Ok(connection) => connection,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) => {
+                    // A connection that ended before it was accepted, or no file descriptor left: both pass.
+                    warn!("a connection was not accepted: {e}");
+                    return;
+                }
+            };
+            let (config, timeout, arrived) = (self.config.clone(), self.options.timeout, arrived.clone());
+            let Ok(handle) = socket.try_clone() else { continue };
+            let greeting = move || match greet(socket, config, timeout) {
+                Ok(guest) => {
+                    debug!("the peer connected from {from}");
+                    // Nobody waits for it any more: then it is closed.
+                    let _ = arrived.send(guest);
+                }
+                Err(e) => warn!("refused {from}: {e}"),
+            };
+            match std::thread::Builder::new().name("handshake".into()).spawn(greeting) {
+                Ok(thread) => pending.add(handle, thread),
+                Err(e) => warn!("refused {from}: {e}"),
+            }
+        }
+    }
+}
+
+fn greet(socket: TcpStream, config: Arc<ServerConfig>, timeout: Duration) -> io::Result<Guest> {
+    let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+    let mut lane = Lane::handshake(socket, Connection::Server(connection), timeout)?;
+    let hello = Hello::receive(&mut lane)?;
+    let session = lane.session()?;
+    lane.set_timeout(timeout);
+    Ok(Guest { lane, hello, session })
+}
+
+/// The connections in their handshake, oldest first.
+#[derive(Default)]
+struct Pending(VecDeque<(TcpStream, std::thread::JoinHandle<()>)>);
+
+impl Pending {
+    fn add(&mut self, socket: TcpStream, thread: std::thread::JoinHandle<()>) {
+        self.0.retain(|(_, thread)| !thread.is_finished());
+        if self.0.len() == MAX_PENDING
+            && let Some((oldest, _)) = self.0.pop_front()
+        {
+            // Its thread finds the connection closed and ends.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        self.0.push_back((socket, thread));
+    }
+}
+
+#[cfg(test)]
+mod tests;

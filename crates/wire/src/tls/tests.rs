@@ -1,0 +1,640 @@
+use std::sync::RwLock;
+use std::thread;
+
+use super::*;
+use crate::frame::SIGN_OF_LIFE;
+use crate::{MAX_FRAME_BYTES, Tag};
+
+const TAG: Tag = Tag(7);
+const TERMS: [u8; 32] = [9; 32];
+
+struct Two {
+    garbler: Identity,
+    evaluator: Identity,
+}
+
+fn two() -> Two {
+    Two { garbler: Identity::generate().unwrap().0, evaluator: Identity::generate().unwrap().0 }
+}
+
+fn options(party: Party) -> Options {
+    Options { party, lanes: 1, terms: TERMS, timeout: Duration::from_secs(20) }
+}
+
+/// Errors within a test's patience where something should go wrong.
+fn short(party: Party) -> Options {
+    Options { timeout: Duration::from_millis(300), ..options(party) }
+}
+
+impl Two {
+    fn listener(&self, options: Options) -> (Listener, String) {
+        let listener =
+            Listener::bind("127.0.0.1:0", &self.garbler, self.evaluator.public_key(), &options).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, address)
+    }
+
+    fn connect(&self, address: &str, options: Options) -> Result<Channel, Error> {
+        connect(address, &self.evaluator, self.garbler.public_key(), &options)
+    }
+
+    /// A channel: the listening garbler's end, the connecting evaluator's end.
+    fn pair(&self, garbler: Options, evaluator: Options) -> (Channel, Channel) {
+        let (listener, address) = self.listener(garbler);
+        thread::scope(|scope| {
+            let listening = scope.spawn(|| listener.accept().unwrap());
+            let connected = self.connect(&address, evaluator).unwrap();
+            (listening.join().unwrap(), connected)
+        })
+    }
+}
+
+fn kind<T>(result: Result<T, Error>) -> ErrorKind {
+    match result.err() {
+        Some(Error::Io(e)) => e.kind(),
+        other => panic!("an I/O error was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn messages_and_bulk_cross_the_network() {
+    let parties = two();
+    let (mut a, mut b) = parties.pair(
+        Options { lanes: 4, ..options(Party::Garbler) },
+        Options { lanes: 3, ..options(Party::Evaluator) },
+    );
+    assert_eq!((a.lanes(), b.lanes()), (3, 3));
+    let data: Vec<u8> = (0..4 * MAX_FRAME_BYTES + 17).map(|i| (i % 251) as u8).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            a.send(TAG, b"question").unwrap();
+            assert_eq!(a.receive(TAG, 6).unwrap(), b"answer");
+            a.send_bulk(TAG, &data).unwrap();
+            a.send(TAG, b"the last message").unwrap();
+            a.flush().unwrap();
+            drop(a);
+        });
+        assert_eq!(b.receive(TAG, 8).unwrap(), b"question");
+        b.send(TAG, b"answer").unwrap();
+        let mut copy = vec![0; data.len()];
+        b.receive_bulk_into(TAG, &mut copy).unwrap();
+        assert!(copy == data);
+        assert_eq!(b.receive(TAG, 16).unwrap(), b"the last message");
+        assert_eq!(kind(b.receive(TAG, 1)), ErrorKind::UnexpectedEof);
+    });
+}
+
+#[test]
+fn both_directions_at_once_do_not_block_each_other_for_ever() {
+    // Each side reads only after it has written: what fits into the sockets and one pending flush must pass.
+    let parties = two();
+    let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
+    let data = vec![5; 64 << 10];
+    thread::scope(|scope| {
+        let left = scope.spawn(|| a.send(TAG, &data).and_then(|()| a.receive(TAG, data.len())));
+        b.send(TAG, &data).unwrap();
+        assert!(b.receive(TAG, data.len()).unwrap() == data);
+        assert!(left.join().unwrap().unwrap() == data);
+    });
+}
+
+#[test]
+fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
+    let parties = two();
+    let stranger = Identity::generate().unwrap().0;
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        // One who says nothing at all, one who speaks no TLS, one who goes away.
+        let _silent = TcpStream::connect(&address).unwrap();
+        TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        drop(TcpStream::connect(&address).unwrap());
+        // A key that the listener does not expect.
+        let refused = connect(&address, &stranger, parties.garbler.public_key(), &options(Party::Evaluator));
+        assert_eq!(kind(refused), ErrorKind::PermissionDenied);
+        // The right key, but it expects another listener.
+        let refused =
+            connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
+        assert_eq!(kind(refused), ErrorKind::PermissionDenied);
+        let mut b = parties.connect(&address, options(Party::Evaluator)).unwrap();
+        let mut a = listening.join().unwrap().unwrap();
+        a.send(TAG, b"x").unwrap();
+        a.flush().unwrap();
+        assert_eq!(b.receive(TAG, 1).unwrap(), b"x");
+    });
+}
+
+#[test]
+fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let _crowd: Vec<_> = (0..2 * MAX_PENDING).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        parties.connect(&address, options(Party::Evaluator)).unwrap();
+        listening.join().unwrap().unwrap();
+    });
+}
+
+/// Those whose handshake is over do not count; when there are too many of the others, the oldest goes and
+/// nobody else.
+#[test]
+fn the_oldest_of_too_many_handshakes_goes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let pair =
+        |_| (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
+    let [(done, done_here), (mut oldest, oldest_here), (next, next_here), (_crowd, crowd_here)] =
+        std::array::from_fn(pair);
+    let is_open = |mut socket: &TcpStream| {
+        socket.set_nonblocking(true).unwrap();
+        matches!(socket.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+    };
+    let gate = Arc::new(RwLock::new(()));
+    let shut = gate.write().unwrap();
+    let waiting = || {
+        let gate = gate.clone();
+        thread::spawn(move || drop(gate.read()))
+    };
+    let finished = thread::spawn(|| {});
+    while !finished.is_finished() {
+        thread::yield_now();
+    }
+    let mut pending = Pending::default();
+    let mut add = |socket: &TcpStream, thread| pending.add(socket.try_clone().unwrap(), thread);
+    add(&done_here, finished);
+    add(&oldest_here, waiting());
+    add(&next_here, waiting());
+    (2..MAX_PENDING).for_each(|_| add(&crowd_here, waiting()));
+    assert!(is_open(&done) && is_open(&oldest) && is_open(&next));
+    add(&crowd_here, waiting());
+    oldest.set_nonblocking(false).unwrap();
+    oldest.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(oldest.read(&mut [0]).unwrap(), 0);
+    assert!(is_open(&done) && is_open(&next));
+    drop(shut);
+}
+
+/// A socket at a port that the system chooses, and its address.
+fn bound() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+/// A connection of the evaluator that has not greeted yet.
+fn raw(parties: &Two, address: &str) -> Lane {
+    let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+    client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
+}
+
+/// The listening garbler's end of a connection on which nobody has greeted yet.
+fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    Lane::handshake(
+        socket,
+        Connection::Server(ServerConnection::new(config).unwrap()),
+        Duration::from_secs(20),
+    )
+}
+
+/// Both ends of such a connection, the garbler's first.
+fn ends(parties: &Two) -> (Lane, Lane) {
+    let (listener, address) = bound();
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| handshake(parties, listener.accept().unwrap().0).unwrap());
+        let connected = raw(parties, &address);
+        (listening.join().unwrap(), connected)
+    })
+}
+
+/// Closes both ends at once, as each waits for the other.
+fn close(one: impl Send, other: impl Send) {
+    thread::scope(|scope| {
+        scope.spawn(move || drop(one));
+        drop(other);
+    });
+}
+
+/// What a further lane names, so that it can join this session and no other.
+#[test]
+fn each_connection_has_a_session_of_its_own() {
+    let parties = two();
+    let (a, b) = ends(&parties);
+    let (c, d) = ends(&parties);
+    let [first, second] = [(&a, &b), (&c, &d)].map(|(here, there)| {
+        let session = here.session().unwrap();
+        assert_eq!(session, there.session().unwrap());
+        session
+    });
+    assert_ne!(first, second);
+    close([a, c], [b, d]);
+}
+
+#[test]
+fn replayed_and_foreign_lanes_are_refused() {
+    let parties = two();
+    let (listener, address) = parties.listener(Options { lanes: 3, ..options(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        let hello = Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 3, session: [0; 32] };
+        hello.send(&mut main).unwrap();
+        assert_eq!(Hello::receive(&mut main).unwrap().lanes, 3);
+        let session = main.session().unwrap();
+        let open = |lane, session| {
+            let mut connection = raw(&parties, &address);
+            Hello { lane, session, ..hello }.send(&mut connection).unwrap();
+            Hello::receive(&mut connection).map(|answer| (connection, answer.lane))
+        };
+        let (_first, index) = open(1, session).unwrap();
+        assert_eq!(index, 1);
+        // The same place again, no place, a place beyond the last, another session's place.
+        for (lane, session) in [(1, session), (0, session), (3, session), (255, session), (2, [1; 32])] {
+            assert_eq!(open(lane, session).err().map(|e| e.kind()), Some(ErrorKind::UnexpectedEof), "{lane}");
+        }
+        let (_second, index) = open(2, session).unwrap();
+        assert_eq!(index, 2);
+        assert_eq!(listening.join().unwrap().unwrap().lanes(), 3);
+    });
+}
+
+#[test]
+fn missing_lanes_hit_the_deadline() {
+    let parties = two();
+    let (listener, address) =
+        parties.listener(Options { lanes: 2, timeout: Duration::from_secs(1), ..options(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
+        assert_eq!(kind(listening.join().unwrap()), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn roles_and_versions_must_fit() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        assert!(matches!(parties.connect(&address, options(Party::Garbler)), Err(Error::Mismatch(_))));
+        assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
+        let listening = scope.spawn(|| listener.accept());
+        let mut main = raw(&parties, &address);
+        Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
+        assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
+    });
+}
+
+#[test]
+fn row_19_hellos_must_agree() {
+    let mismatch = |result: Result<(), Error>| match result {
+        Err(Error::Mismatch(text)) => text,
+        other => panic!("a mismatch was expected, not {other:?}"),
+    };
+    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| Hello::first(&options(party)));
+    garbler.agree(&evaluator).unwrap();
+    for version in [VERSION - 1, VERSION + 1] {
+        assert!(mismatch(garbler.agree(&Hello { version, ..evaluator })).contains("version"));
+    }
+    assert_eq!(mismatch(garbler.agree(&garbler)), "both run as the garbler");
+    assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
+    // The terms count in a probe; a session has other checks of them.
+    let [garblers, evaluators] =
+        [Party::Garbler, Party::Evaluator].map(|party| Hello::probe(&options(party)));
+    garblers.agree(&evaluators).unwrap();
+    mismatch(garblers.agree(&Hello { session: [8; 32], ..evaluators }));
+    garbler.agree(&Hello { session: [8; 32], ..evaluator }).unwrap();
+}
+
+#[test]
+fn a_probe_leaves_the_listener_waiting() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept());
+        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
+        let other = Options { terms: [8; 32], ..options(Party::Evaluator) };
+        assert!(matches!(probe(&address, evaluator, garbler, &other), Err(Error::Mismatch(_))));
+        parties.connect(&address, options(Party::Evaluator)).unwrap();
+        listening.join().unwrap().unwrap();
+        let answering = scope.spawn(|| listener.answer_probe(Duration::from_secs(20)));
+        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
+        answering.join().unwrap().unwrap();
+        assert_eq!(kind(listener.answer_probe(Duration::from_millis(50))), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn nobody_at_the_address() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    drop(listener);
+    assert_eq!(kind(parties.connect(&address, short(Party::Evaluator))), ErrorKind::ConnectionRefused);
+    assert!(matches!(parties.connect("no port", short(Party::Evaluator)), Err(Error::Usage(_))));
+    // A name that stands for nothing may do so later. No resolver asks the network for one of such a length.
+    let nowhere = format!("{}:1", "x".repeat(64));
+    assert!(matches!(parties.connect(&nowhere, short(Party::Evaluator)), Err(Error::Io(_))));
+    assert!(matches!(
+        Listener::bind("no port", &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler)),
+        Err(Error::Usage(_))
+    ));
+}
+
+/// One address that answers nothing leaves time for the others.
+#[test]
+fn every_address_has_its_turn() {
+    let seconds = Duration::from_secs;
+    assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
+}
+
+/// A connection that ends before anything is said is no answer: it is tried again.
+#[test]
+fn who_goes_away_before_the_handshake_is_tried_again() {
+    let parties = two();
+    let (listener, address) = bound();
+    let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(listener.accept().unwrap());
+            drop(handshake(&parties, listener.accept().unwrap().0));
+        });
+        let found = first_connection(&address, &config, Duration::from_secs(20));
+        // Whoever is still listened for has come.
+        drop(TcpStream::connect(&address));
+        drop(found.unwrap());
+    });
+}
+
+#[test]
+fn a_taken_port_is_an_error() {
+    let parties = two();
+    let (_listener, address) = parties.listener(options(Party::Garbler));
+    let second =
+        Listener::bind(&address, &parties.garbler, parties.evaluator.public_key(), &options(Party::Garbler));
+    assert_eq!(kind(second), ErrorKind::AddrInUse);
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let Two { garbler, evaluator } = two();
+    let (own, other) = (garbler.public_key(), evaluator.public_key());
+    for (peer, lanes) in [(own, 1), (other, 0), (other, MAX_LANES + 1)] {
+        let options = Options { lanes, ..short(Party::Garbler) };
+        let errors = [
+            connect("127.0.0.1:1", &garbler, peer, &options).err(),
+            probe("127.0.0.1:1", &garbler, peer, &options).err(),
+            Listener::bind("127.0.0.1:0", &garbler, peer, &options).err(),
+        ];
+        assert!(errors.iter().all(|e| matches!(e, Some(Error::Usage(_)))), "{lanes} lanes: {errors:?}");
+    }
+}
+
+/// The garbler's end of a channel to a peer that has connected and now does what the test wants.
+fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
+    let (listener, address) = parties.listener(Options { timeout, ..options(Party::Garbler) });
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        let mut main = raw(parties, &address);
+        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
+            .send(&mut main)
+            .unwrap();
+        Hello::receive(&mut main).unwrap();
+        (listening.join().unwrap(), main)
+    })
+}
+
+/// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of
+/// it.
+fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
+    let parties = two();
+    let (socket, address) = bound();
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut kept = Vec::new();
+            for number in 0..usize::from(lanes) {
+                let Ok((connection, _)) = socket.accept() else { break };
+                let Ok(mut guest) = greet(connection, config.clone(), Duration::from_secs(20)) else { break };
+                let garbler = Hello { party: Party::Garbler, ..guest.hello };
+                if answer(number, garbler).send(&mut guest.lane).is_err() {
+                    break;
+                }
+                kept.push(guest);
+            }
+        });
+        let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
+        // Whoever is still listened for has come.
+        (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
+        result
+    })
+}
+
+#[test]
+fn lanes_that_the_listener_confuses_are_refused() {
+    assert_eq!(with_odd_listener(2, |_, hello| hello).unwrap().lanes(), 2);
+    for lanes in [0, 3, u8::MAX] {
+        let refused =
+            with_odd_listener(2, |number, hello| if number == 0 { Hello { lanes, ..hello } } else { hello });
+        assert_eq!(kind(refused), ErrorKind::InvalidData, "{lanes} lanes");
+    }
+    let another: [fn(Hello) -> Hello; 2] =
+        [|hello| Hello { lane: 2, ..hello }, |hello| Hello { session: [1; 32], ..hello }];
+    for change in another {
+        let refused = with_odd_listener(2, |number, hello| if number == 1 { change(hello) } else { hello });
+        assert_eq!(kind(refused), ErrorKind::InvalidData);
+    }
+}
+
+#[test]
+fn a_deadline_can_be_set_anew() {
+    let (mut lane, mut peer) = ends(&two());
+    peer.write_all(b"x").and_then(|()| peer.flush()).unwrap();
+    // It is there, but the time is over.
+    lane.set_timeout(Duration::ZERO);
+    assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    lane.set_timeout(Duration::from_secs(20));
+    assert_eq!(lane.read(&mut [0]).unwrap(), 1);
+    // The time has to pass, however often the socket itself gives up before.
+    lane.set_timeout(Duration::from_millis(150));
+    assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    close(lane, peer);
+}
+
+/// While nothing goes to the peer, what comes from it is read, and is there afterwards.
+#[test]
+fn what_comes_while_the_peer_takes_nothing_is_kept() {
+    let (mut lane, mut peer) = ends(&two());
+    peer.write_all(b"x").and_then(|()| peer.flush()).unwrap();
+    let data = vec![0; MAX_FRAME_BYTES];
+    for _ in 0..2 {
+        lane.set_timeout(Duration::from_millis(300));
+        let error = (0..).find_map(|_| lane.write_all(&data).err()).unwrap();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+    lane.set_timeout(Duration::from_secs(5));
+    let mut message = [0];
+    lane.read_exact(&mut message).unwrap();
+    assert_eq!(message, *b"x");
+    close(lane, peer);
+}
+
+/// An error of the socket ends the wait: only a pause of it is none.
+#[test]
+fn a_peer_that_is_gone_is_not_waited_for() {
+    let parties = two();
+    let (listener, address) = bound();
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    let mut lane = thread::scope(|scope| {
+        // After the handshake its socket is closed at once, as that of a process that ends.
+        scope.spawn(|| {
+            ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap()
+        });
+        raw(&parties, &address)
+    });
+    let error = (0..).find_map(|_| lane.write_all(b"x").and_then(|()| lane.flush()).err()).unwrap();
+    assert_ne!(error.kind(), ErrorKind::TimedOut);
+}
+
+/// The protocol says when it is over; until then also a connection that was closed in good order is an error.
+#[test]
+fn an_orderly_end_is_too_early() {
+    let (mut lane, peer) = ends(&two());
+    assert_eq!(lane.read(&mut []).unwrap(), 0);
+    thread::scope(|scope| {
+        scope.spawn(move || drop(peer));
+        assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        drop(lane);
+    });
+}
+
+#[test]
+fn who_has_nothing_to_say_gives_signs_of_life() {
+    let (lane, mut peer) = ends(&two());
+    let lanes = Lane::join(vec![lane]).unwrap();
+    let mut sign = [0; SIGN_OF_LIFE.len()];
+    peer.read_exact(&mut sign).unwrap();
+    assert_eq!(sign, SIGN_OF_LIFE);
+    close(lanes, peer);
+}
+
+#[test]
+fn a_silent_peer_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_secs(1));
+    assert_eq!(kind(channel.receive(TAG, 1)), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_trickling_peer_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, mut peer) = with_odd_peer(&parties, Duration::from_secs(1));
+    thread::scope(|scope| {
+        let receiving = scope.spawn(move || kind(channel.receive(TAG, 1000)));
+        peer.write_all(&[TAG.0, 0xe8, 3, 0, 0]).unwrap();
+        // A byte at a time, each well before the deadline, until the channel has closed.
+        while peer.write_all(&[1]).and_then(|()| peer.flush()).is_ok() && !receiving.is_finished() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(receiving.join().unwrap(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_peer_that_takes_nothing_hits_the_deadline() {
+    let parties = two();
+    let (mut channel, _peer) = with_odd_peer(&parties, Duration::from_secs(1));
+    let data = vec![0; MAX_FRAME_BYTES];
+    let error = (0..1000).find_map(|_| channel.send(TAG, &data).and_then(|()| channel.flush()).err());
+    assert_eq!(kind(error.map_or(Ok(()), Err)), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_busy_peer_is_not_taken_for_a_stalled_one() {
+    let parties = two();
+    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || a.receive(TAG, 1).map(|message| (message, a.received_bytes())));
+        thread::sleep(Duration::from_millis(4000));
+        b.send(TAG, b"x").unwrap();
+        b.flush().unwrap();
+        assert_eq!(waiting.join().unwrap().unwrap(), (b"x".to_vec(), 6));
+    });
+}
+
+#[test]
+fn a_writer_waits_for_a_busy_reader() {
+    let parties = two();
+    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
+    let data: Vec<u8> = (0..32 * MAX_FRAME_BYTES).map(|i| (i % 249) as u8).collect();
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| a.send_bulk(TAG, &data));
+        thread::sleep(Duration::from_millis(4000));
+        assert!(!writing.is_finished());
+        assert!(b.receive(TAG, data.len()).unwrap() == data);
+        writing.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_flipped_record_ends_the_connection() {
+    // A relay between the parties alters one byte of the first record after the handshake.
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    let (relay, through) = bound();
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        scope.spawn(|| {
+            let (mut from, _) = relay.accept().unwrap();
+            let mut to = TcpStream::connect(&address).unwrap();
+            let (mut back_from, mut back_to) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+            let back = thread::spawn(move || io::copy(&mut back_from, &mut back_to));
+            let mut buffer = [0; 1 << 16];
+            while let Ok(n @ 1..) = from.read(&mut buffer) {
+                if n > 1000 && buffer[0] == 23 {
+                    buffer[n / 2] ^= 1;
+                }
+                if to.write_all(&buffer[..n]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Both);
+            drop(back);
+        });
+        let mut b = parties.connect(&through, options(Party::Evaluator)).unwrap();
+        let mut a = listening.join().unwrap();
+        b.send(TAG, &[0; 5000]).unwrap();
+        b.flush().unwrap();
+        assert_eq!(kind(a.receive(TAG, 5000)), ErrorKind::InvalidData);
+    });
+}
+
+#[test]
+fn throughput() {
+    // What is asserted is that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
+    let parties = two();
+    for lanes in [1, 2] {
+        let (mut a, mut b) = parties.pair(
+            Options { lanes, ..options(Party::Garbler) },
+            Options { lanes, ..options(Party::Evaluator) },
+        );
+        let data: Vec<u8> = (0..32usize << 20).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
+        let mut copy = vec![0; data.len()];
+        let rounds = if cfg!(debug_assertions) { 1 } else { 16 };
+        let start = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| (0..rounds).for_each(|_| a.send_bulk(TAG, &data).unwrap()));
+            (0..rounds).for_each(|_| b.receive_bulk_into(TAG, &mut copy).unwrap());
+        });
+        let rate = (rounds * data.len()) as f64 / start.elapsed().as_secs_f64() / f64::from(1 << 30);
+        println!("{lanes} lanes: {rate:.2} GiB/s");
+        assert!(copy == data);
+    }
+}
