@@ -39,10 +39,12 @@ fn runs(program: Program, executions: usize) {
     let [a, b] = random_inputs(&program, executions, &mut rng);
     let reports = over(memory_pair(), &program, executions, [&a, &b]).map(Result::unwrap);
     let whole = if executions == 1 { (*program).clone() } else { program.repeat(executions).unwrap() };
-    let expected = whole.simulate(&a, &b);
+    let ports = whole.simulate(&a, &b);
     let sent = sent_bytes(&program, executions).unwrap();
-    for (party, report) in reports.iter().enumerate() {
-        assert_eq!(report.outputs, expected[party], "{} x {executions}", program.name());
+    for (party, report) in [Party::Garbler, Party::Evaluator].into_iter().zip(&reports) {
+        let learnt = whole.outputs().iter().zip(&ports).filter(|(output, _)| output.to.includes(party));
+        let expected: Vec<bool> = learnt.flat_map(|(_, bits)| bits.clone()).collect();
+        assert_eq!(report.outputs, expected, "{} x {executions}", program.name());
         let told = [
             report.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
             report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
