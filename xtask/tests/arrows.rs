@@ -1,0 +1,323 @@
+//! Arrows only point down: no circle between the modules of a crate. (Between crates cargo refuses one itself.)
+//!
+//! A module points to another one if it imports or names something that is defined there. What a module passes
+//! on (`pub use`) is followed to where it is defined. Tests and what only cheaters have are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use syn::visit::Visit;
+use syn::{Attribute, Item, UseTree, Visibility};
+
+/// The path of a module from its crate's root.
+type Module = Vec<String>;
+
+/// A crate's modules.
+#[derive(Default)]
+struct Crate {
+    modules: BTreeMap<Module, Contents>,
+}
+
+/// What stands in a module.
+#[derive(Default)]
+struct Contents {
+    /// Names that are defined here, child modules left out.
+    defines: BTreeSet<String>,
+    /// Names that are imported here, and what each one is.
+    imports: BTreeMap<String, Module>,
+    /// Everything that a glob import makes visible.
+    globs: Vec<Module>,
+    /// All paths that are named here, absolute.
+    names: BTreeSet<Module>,
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
+        let text = match &attribute.meta {
+            syn::Meta::List(list) => list.tokens.to_string(),
+            _ => String::new(),
+        };
+        !text.starts_with("not") && (text.contains("test") || text.contains("adversary"))
+    })
+}
+
+impl Crate {
+    fn read(source: &Path) -> Self {
+        let mut all = Crate::default();
+        all.file(&source.join("lib.rs"), source, Vec::new());
+        all
+    }
+
+    /// Reads a module's file; its children lie in `folder`.
+    fn file(&mut self, file: &Path, folder: &Path, module: Module) {
+        let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        self.items(&parsed.items, folder, module);
+    }
+
+    fn items(&mut self, items: &[Item], folder: &Path, module: Module) {
+        self.modules.entry(module.clone()).or_default();
+        for item in items {
+            let (attributes, name) = match item {
+                Item::Mod(item) => {
+                    if is_test(&item.attrs) {
+                        continue;
+                    }
+                    let child = [&module[..], &[item.ident.to_string()]].concat();
+                    let inner = folder.join(item.ident.to_string());
+                    match &item.content {
+                        Some((_, items)) => self.items(items, &inner, child),
+                        None => {
+                            let file: PathBuf = folder.join(format!("{}.rs", item.ident));
+                            let file = if file.exists() { file } else { inner.join("mod.rs") };
+                            self.file(&file, &inner, child);
+                        }
+                    }
+                    continue;
+                }
+                Item::Use(item) => {
+                    if !is_test(&item.attrs) {
+                        self.import(
+                            &item.tree,
+                            &module,
+                            Vec::new(),
+                            matches!(item.vis, Visibility::Inherited),
+                        );
+                    }
+                    continue;
+                }
+                Item::Const(item) => (&item.attrs, item.ident.to_string()),
+                Item::Static(item) => (&item.attrs, item.ident.to_string()),
+                Item::Enum(item) => (&item.attrs, item.ident.to_string()),
+                Item::Struct(item) => (&item.attrs, item.ident.to_string()),
+                Item::Trait(item) => (&item.attrs, item.ident.to_string()),
+                Item::Type(item) => (&item.attrs, item.ident.to_string()),
+                Item::Fn(item) => (&item.attrs, item.sig.ident.to_string()),
+                Item::Impl(item) => (&item.attrs, String::new()),
+                Item::Macro(item) => {
+                    // `cheats!` defines an enum; others define nothing that is imported.
+                    let tokens: Vec<String> =
+                        item.mac.tokens.clone().into_iter().map(|token| token.to_string()).collect();
+                    let name =
+                        tokens.iter().position(|t| t == "enum").and_then(|k| tokens.get(k + 1)).cloned();
+                    (&item.attrs, name.unwrap_or_default())
+                }
+                _ => continue,
+            };
+            if is_test(attributes) {
+                continue;
+            }
+            self.modules.entry(module.clone()).or_default().defines.insert(name);
+            let mut paths = Paths(Vec::new());
+            paths.visit_item(item);
+            for path in paths.0 {
+                if let Some(path) = absolute(&path, &module) {
+                    self.modules.entry(module.clone()).or_default().names.insert(path);
+                } else {
+                    // A path from a name in scope: an import, or a child module.
+                    self.modules
+                        .entry(module.clone())
+                        .or_default()
+                        .names
+                        .insert([&module[..], &path].concat());
+                }
+            }
+        }
+    }
+
+    fn import(&mut self, tree: &UseTree, module: &Module, so_far: Module, private: bool) {
+        match tree {
+            UseTree::Path(path) => {
+                let next = [&so_far[..], &[path.ident.to_string()]].concat();
+                self.import(&path.tree, module, next, private);
+            }
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.import(tree, module, so_far.clone(), private));
+            }
+            UseTree::Name(_) | UseTree::Rename(_) => {
+                let (name, known_as) = match tree {
+                    UseTree::Name(name) => (name.ident.to_string(), name.ident.to_string()),
+                    UseTree::Rename(rename) => (rename.ident.to_string(), rename.rename.to_string()),
+                    _ => unreachable!("one of these two"),
+                };
+                let path = if name == "self" { so_far.clone() } else { [&so_far[..], &[name]].concat() };
+                let known_as =
+                    if known_as == "self" { so_far.last().cloned().unwrap_or_default() } else { known_as };
+                let path = absolute(&path, module).unwrap_or_else(|| [&module[..], &path].concat());
+                let contents = self.modules.entry(module.clone()).or_default();
+                if private {
+                    contents.names.insert(path.clone());
+                }
+                contents.imports.insert(known_as, path);
+            }
+            UseTree::Glob(_) => {
+                let path = absolute(&so_far, module).unwrap_or_else(|| [&module[..], &so_far].concat());
+                self.modules.entry(module.clone()).or_default().globs.push(path);
+            }
+        }
+    }
+
+    /// The module in which what a path names is defined; none if it is of another crate.
+    fn home(&self, path: &[String], depth: usize) -> Option<Module> {
+        if depth > 16 {
+            return None;
+        }
+        // The longest part of the path that is a module.
+        let length = (0..=path.len()).rev().find(|&k| self.modules.contains_key(&path[..k]))?;
+        let (module, rest) = path.split_at(length);
+        let contents = &self.modules[module];
+        let Some(name) = rest.first() else { return Some(module.to_vec()) };
+        if contents.defines.contains(name) {
+            return Some(module.to_vec());
+        }
+        if let Some(import) = contents.imports.get(name) {
+            if import == path {
+                return None;
+            }
+            return self.home(&[&import[..], &rest[1..]].concat(), depth + 1);
+        }
+        contents.globs.iter().find_map(|glob| {
+            let path = [&glob[..], rest].concat();
+            let home = self.home(&path, depth + 1)?;
+            self.modules[&home].defines.contains(name).then_some(home)
+        })
+    }
+
+    /// Which module points to which.
+    fn arrows(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
+        let of = |(module, contents): (&Module, &Contents)| -> BTreeSet<Module> {
+            contents
+                .names
+                .iter()
+                .filter_map(|path| self.home(path, 0))
+                .filter(|home| home != module)
+                .collect()
+        };
+        self.modules.iter().map(|(module, contents)| (module, of((module, contents)))).collect()
+    }
+}
+
+/// All paths in an item, those in tests left out.
+struct Paths(Vec<Module>);
+
+impl<'a> Visit<'a> for Paths {
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let segments: Module = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if path.leading_colon.is_none() {
+            self.0.push(segments);
+        }
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
+}
+
+/// A path that begins with `crate`, `self` or `super`, from the crate's root.
+fn absolute(path: &[String], module: &Module) -> Option<Module> {
+    let mut base = match path.first()?.as_str() {
+        "crate" => Vec::new(),
+        "self" => module.clone(),
+        "super" => module[..module.len().saturating_sub(1)].to_vec(),
+        _ => return None,
+    };
+    let mut rest = &path[1..];
+    while rest.first().is_some_and(|part| part == "super") {
+        base.pop();
+        rest = &rest[1..];
+    }
+    base.extend_from_slice(rest);
+    Some(base)
+}
+
+/// Modules that reach themselves, in groups that reach each other.
+fn circles(arrows: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<BTreeSet<String>> {
+    let reach = |start: &Module| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![start.clone()]);
+        while let Some(module) = open.pop() {
+            for next in arrows.get(&module).into_iter().flatten() {
+                if seen.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<&Module, BTreeSet<Module>> = arrows.keys().map(|&m| (m, reach(m))).collect();
+    let mut groups: Vec<BTreeSet<String>> = Vec::new();
+    for (module, reached_from) in &reached {
+        if reached_from.contains(*module) {
+            let together = reached
+                .iter()
+                .filter(|(other, from)| reached_from.contains(**other) && from.contains(*module));
+            let group: BTreeSet<String> = together.map(|(other, _)| name(other)).collect();
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+    }
+    groups
+}
+
+fn name(module: &Module) -> String {
+    if module.is_empty() { "lib".into() } else { module.join("::") }
+}
+
+/// The sources of all crates.
+fn crates() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let mut found = Vec::new();
+    let mut open = vec![root.join("crates")];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
+            if entry.join("src/lib.rs").exists() {
+                found.push(entry.join("src"));
+            } else if entry.is_dir() && !entry.join("Cargo.toml").exists() {
+                open.push(entry);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn no_circle_between_modules() {
+    let mut found = String::new();
+    let all = crates();
+    assert!(all.len() > 10, "{all:?}");
+    for source in all {
+        let modules = Crate::read(&source);
+        let arrows = modules.arrows();
+        for circle in circles(&arrows) {
+            found +=
+                &format!("{}: {}\n", source.display(), circle.iter().cloned().collect::<Vec<_>>().join(", "));
+            for (module, to) in &arrows {
+                let within: Vec<String> = to.iter().map(name).filter(|to| circle.contains(to)).collect();
+                if circle.contains(&name(module)) {
+                    found += &format!("    {} -> {}\n", name(module), within.join(", "));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "modules in a circle:\n{found}");
+}
+
+/// A circle is found, also through what a parent passes on.
+#[test]
+fn a_circle_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    write("lib.rs", "mod a; mod b; mod c; pub use b::B; pub fn all() { a::a(); c::c(); }");
+    write("a.rs", "use super::B; pub fn a() { B::new(); }");
+    write("b.rs", "pub struct B; impl B { pub fn new() -> B { B } }");
+    write("c.rs", "pub fn c() { crate::a::a() }");
+    assert!(circles(&Crate::read(folder.path()).arrows()).is_empty());
+    write("b.rs", "pub struct B; impl B { pub fn new() -> B { crate::c::c(); B } }");
+    let found = circles(&Crate::read(folder.path()).arrows());
+    let expected: BTreeSet<String> = ["a", "b", "c"].map(String::from).into();
+    assert_eq!(found, [expected]);
+    // What is defined in the root, which points to all, makes a circle too.
+    write("b.rs", "pub struct B; impl B { pub fn new() -> B { crate::all(); B } }");
+    assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1);
+}
