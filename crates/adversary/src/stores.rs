@@ -308,7 +308,7 @@ impl Stores {
         let read: [Arc<AtomicUsize>; 2] = Default::default();
         let found: [Arc<Mutex<Option<usize>>>; 2] = Default::default();
         let recovered: [Mutex<Vec<bool>>; 2] = Default::default();
-        let mut rng = Rng::new("inputs").expect("randomness");
+        let mut rng = Rng::replayable("inputs");
         let inputs = [Party::Garbler, Party::Evaluator]
             .map(|party| (0..PROGRAM.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>());
         let expected = PROGRAM.simulate(&inputs[0], &inputs[1]);

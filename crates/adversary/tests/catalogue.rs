@@ -87,7 +87,7 @@ fn the_sampler_agrees_with_the_exact_figures() {
         (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 4, 0.0034),
         (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 5, 0.0034),
     ];
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = Rng::replayable("test");
     for (cut, rule, bad, expected) in figures {
         let p = exact(cut, bad_for(cut, rule) as u32, bad);
         assert!((p - expected).abs() < 5e-5, "{cut:?}: {p}");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork_kernels::Kernel;
+use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -154,13 +154,15 @@ fn check_program(path: &std::path::Path, map: &Map) -> Result<(Program, String),
 }
 
 fn kernel() -> String {
-    let best = Kernel::best();
-    let slow = if best == Kernel::PORTABLE {
-        "; this machine has no AES instructions, so expect a tenth of the speed"
+    let (kernel, fastest) = (Kernel::best(), Kernel::all_available()[0]);
+    let remark = if kernel != fastest {
+        format!("; {KERNEL_VARIABLE} asks for it, {} is faster", fastest.name())
+    } else if kernel == Kernel::PORTABLE {
+        "; this machine has no AES instructions, so expect a tenth of the speed".into()
     } else {
-        ""
+        String::new()
     };
-    format!("{}{slow}", best.name())
+    format!("{}{remark}", kernel.name())
 }
 
 /// Cut-and-choose as the run would choose it.

@@ -86,6 +86,9 @@ fn keep_memory_private() {
 }
 
 fn execute(cli: &Cli) -> Result<Report, Failure> {
+    brickwork_kernels::Kernel::chosen().map_err(|refused| {
+        Failure::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+    })?;
     match &cli.command {
         Command::Compile(command) => compile::run(command),
         Command::Examples(command) => examples::run(command),

@@ -661,7 +661,7 @@ pub(super) mod tests {
     /// authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
         let pool = |_| gadgets(Kind::Input, (2, 1), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
         let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();

@@ -401,7 +401,7 @@ mod tests {
     use crate::wire::{Tamper, memory_pair};
 
     fn deal() -> (Sender, Receiver, Delta) {
-        let mut rng = Rng::new("test dealer").unwrap();
+        let mut rng = Rng::replayable("test dealer");
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> =
@@ -458,7 +458,7 @@ mod tests {
     }
 
     fn random_choices(count: usize) -> Vec<u8> {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         (0..count).map(|_| rng.below(2) as u8).collect()
     }
 

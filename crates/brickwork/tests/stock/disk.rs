@@ -108,7 +108,7 @@ impl Folders {
 
     /// Runs a program on random inputs and checks the outputs.
     fn good(&self, program: &Arc<Program>, lacking: Lacking) -> [(FromStock, Vec<PhaseReport>); 2] {
-        let mut rng = Rng::new("test inputs").unwrap();
+        let mut rng = draws();
         let inputs = (bits(&mut rng), bits(&mut rng));
         let results = self.run(program, &inputs, lacking).map(Result::unwrap);
         let expected = program.simulate(&inputs.0, &inputs.1);
@@ -391,7 +391,7 @@ fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     filled
         .into_iter()
         .for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = draws();
     let inputs = [mine, yours].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&inputs[0], &inputs[1]);
     let results = folders

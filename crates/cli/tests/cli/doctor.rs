@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 
+use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
+
 use super::*;
 
 fn doctor(keys: &Keys, role: &str, file: &str, more: &[&str]) -> Vec<String> {
@@ -90,4 +92,24 @@ fn nobody_and_a_taken_port_are_code_4() {
     let output = finish(begin(&doctor(&keys, "garbler", &file, &["--listen", &address])));
     assert_eq!(output.status.code(), Some(4));
     assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program listens"));
+}
+
+/// Every kernel of this machine can be asked for, and is used then; another one ends every command at once.
+#[test]
+fn kernels_are_chosen_by_the_environment() {
+    let with_kernel = |arguments: &[&str], kernel: &str| {
+        brickwork(arguments).env(KERNEL_VARIABLE, kernel).output().expect("the command starts")
+    };
+    let available = Kernel::all_available();
+    for kernel in &available {
+        let output = with_kernel(&["doctor"], kernel.name());
+        let line = if *kernel == available[0] { "" } else { "; BRICKWORK_KERNEL asks for it" };
+        let stdout = text(&output.stdout);
+        assert!(stdout.contains(&format!("{}{line}", kernel.name())), "{stdout}");
+    }
+    for arguments in [&["doctor", "--json"][..], &["examples", "--json"]] {
+        let refused = with_kernel(arguments, "abacus");
+        is_error(&refused, 2, "BRICKWORK_KERNEL is \"abacus\"");
+        assert!(available.iter().all(|kernel| text(&refused.stdout).contains(kernel.name())));
+    }
 }

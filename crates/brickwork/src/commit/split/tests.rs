@@ -8,7 +8,7 @@ use crate::wire::{Tag, Tamper, memory_pair};
 /// Seeds as ideal OTs would deal them.
 fn deal(s: u32) -> (Sender, Receiver) {
     let code = Code::for_security(s).unwrap();
-    let mut rng = Rng::new("test dealer").unwrap();
+    let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
     let chosen: Vec<Seed> = pairs.iter().zip(&watch).map(|(p, &w)| p[w as usize].clone()).collect();
@@ -30,7 +30,7 @@ struct Script {
 
 impl Script {
     fn new(security: u32, size: usize) -> Self {
-        let mut rng = Rng::new("test script").unwrap();
+        let mut rng = Rng::replayable("test script");
         Script {
             security,
             random: [size, size / 2, size / 3 + 1],
@@ -46,7 +46,7 @@ impl Script {
     fn run(self) -> Result<Vec<Label>, Error> {
         let (sender, receiver) = deal(self.security);
         if self.tamper.is_none() {
-            let ideal = ideal::Sender(Rng::new("test ideal").unwrap());
+            let ideal = ideal::Sender(Rng::replayable("test ideal"));
             let plain = Script { chosen: self.chosen.clone(), tamper: None, ..self };
             let (split, ideal) = (self.with(sender, receiver), plain.with(ideal, ideal::Receiver::default()));
             assert_eq!(cheat(&split), cheat(&ideal));
@@ -304,7 +304,7 @@ fn traffic_is_what_the_documentation_says() {
 fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
     let (mut left, mut right) = memory_pair();
-    let mut rng = Rng::new("test parts").unwrap();
+    let mut rng = Rng::replayable("test parts");
     for (count, lsb) in [
         (300, Lsb::Random),
         (CHUNK + 1, Lsb::One),

@@ -83,7 +83,7 @@ fn connect(
     mut cheaters: [Cheater; 2],
 ) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = Rng::replayable("test inputs");
     let mut inputs = [Party::Garbler, Party::Evaluator]
         .map(|party| -> Vec<bool> { (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect() });
     let mut hooks = [0, 1].map(|i| {
