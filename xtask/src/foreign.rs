@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use brickwork_kernels::KERNEL_VARIABLE;
+
 use crate::test::cargo_with;
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
@@ -24,8 +26,8 @@ fn has_target(toolchain: &str, target: &str) -> bool {
     })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, and the protocol with the kernels of that machine, under an
-/// emulator.
+/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol, under
+/// an emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
     needs(
         "aarch64-linux-gnu-gcc",
@@ -47,6 +49,16 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
             root,
             &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(),
             &environment,
+        )?;
+    }
+    // Secrets are erased, and it is the kernel that was asked for. The emulator starts no other process.
+    for kernel in ["neon-aes", "portable"] {
+        let tests =
+            ["--test", "erased", "--test", "chosen", "--", "--skip", "every_kernel", "--skip", "no_other"];
+        cargo_with(
+            root,
+            &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], &tests[..]].concat(),
+            &[&environment[..], &[(KERNEL_VARIABLE, kernel)]].concat(),
         )?;
     }
     let protocol = [

@@ -21,11 +21,11 @@ fn main() -> ExitCode {
             root(),
             &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat(),
         ),
-        ["constant-time", ref seconds @ ..] => test::cargo(
+        ["constant-time", ref options @ ..] => test::cargo(
             root(),
             &[
                 &["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"],
-                seconds,
+                options,
             ]
             .concat(),
         ),
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["test"] => test::run(root()),
         _ => Err(format!(
-            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | \
+            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS | --quick] | crashes [KILLS] | \
              dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | test",
             fuzz::USAGE,
             mutants::USAGE

@@ -54,7 +54,10 @@ fn a_failed_test_prints_its_seed_and_draws_the_same_again() {
 fn what_is_no_seed_is_not_ignored() {
     for seed in ["", "7", "+8a0c8a0c8a0c8a0c8a0c8a0c8a0c8a0", "8a0c8a0c8a0c8a0c8a0c8a0c8a0c8a0g"] {
         let said = failing(&["--exact", "drawing"], Some(seed));
-        assert!(said.contains(&format!("BRICKWORK_TEST_SEED is {seed:?}, not 32 hexadecimal digits")), "{said}");
+        assert!(
+            said.contains(&format!("BRICKWORK_TEST_SEED is {seed:?}, not 32 hexadecimal digits")),
+            "{said}"
+        );
     }
 }
 
