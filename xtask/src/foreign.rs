@@ -26,8 +26,8 @@ fn has_target(toolchain: &str, target: &str) -> bool {
     })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol, under
-/// an emulator.
+/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol,
+/// under an emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
     needs(
         "aarch64-linux-gnu-gcc",

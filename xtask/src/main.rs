@@ -44,8 +44,9 @@ fn main() -> ExitCode {
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["test"] => test::run(root()),
         _ => Err(format!(
-            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS | --quick] | crashes [KILLS] | \
-             dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | test",
+            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | \
+             constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
+             memory-checks | {} | recovery-time [RUNS] | test",
             fuzz::USAGE,
             mutants::USAGE
         )),

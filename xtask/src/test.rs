@@ -5,9 +5,9 @@ use std::process::Command;
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// Tests whose outcome could depend on the kernel: that it is the one that was asked for, secrets erased, times
-/// that tell nothing, whole runs, the bytes on the wire, stock. (The kernels' own tests try all of them by
-/// themselves.)
+/// Tests whose outcome could depend on the kernel: that it is the one that was asked for, secrets erased,
+/// times that tell nothing, whole runs, the bytes on the wire, stock. (The kernels' own tests try all of them
+/// by themselves.)
 const KERNEL_TESTS: [&str; 6] = ["chosen", "erased", "constant_time", "duplo", "plan", "stock"];
 
 /// Of these what takes long and goes through no more kernels than the others.

@@ -69,7 +69,8 @@ impl Rng {
     /// (`brickwork-testing`). Outside of tests, where the adversary plays, it is [`Rng::new`].
     ///
     /// # Panics
-    /// If the operating system gives no randomness, and in the tests of this crate on threads that they start.
+    /// If the operating system gives no randomness; in the tests of this crate also on threads that they
+    /// start.
     #[cfg(any(test, feature = "adversary"))]
     pub fn replayable(domain: &'static str) -> Self {
         match brickwork_testing::seed_of_test() {

@@ -72,8 +72,8 @@ fn remember(block: &[u8]) {
     freed.blocks.push((at, block.len(), who));
 }
 
-/// A test of its own: while one lives, no other test of this file runs, whose own memory, such as what it looks
-/// for, would be taken for the watched one's.
+/// While one lives no other test of this file runs: its memory, such as what it looks for, would be taken for
+/// that of the run which is watched.
 struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {

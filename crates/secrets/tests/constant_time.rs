@@ -4,7 +4,7 @@ use std::process::Command;
 
 use brickwork_kernels::Kernel;
 
-/// The quick form of `cargo xtask constant-time`, which finds the leaks that are made on purpose, and no other.
+/// The quick form of `cargo xtask constant-time` finds the leaks that are made on purpose, and no other.
 #[test]
 fn no_time_depends_on_secrets() {
     let output = Command::new(env!("CARGO_BIN_EXE_constant-time")).arg("--quick").output().unwrap();

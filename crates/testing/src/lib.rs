@@ -19,8 +19,8 @@ pub const SEED_VARIABLE: &str = "BRICKWORK_TEST_SEED";
 /// Bytes of a seed.
 const BYTES: usize = 16;
 
-/// The seed of a test's next generator: another one in each test and at each call, and all of them follow from
-/// the one that is said.
+/// The seed of a test's next generator: another one in each test and at each call, and all of them follow
+/// from the one that is said.
 ///
 /// # Panics
 /// Where no test runs, as on a thread that a test started: what is drawn there depends on which thread comes

@@ -5,9 +5,9 @@
 //! two functions that leak must be seen to leak and one that does not must not: else the machine is too
 //! noisy, and that is an error.
 //!
-//! `--quick` is for the tests of the project, for whom others may be at work on the same machine: a fifth of a
-//! second for each subject, the loops of the chosen kernel alone, and what is not as it should be is measured
-//! once more, for longer, before it counts.
+//! `--quick` is for the tests of the project, during which others may be at work on the same machine: a fifth
+//! of a second for each subject, the loops of the chosen kernel alone, and what is not as it should be is
+//! measured once more, for longer, before it counts.
 #![forbid(unsafe_code)]
 
 mod subjects;
