@@ -308,7 +308,9 @@ impl<'o> Evaluator<'o> {
             let (supply, opened) = committed.open(&mut party.core)?;
             let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
-            opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
+            claims.about(&supply, |supply, claims| {
+                opened.claims([ka, ot], &supply.components, &supply.pools, claims);
+            });
             let proof = holder.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
             party.stock.put(supply.proven(&proof).gathered()?);
@@ -342,7 +344,7 @@ impl<'o> Evaluator<'o> {
         parts: EvaluatorParts,
     ) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
         if parts.ots.is_some() {
-            return Ok((Claimed::new(parts), EvaluatorOpened::default()));
+            return Ok((self.core.holder.claimed(parts), EvaluatorOpened::default()));
         }
         let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
         let drawn = ots::evaluator_draws(run, cot, rng, parts.layout.evaluator_inputs.len(), *binding)?;
