@@ -12,7 +12,7 @@ use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
 /// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.

@@ -18,6 +18,7 @@ use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, Garbl
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::circuit::{Party, Program};
 use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Shares, split};
+use crate::digest::Digest;
 use crate::label::{Delta, Label};
 use crate::ot::extension;
 use crate::random::Rng;
@@ -92,11 +93,9 @@ impl<'o> Garbler<'o> {
             ));
         }
         let parameters = Parameters::for_stock(request, self.security)?;
-        let mut both = blake3::Hasher::new();
-        both.update(&request.digest()).update(&parameters.digest());
         agree(
             &mut self.run.channel,
-            both.finalize().as_bytes(),
+            &filling(request, &parameters),
             "the peer is asked to preprocess something else",
         )?;
         self.fill_agreed(request, &parameters)?;
@@ -286,11 +285,9 @@ impl<'o> Evaluator<'o> {
             ));
         }
         let parameters = Parameters::for_stock(request, self.core.security)?;
-        let mut both = blake3::Hasher::new();
-        both.update(&request.digest()).update(&parameters.digest());
         agree(
             &mut self.core.run.channel,
-            both.finalize().as_bytes(),
+            &filling(request, &parameters),
             "the peer is asked to preprocess something else",
         )?;
         self.fill_agreed(request, &parameters)?;
@@ -421,6 +418,14 @@ impl<'o> EvaluatorEvaluated<'o> {
             },
         )
     }
+}
+
+/// Names what is preprocessed, and how: both must mean the same.
+fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
+    Digest::of("brickwork 2026-11 duplo filling")
+        .digest(&request.digest())
+        .digest(&parameters.digest())
+        .done()
 }
 
 /// A value of a phase, which knows the threads that work for its session.
