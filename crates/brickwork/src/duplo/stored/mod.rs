@@ -82,17 +82,28 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 }
 
 /// What a program from stock gave.
-#[derive(Debug)]
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
-    /// peer.
+    /// As [`Report::recovered`](crate::session::Report::recovered), of which everything said there holds: it
+    /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
     pub security: SecurityReport,
     /// What had to be made on the spot.
     pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on them.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, recovered: _, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What [`Stocked::preprocess`] has done.
