@@ -274,6 +274,8 @@ pub(super) fn evaluator<'o, P>(
     run.phase("setup");
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
     let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    // LOAD-BEARING: random, so that a plain gadget's second label is no choice of G's either
+    // (`prepare::evaluator_receives`).
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = run.label(msg::LINK_OT)?;
