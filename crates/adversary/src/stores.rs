@@ -45,9 +45,19 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     stores
 });
 
+/// The same without OTs, which each run then makes on the spot.
+static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
+    let stores = Stores::empty();
+    let met = stores.connect(What::FillWithoutOts, Default::default());
+    met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
+    stores
+});
+
 /// What honest parties send and receive.
-static HONEST: LazyLock<[Met; 4]> = LazyLock::new(|| {
-    [What::Fill, What::Run, What::More, What::Runs].map(|what| what.begin().connect(what, Default::default()))
+static HONEST: LazyLock<[Met; 6]> = LazyLock::new(|| {
+    use What::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
+    [Fill, Run, More, Runs, FillWithoutOts, RunMakingOts]
+        .map(|what| what.begin().connect(what, Default::default()))
 });
 
 /// What both parties want of a connection.
@@ -61,16 +71,30 @@ pub enum What {
     More = 2,
     /// Run the program [`RUNS`] times.
     Runs = 3,
+    /// Make stock without OTs.
+    FillWithoutOts = 4,
+    /// Run the program from such stock.
+    RunMakingOts = 5,
 }
 
 impl What {
     /// What there is before.
     fn begin(self) -> Stores {
-        if self == What::Fill { Stores::empty() } else { Stores::filled() }
+        match self {
+            What::Fill | What::FillWithoutOts => Stores::empty(),
+            What::RunMakingOts => WITHOUT_OTS.copy(),
+            What::Run | What::More | What::Runs => Stores::filled(),
+        }
     }
 
-    fn makes(self) -> bool {
-        matches!(self, What::Fill | What::More)
+    /// What is asked for, if stock is made.
+    fn makes(self) -> Option<Request> {
+        match self {
+            What::Fill => Some(request(RUNS)),
+            What::More => Some(request(1)),
+            What::FillWithoutOts => Some(Request { ots: None, ..request(RUNS) }),
+            What::Run | What::Runs | What::RunMakingOts => None,
+        }
     }
 }
 
@@ -101,6 +125,13 @@ impl Side {
     /// It alters its state.
     pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
+    }
+
+    /// It alters its state here, too.
+    #[must_use]
+    pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
+        self.lies.push((point, Box::new(lie)));
+        self
     }
 
     /// It alters its `nth` message of this tag.
@@ -341,9 +372,8 @@ impl Stores {
             let (mut store, mut observer) =
                 (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
             let mut session = stocked(party, channel, &mut store, &TERMS, &mut observer, hooks)?;
-            if what.makes() {
-                let runs = if what == What::Fill { RUNS } else { 1 };
-                return session.preprocess(&[request(runs)])?.1.close().map(drop);
+            if let Some(request) = what.makes() {
+                return session.preprocess(&[request])?.1.close().map(drop);
             }
             for _ in 0..if what == What::Runs { RUNS } else { 1 } {
                 let done;
@@ -472,7 +502,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let holds = match (party, ending) {
         (_, Ending::Survived | Ending::Recovered) => !not_all,
         // What both say last when stock is made leaves before the other's comes, and depends on nothing.
-        (_, Ending::Gone) if what.makes() => true,
+        (_, Ending::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler's last message leaves before the evaluator's comes.
         (Party::Garbler, Ending::Gone) => true,

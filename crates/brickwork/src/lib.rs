@@ -58,6 +58,7 @@ pub mod bits;
 pub mod circuit;
 pub mod commit;
 pub mod cut_and_choose;
+mod digest;
 pub mod duplo;
 pub mod error;
 pub mod garbling;

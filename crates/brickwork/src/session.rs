@@ -12,7 +12,7 @@ use crate::random::Rng;
 use crate::wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
 /// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.
@@ -121,8 +121,12 @@ pub struct Report {
     pub security: SecurityReport,
     /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
     pub proposal: Proposal,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
-    /// peer.
+    /// For an evaluator: the garbler cheated, and its input was recovered. **Do not behave differently.** The
+    /// garbler can cheat so that this depends on the evaluator's input: it garbles a copy that is wrong only
+    /// where that input has some property, and as long as it is not opened this is true just then. So whatever
+    /// the evaluator or its people do that the garbler can notice (a complaint, a pause, no further run, other
+    /// inputs, a changed price) tells it that bit. The outputs are right in any case. Nothing in this library
+    /// does anything with it; at most write it where nobody reacts to it, and write as much when it is false.
     pub recovered: bool,
 }
 

@@ -45,7 +45,7 @@ pub enum Command {
     /// Garble: the first party of a computation
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation
-    Evaluator(party::Arguments),
+    Evaluator(party::EvaluatorArguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),

@@ -15,7 +15,9 @@ use crate::report::{Report, plural};
 /// Watch a cheater: list attacks on the protocol, or play one many times and see how it ends
 ///
 /// The attacks are played between two threads of this process, on a small program, with the protocol's real
-/// code and parameters that are small enough for luck to be seen. Nothing leaves the machine.
+/// code and parameters that are small enough for luck to be seen. Nothing leaves the machine. It tells when an
+/// evaluator recovers a cheating garbler's input, which no other command shows: it can depend on the
+/// evaluator's input, so who reacts to it gives a bit of that away. Here both parties are yours.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Which attack, as the list names it; without one they are listed.

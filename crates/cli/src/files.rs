@@ -250,6 +250,14 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
+/// Whether other users can read or change an open file.
+pub fn is_open_to_others(file: &File) -> io::Result<bool> {
+    #[cfg(unix)]
+    return Ok(std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions()) & 0o077 != 0);
+    #[cfg(not(unix))]
+    file.metadata().map(|_| false)
+}
+
 #[cfg(unix)]
 fn check_private(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod audit;
 mod bench;
 mod chart;
 mod compile;
@@ -96,8 +97,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Keygen(command) => keygen::run(command, cli.quiet),
         Command::Simulate(command) => simulate::run(command),
         Command::Run(command) => run::run(command, cli.quiet),
-        Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
-        Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
+        Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
+        Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
         Command::Stock(command) => stock::run(command),
         Command::DemoCheat(command) => demo_cheat::run(command),

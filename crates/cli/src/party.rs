@@ -20,6 +20,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::arguments::{
     Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key,
 };
+use crate::audit::{Audit, AuditArguments};
 use crate::compile::SourceFlags;
 use crate::cut::{Cut, CutArguments, Origin, Wish, gates_within};
 use crate::cuts::{self, Decomposition, Pricing};
@@ -64,6 +65,21 @@ pub struct Arguments {
     leash: bool,
 }
 
+/// The arguments of an evaluator.
+#[derive(Args)]
+pub struct EvaluatorArguments {
+    #[command(flatten)]
+    party: Arguments,
+    #[command(flatten)]
+    audit: AuditArguments,
+}
+
+impl EvaluatorArguments {
+    pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
+        run(Party::Evaluator, &self.party, self.audit.open()?, quiet)
+    }
+}
+
 /// What a party works on.
 struct Work<'a> {
     party: Party,
@@ -75,8 +91,13 @@ struct Work<'a> {
     memory: Option<u64>,
 }
 
-/// Runs one party to its end.
-pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+/// Runs one party to its end. An evaluator notes in `audit` what must not show.
+pub fn run(
+    party: Party,
+    arguments: &Arguments,
+    audit: Option<Audit>,
+    quiet: bool,
+) -> Result<Report, Failure> {
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
         true => {
@@ -117,10 +138,9 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     };
     let cpu_seconds = resources::cpu_seconds() - cpu_before;
     drop(bar);
-    if result.recovered {
-        tracing::warn!(
-            "the garbler cheated; its input was recovered and the output is that of an honest run. Do not show this to the garbler"
-        );
+    if let Some(audit) = audit {
+        // The connection is closed: neither this nor how long it takes can be seen from there.
+        audit.note(peer, &work.job.program.digest(), result.recovered);
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
     let predicted = estimate.map(|estimate| estimate.predict(&result)).unwrap_or_default();
@@ -152,6 +172,7 @@ struct Done {
     outputs: Vec<bool>,
     phases: Vec<session::PhaseReport>,
     security: SecurityReport,
+    /// Depends on the evaluator's input, where the garbler cheats: for the audit file alone.
     recovered: bool,
     /// Where all was made for this run.
     parameters: Option<duplo::Parameters>,
@@ -370,7 +391,7 @@ pub fn connect(
 
 fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Report {
     let role = files::role(party);
-    let mut json = json!({
+    let json = json!({
         "role": role,
         "outputs": { role: value },
         "output_bits": { role: bit_string(&result.outputs) },
@@ -381,9 +402,6 @@ fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Repor
         "and_gates": result.program.and_gates(),
         "protocol": "duplo",
     });
-    if party == Party::Evaluator {
-        json["recovered"] = result.recovered.into();
-    }
     let human = outputs_text(&[(role, value)])
         + &phases_text(&json)
         + &cut_text(&json)

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::audit::AuditArguments;
 use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
@@ -46,6 +47,8 @@ pub struct Arguments {
     cut: CutArguments,
     #[command(flatten)]
     stock: StoreArguments,
+    #[command(flatten)]
+    audit: AuditArguments,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -73,6 +76,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         choice: &arguments.choice,
         cut: &arguments.cut.cut,
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
+        audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
     Ok(merge(&garbler, &evaluator))
@@ -89,6 +93,8 @@ pub struct Both<'a> {
     pub cut: &'a Wish,
     /// The folder with both parties' stores and keys, and how they are to be used.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
+    /// Where the evaluator's process notes what must not show.
+    pub audit: Option<&'a Path>,
 }
 
 impl Both<'_> {
@@ -190,6 +196,9 @@ impl Both<'_> {
         command.args(self.program.map.as_flags());
         if let Some((directory, stock)) = self.stock {
             command.args(stock.as_flags(&directory.join(files::role(party))));
+        }
+        if let (Party::Evaluator, Some(file)) = (party, self.audit) {
+            command.arg("--audit").arg(file);
         }
         if quiet {
             command.arg("--quiet");
@@ -342,7 +351,6 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
-        "recovered": evaluator["recovered"],
     });
     let mut json = json;
     if let Some(made) = evaluator.get("made_on_the_spot") {

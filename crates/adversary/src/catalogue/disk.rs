@@ -53,8 +53,8 @@ type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 fn burned(all: &mut Catalogue) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
-    use What::{Fill, More, Run};
-    let cases: [Cheating; 20] = [
+    use What::{Fill, More, Run, RunMakingOts};
+    let cases: [Cheating; 22] = [
         // The first check is of setup's OTs.
         ((2, "wrong_answer_burns"), "While stock is made, the evaluator answers the check of the OT extension wrongly: what it would learn concerns every OT of the session, so all is burned.",
             OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
@@ -82,10 +82,18 @@ fn burned(all: &mut Catalogue) {
             Opening, Garbler, Run, || Side::lies(Point::Joints(0), flips(3, 4))),
         ((11, "wrong_decommitment_burns"), "While stock is made, the garbler opens a sum of commitments to another value: all of the session is burned.",
             Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
+        ((12, "other_label_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to another label of one of them: the evaluator ends with the last proof, whatever its input is, and all of the session is burned.",
+            Opening, Garbler, RunMakingOts, || Side::lies(Point::OtLabels, flips(3, 4))),
         ((13, "wrong_opening_burns"), "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of the session is burned.",
             Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
         ((13, "wrong_label_burns"), "In a run from stock, the garbler gives a label of its input that is none: all of the session is burned.",
             InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
+        ((13, "flipped_input_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to a label that differs in its lowest bit, and lies about the evaluator's input to match, which would flip it: the last proof shows it for either input, and all of the session is burned.",
+            Opening, Garbler, RunMakingOts, || {
+                // The garbler has three inputs, whose labels stand before.
+                let side = Side::lies(Point::OtLabels, flips(16, 1));
+                side.and_lies(Point::InputChoices, flips(1, 1)).and_lies(Point::InputLabels, flips(16 * 4, 1))
+            }),
         ((15, "forged_outputs_burn"), "In a run from stock, the evaluator forges the garbler's outputs: all of the session is burned.",
             ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
         ((18, "too_short_a_message_burns"), "In a run from stock, the garbler's labels come cut off: all of the session is burned.",

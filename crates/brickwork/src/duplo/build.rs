@@ -502,7 +502,7 @@ impl Joined {
         all: &mut Claims<'a>,
     ) {
         if let Joined::Told(ready, opened) = self {
-            ready.told().claims(offsets, program, opened, view, all);
+            all.about(ready, |ready, all| ready.claims(offsets, program, opened, view, all));
         }
     }
 
@@ -635,7 +635,7 @@ pub(super) fn evaluator_verifies(
     run.phase("build");
     let view = ready.told().view();
     let mut all = Claims::new();
-    ready.told().claims([ka, ot], program, &opened, &view, &mut all);
+    all.about(&ready, |ready, all| ready.claims([ka, ot], program, &opened, &view, all));
     let proof = holder.verify(&mut run.channel, &[], &all)?;
     drop(all);
     drop(view);

@@ -9,6 +9,7 @@ use crate::authenticator;
 use crate::circuit::{Circuit, Program};
 use crate::commit::code::Code;
 use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper};
+use crate::digest::Digest;
 use crate::label::LABEL_BYTES;
 use crate::ot::extension;
 use crate::session::{BatchReport, SecurityReport};
@@ -300,15 +301,12 @@ impl Parameters {
 
     /// A digest over all of them but the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo parameters");
-        hasher.update(&self.security.to_le_bytes()).update(&(self.ot_binding as u64).to_le_bytes());
-        hasher.update(&(self.components.len() as u64).to_le_bytes());
+        let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
+        digest.number(self.security).length(self.ot_binding).length(self.components.len());
         for cut in self.components.iter().chain([&self.plain, &self.input]) {
-            for part in [cut.slots, cut.bucket, cut.opened] {
-                hasher.update(&part.to_le_bytes());
-            }
+            digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
-        *hasher.finalize().as_bytes()
+        digest.done()
     }
 
     /// What a run with these parameters promises.

@@ -25,7 +25,7 @@ use super::stock::Stock;
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use crate::circuit::{Party, Program};
 use crate::commit::split::{Receiver, Sender};
-use crate::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use crate::commit::{Claimed, Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
 use crate::label::{Delta, LABEL_BYTES, Label};
 use crate::ot::base::{self, Direction};
 use crate::ot::extension;
@@ -211,7 +211,7 @@ pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut 
 pub(super) struct PendingOffsets {
     ka: Pending,
     ot: Pending,
-    link_ot: Label,
+    link_ot: Claimed<Label>,
 }
 
 impl PendingOffsets {
@@ -221,13 +221,16 @@ impl PendingOffsets {
 
     /// What the session's first proof says of them.
     pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
-        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, || Label::from_bits(1));
+        all.about(&self.link_ot, |&link, all| {
+            claims(all, self.ka.shares(), self.ot.shares(), link, || Label::from_bits(1));
+        });
     }
 
     /// The evaluator's session, after its first proof.
     pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
-        Evaluator { core, ka, ot, link_ot: self.link_ot, used: false, stock: Stock::new() }
+        let link_ot = self.link_ot.proven(proof);
+        Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() }
     }
 }
 
@@ -271,12 +274,15 @@ pub(super) fn evaluator<'o, P>(
     run.phase("setup");
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
     let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    // LOAD-BEARING: random, so that a plain gadget's second label is no choice of G's either
+    // (`prepare::evaluator_receives`).
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = run.label(msg::LINK_OT)?;
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
+    let link_ot = holder.claimed(link_ot);
     let core = EvaluatorCore {
         run,
         pool,

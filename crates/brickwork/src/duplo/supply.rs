@@ -282,7 +282,7 @@ impl EvaluatorCommitted<Shares> {
         let (of_components, of_gadgets) = seeds.split_at(components.len());
         let mut supply = Supply { components: Vec::new(), pools: Vec::new(), ots };
         let mut all = EvaluatorOpened { shown, ..Default::default() };
-        let Some(gadgets) = gadgets else { return Ok((Claimed::new(supply), all)) };
+        let Some(gadgets) = gadgets else { return Ok((core.holder.claimed(supply), all)) };
         core.run.phase("preprocess");
         let mut batches = Vec::new();
         for (received, seed) in components.into_iter().zip(of_components) {
@@ -299,7 +299,7 @@ impl EvaluatorCommitted<Shares> {
             .for_each(|(copies, flips)| copies.output_flips = flips);
         (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
-        Ok((Claimed::new(supply), all))
+        Ok((core.holder.claimed(supply), all))
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::digest::Digest;
 
 /// Identifies an epoch to both parties; random, fixed at its setup.
 pub type EpochId = [u8; 32];
@@ -57,6 +58,26 @@ pub enum Entry {
 impl Entry {
     fn is_shared(&self) -> bool {
         matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
+    }
+
+    /// Names all that the entry says, however it is stored and sent.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 stock entry");
+        match self {
+            Entry::Fill(Step { job, number, of }) => {
+                digest.number(0u8).digest(job).number(*number).number(*of)
+            }
+            Entry::Stored => digest.number(1u8),
+            Entry::Made => digest.number(2u8),
+            Entry::Use { program, taken } => {
+                digest.number(3u8).digest(program).length(taken.len());
+                taken.iter().for_each(|(serial, count)| _ = digest.number(*serial).number(*count));
+                &mut digest
+            }
+            Entry::Confirmed => digest.number(4u8),
+            Entry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
+        }
+        .done()
     }
 }
 
@@ -174,10 +195,9 @@ impl State {
     }
 
     fn extend(&mut self, entry: &Entry) {
-        let bytes = postcard::to_stdvec(entry).expect("an entry can be encoded");
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock chain");
-        hasher.update(&self.head).update(&bytes);
-        (self.before, self.head) = (self.head, *hasher.finalize().as_bytes());
+        let head =
+            Digest::of("brickwork 2026-11 stock chain").digest(&self.head).digest(&entry.digest()).done();
+        (self.before, self.head) = (self.head, head);
         self.shared += 1;
         self.last = Some(entry.clone());
         self.confirmed = false;
@@ -303,6 +323,30 @@ pub enum Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::expected;
+
+    /// The chain runs over all that a shared entry says, written out, and not over how it is stored.
+    #[test]
+    fn the_chain_runs_over_bytes_that_are_written_out() {
+        let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+        let step = Step { job: [1; 32], number: 4, of: 0x0203 };
+        let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
+        let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
+        let entries = [
+            (Entry::Fill(step), [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203])].concat()),
+            (Entry::Made, numbers(&[2])),
+            (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
+            (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
+        ];
+        for (what, bytes) in &entries {
+            assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
+        }
+        let mut state = State::new(&[3; 32]);
+        assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
+        let (before, first) = (state.head, Entry::Fill(Step { number: 0, ..step }));
+        state.apply(&first).unwrap();
+        assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
+    }
 
     /// Row 24: what the peer says it did last must lead from here to where it says it stands.
     #[test]

@@ -47,6 +47,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         choice: &arguments.choice,
         cut: &Wish::Fixed(arguments.cut.clone()),
         stock: None,
+        audit: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
     let human = text(&program, &json);

@@ -162,6 +162,48 @@ fn two_parties_compute_whoever_listens() {
     }
 }
 
+/// Whether the evaluator recovered a cheating garbler's input may depend on its own: it is in no output, and
+/// noted only where the evaluator's user asks for it, in every run.
+#[test]
+fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
+    let keys = Keys::new();
+    let audit = keys.file("audit");
+    let notes = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&audit).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
+    let (listening, address) = garbler.listen(&["--json", "--timeout", "60"]);
+    let connected = evaluator.connect(&address, &["--json", "--timeout", "60", "--audit", &audit]);
+    check_result(&connected, "evaluator");
+    for output in [connected, finish(listening)] {
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains("recover"), "{said}");
+    }
+    assert_eq!(notes().len(), 1);
+    assert_eq!((&notes()[0]["recovered"], &notes()[0]["garbler"]), (&json!(0), &json!(keys.garbler)));
+    // `run` hands it to its evaluator; without the flag nothing is noted.
+    let file = example("millionaires.bwp");
+    let both = ["run", &file, "--garbler", "5", "--evaluator", "6"];
+    let (human, json) = good(&[&both[..], &["--audit", &audit]].concat());
+    assert!(!human.contains("recover") && !json.to_string().contains("recover"), "{human} {json}");
+    // Run in both forms of its output.
+    assert_eq!(notes().len(), 3);
+    good(&both);
+    assert_eq!(notes().len(), 3);
+    assert!(notes().iter().all(|note| note["program"] == notes()[0]["program"] && note["recovered"] == 0));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&audit).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::set_permissions(&audit, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let flags = ["--connect", "127.0.0.1:1", "--timeout", "1", "--audit", &audit];
+        evaluator.bad(&flags, 3, "can be read by others");
+    }
+    garbler.bad(&["--listen", "127.0.0.1:0", "--audit", &audit], 2, "--audit");
+    evaluator.bad(&["--connect", "127.0.0.1:1", "--audit", "no/such/folder"], 1, "cannot write");
+}
+
 #[test]
 fn run_starts_both_parties() {
     let (file, alice, bob) = (

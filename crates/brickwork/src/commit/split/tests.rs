@@ -1,7 +1,7 @@
 use super::super::ideal;
 use super::combine::COMBINE_BLOCKS;
 use super::*;
-use crate::commit::{Column, Each};
+use crate::commit::{Claimed, Column, Each};
 use crate::scratch::Depot;
 use crate::wire::{Tag, Tamper, memory_pair};
 
@@ -396,10 +396,63 @@ fn row_03_every_row_has_a_number_of_its_own() {
     for _ in 0..3 {
         sender.commit_random(&mut left, 1, Lsb::Random).unwrap();
         left.flush().unwrap();
-        numbers.push(receiver.receive_random(&mut right, 1, Lsb::Random).unwrap().id);
-        numbers.push(receiver.no_commitments().id);
+        numbers.push(receiver.receive_random(&mut right, 1, Lsb::Random).unwrap().name);
+        numbers.push(receiver.no_commitments().name);
     }
     assert!((1..numbers.len()).all(|k| !numbers[..k].contains(&numbers[k])), "{numbers:?}");
+}
+
+/// What was told is had for the proof of the claims about it, from the holder to whom it was told: not for a
+/// proof before or after that, of other claims, or of another holder's; and no holder verifies what is
+/// another's.
+#[test]
+fn a_proof_proves_what_it_covers_and_nothing_else() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let refused = |misuse: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(misuse)).is_err();
+    let (mut left, mut right) = memory_pair();
+    let mut sender = ideal::Sender(Rng::new("test values").unwrap());
+    let [mut holder, mut another] = [ideal::Receiver::default(), ideal::Receiver::default()];
+    let committed = [(), ()].map(|()| sender.commit_random(&mut left, 1, Lsb::Random).unwrap());
+    left.flush().unwrap();
+    let value = committed[0].values[0];
+    let shares = holder.receive_random(&mut right, 1, Lsb::Random).unwrap();
+    let others = another.receive_random(&mut right, 1, Lsb::Random).unwrap();
+    let told = [(); 4].map(|()| holder.claimed(value));
+    // Named like the first one, but for the holder.
+    let foreign = another.claimed(value);
+    let about =
+        |of: &[&Claimed<Label>], new: &[&Pending], holder: &mut ideal::Receiver, right: &mut Channel| {
+            let mut claims = Claims::new();
+            for claimed in of {
+                claims.about(claimed, |value, claims| {
+                    claims.known(1, |k, sum| {
+                        shares.shares().add(k, sum);
+                        *value
+                    });
+                });
+            }
+            holder.verify(right, new, &claims)
+        };
+    let before = about(&[&told[0]], &[], &mut holder, &mut right).unwrap();
+    let proof = about(&[&told[1], &told[2]], &[&shares], &mut holder, &mut right).unwrap();
+    let theirs = about(&[&foreign], &[&others], &mut another, &mut right).unwrap();
+    assert!(refused(&mut || drop(about(&[&foreign], &[], &mut holder, &mut right))));
+    assert!(refused(&mut || drop(about(&[], &[&others], &mut holder, &mut right))));
+
+    let [first, second, third, never] = told;
+    assert_eq!(second.proven(&proof), value);
+    for (claimed, wrong) in
+        [(first, &proof), (third, &before), (never, &before), (holder.claimed(value), &theirs)]
+    {
+        // What more rests on it changes nothing.
+        let mut claimed = Some(claimed.map(|value| (value, "more")));
+        assert!(refused(&mut || _ = claimed.take().unwrap().proven(wrong)));
+    }
+    for (pending, wrong) in [(shares, &before), (others, &proof)] {
+        let mut pending = Some(pending);
+        assert!(refused(&mut || drop(pending.take().unwrap().accept(wrong))));
+    }
 }
 
 #[test]

@@ -42,6 +42,7 @@ use super::stock::Request;
 use super::{Evaluator, Garbler, msg};
 use crate::Error;
 use crate::circuit::{Party, Program};
+use crate::digest::Digest;
 use crate::session::{Digests, Greeting, Observer, PhaseReport, Run, SecurityReport, Terms, agree};
 use crate::stock::{Entry, Epoch, EpochId, Step, Store};
 use crate::wire::Channel;
@@ -81,17 +82,28 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 }
 
 /// What a program from stock gave.
-#[derive(Debug)]
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
-    /// peer.
+    /// As [`Report::recovered`](crate::session::Report::recovered), of which everything said there holds: it
+    /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
     pub security: SecurityReport,
     /// What had to be made on the spot.
     pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on them.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, recovered: _, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What [`Stocked::preprocess`] has done.
@@ -302,19 +314,19 @@ struct Inner<'o, S> {
     cut: Cut,
 }
 
-/// A hash over what both parties do next, to be compared.
-fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(domain);
-    parts.iter().for_each(|part| {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-    });
-    *hasher.finalize().as_bytes()
+/// A hash over what both parties do next, to be compared: always of as many parts.
+fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
+    let mut digest = Digest::of(domain);
+    parts.iter().for_each(|part| _ = digest.digest(part));
+    digest.done()
 }
 
 /// The digest that names a list of steps.
 fn job_digest(steps: &[Request]) -> [u8; 32] {
-    let digests: Vec<[u8; 32]> = steps.iter().map(Request::digest).collect();
-    digest("brickwork 2026-11 stock job", &[&digests.concat()])
+    let mut digest = Digest::of("brickwork 2026-11 stock job");
+    digest.length(steps.len());
+    steps.iter().for_each(|step| _ = digest.digest(&step.digest()));
+    digest.done()
 }
 
 /// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
@@ -441,7 +453,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let chosen = self.choose(program)?;
         let (what, step) = match (&chosen, lacking) {
             (Ok((epoch, entry)), _) => {
-                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)]))
+                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &entry.digest()]))
             }
             (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
             (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
@@ -508,10 +520,6 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let (done, inner) = inner.run(program, input, Lacking::Refuse)?;
         Ok((FromStock { made: Some(request), ..done }, inner))
     }
-}
-
-fn encoded(entry: &Entry) -> Vec<u8> {
-    postcard::to_stdvec(entry).expect("an entry can be encoded")
 }
 
 /// What remains of [`Inner`] while a session has the connection.
@@ -586,7 +594,7 @@ fn fill_step<'o, S: Side<'o>>(
     let entry = Entry::Fill(step);
     let next = digest(
         "brickwork 2026-11 stock fill",
-        &[epoch, &encoded(&entry), &request.digest(), &parameters.digest()],
+        &[epoch, &entry.digest(), &request.digest(), &parameters.digest()],
     );
     agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
     let begun = store.append(epoch, &entry)?;
@@ -622,15 +630,7 @@ fn take<'o, S: Side<'o>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What both parties compare is all of an entry.
-    #[test]
-    fn an_entry_is_encoded_whole() {
-        for taken in [vec![], vec![(1, 2)], vec![(1, 2), (3, 4)]] {
-            let entry = Entry::Use { program: [9; 32], taken };
-            assert_eq!(postcard::from_bytes::<Entry>(&encoded(&entry)).unwrap(), entry);
-        }
-    }
+    use crate::digest::expected;
 
     #[test]
     fn lists_of_steps_have_names_of_their_own() {
@@ -639,5 +639,7 @@ mod tests {
         for (i, list) in lists.iter().enumerate() {
             assert!(lists[..i].iter().all(|other| job_digest(other) != job_digest(list)), "{i}");
         }
+        let two = [&2u64.to_le_bytes()[..], &step(1).digest(), &step(2).digest()];
+        assert_eq!(job_digest(&lists[3]), expected("brickwork 2026-11 stock job", &two));
     }
 }

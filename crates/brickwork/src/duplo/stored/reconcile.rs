@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::msg;
 use crate::circuit::Party;
+use crate::digest::Digest;
 use crate::session::{Run, Terms};
 use crate::stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
 use crate::{Cheat, Error};
@@ -173,12 +174,12 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     if run.role == Party::Evaluator {
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
-    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock standings");
-    hasher.update(&[u8::from(differs)]);
+    let mut digest = Digest::of("brickwork 2026-11 stock standings");
+    digest.number(differs).length(shared.len());
     for id in &shared {
-        hasher.update(id).update(store.state(id)?.head());
+        digest.digest(id).digest(store.state(id)?.head());
     }
-    let agreed = meet(run, hasher.finalize().as_bytes());
+    let agreed = meet(run, &digest.done());
     match (differs, agreed) {
         (false, Ok(())) => {
             forget_burned(store, run.role, terms, &theirs)?;

@@ -230,6 +230,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         choice: &arguments.choice,
         cut: &Wish::Fixed(Cut::Given),
         stock: None,
+        audit: None,
     };
     let measured = measure(&both, &program, arguments.rounds, true)
         .map_err(|failure| failure.within(&row.workload.name()))?;
