@@ -78,7 +78,8 @@ pub struct Terms {
 pub trait Observer: Send {
     /// A phase begins, or goes on after messages of other phases.
     fn phase(&mut self, name: &'static str);
-    /// `done` of `total` bytes of the running phase have passed; `total` is 0 where it is not known.
+    /// `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0 where it is
+    /// not known.
     fn progress(&mut self, done: u64, total: u64);
 }
 
@@ -190,12 +191,16 @@ pub(crate) struct Run<'o> {
     running: Option<usize>,
     started: Instant,
     bytes: [u64; 2],
+    /// Bytes of tables that have passed, and all that are expected to.
+    passed: u64,
+    expected: u64,
 }
 
 impl<'o> Run<'o> {
     pub fn new(channel: Channel, role: Party, observer: &'o mut dyn Observer) -> Self {
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
-        Run { channel, role, observer, phases: Vec::new(), running: None, started: Instant::now(), bytes }
+        let (started, phases) = (Instant::now(), Vec::new());
+        Run { channel, role, observer, phases, running: None, started, bytes, passed: 0, expected: 0 }
     }
 
     /// What follows belongs to this phase, which may have run before: flights hold messages of several
@@ -229,8 +234,17 @@ impl<'o> Run<'o> {
         self.started = Instant::now();
     }
 
-    pub fn progress(&mut self, done: u64, total: u64) {
-        self.observer.progress(done, total);
+    /// So many bytes will pass. What is part of something that was announced as a whole does not count again.
+    pub fn expect(&mut self, bytes: u64) {
+        if self.passed >= self.expected {
+            self.expected = self.passed.saturating_add(bytes);
+        }
+    }
+
+    /// So many more bytes have passed.
+    pub fn progress(&mut self, bytes: u64) {
+        self.passed += bytes;
+        self.observer.progress(self.passed, self.expected);
     }
 
     pub fn finish(mut self) -> Result<Vec<PhaseReport>, Error> {
@@ -338,7 +352,7 @@ impl Greeting {
     pub fn answered(self, channel: &mut Channel) -> Result<Answer, Error> {
         let Greeting { role, security, mine } = self;
         let mut theirs = mine;
-        channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
+        channel.receive_first_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
         let differs = [
             (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
             (

@@ -86,6 +86,53 @@ impl Observer for Watch {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
+/// Notes every step of progress.
+struct Steps(Arc<Mutex<Vec<(u64, u64)>>>);
+
+impl Observer for Steps {
+    fn phase(&mut self, _: &'static str) {}
+
+    fn progress(&mut self, done: u64, total: u64) {
+        self.0.lock().unwrap().push((done, total));
+    }
+}
+
+/// With several components, too, progress has one end, and comes to it without a step back.
+#[test]
+fn progress_runs_forward_to_one_end() {
+    let ports = |name: &str| vec![Port::new(name, Type::Uint(4))];
+    let mut program = ProgramBuilder::new("two", ports("x"), ports("y")).unwrap();
+    let kinds = [("small", 20), ("large", 300)]
+        .map(|(name, ands)| program.component(chain(name, 4, 4, ands)).unwrap());
+    let first = program.slot(kinds[0], &[0, 1, 4, 5]).unwrap();
+    let wires = program.slot(kinds[1], &[first, 2, 6, 7]).unwrap();
+    let port = Port::new("z", Type::Uint(4));
+    program.output(port, Recipient::Both, (wires..wires + 4).collect()).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let [(left, _), (right, _)] = clocked_pair(1);
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
+    let steps: [Arc<Mutex<Vec<(u64, u64)>>>; 2] = Default::default();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Steps(steps[0].clone())).unwrap());
+        duplo::evaluator(right, &job, &y, &mut Steps(steps[1].clone())).unwrap();
+        garbler.join().unwrap();
+    });
+    for steps in steps {
+        let steps = steps.lock().unwrap();
+        assert!(steps.len() > 1, "{steps:?}");
+        assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 == pair[1].1), "{steps:?}");
+        assert!(steps.last().is_some_and(|(done, total)| done == total && *total > 0), "{steps:?}");
+    }
+}
+
 /// The evaluator's phases, and the crossings in each of them.
 fn run(program: &Arc<Program>, security: u32, threads: usize, lanes: usize) -> (Vec<PhaseReport>, Vec<u64>) {
     let [(left, garblers), (right, evaluators)] = clocked_pair(lanes);

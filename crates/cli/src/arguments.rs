@@ -27,9 +27,12 @@ pub struct Cli {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
     pub json: bool,
-    /// No progress and no warnings on stderr
+    /// No progress, no warnings and no tables of phases
     #[arg(long, global = true, display_order = 100)]
     pub quiet: bool,
+    /// Write warnings, and what happens at a listener, to the end of this file, too
+    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -145,23 +148,6 @@ impl Parameters {
             ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
         fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
     }
-
-    /// Names everything that both sides must have alike.
-    pub fn terms(&self, program: &Program, from_stock: bool) -> [u8; 32] {
-        let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
-        hash.update(&program.digest());
-        hash.update(&self.security.to_le_bytes());
-        hash.update(&self.executions.executions.map_or(0, u64::from).to_le_bytes());
-        hash.update(&[match self.protocol {
-            Protocol::Duplo => 0,
-        }]);
-        hash.update(&[match self.commitments {
-            Commitments::Split => 0,
-        }]);
-        hash.update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
-        hash.update(&[u8::from(from_stock)]);
-        *hash.finalize().as_bytes()
-    }
 }
 
 /// How the garbler chooses what the evaluator then checks.
@@ -254,8 +240,8 @@ impl Resources {
         Duration::from_secs(self.timeout.into())
     }
 
-    pub fn options(&self, party: Party, terms: [u8; 32]) -> tls::Options {
-        tls::Options { party, lanes: self.lanes, terms, timeout: self.timeout() }
+    pub fn options(&self, party: Party) -> tls::Options {
+        tls::Options { party, lanes: self.lanes, timeout: self.timeout() }
     }
 }
 
@@ -306,6 +292,16 @@ pub struct Address {
     /// Connect to the peer, who listens at this address
     #[arg(long, value_name = "HOST:PORT")]
     pub connect: Option<String>,
+}
+
+/// How long a listener waits.
+#[derive(Args)]
+pub struct Keep {
+    /// With --listen: a peer that comes with another program, other flags or another version is told why, and
+    /// does not end the waiting. The first run that begins is the only one: it ends the command, whether it
+    /// is done (code 0), breaks off (4) or the peer cheats (5)
+    #[arg(long, requires = "listen")]
+    pub keep: bool,
 }
 
 /// Reads a public key.

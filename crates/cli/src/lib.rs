@@ -20,6 +20,7 @@ mod info;
 mod keygen;
 mod link;
 mod machine;
+mod meeting;
 #[doc(hidden)]
 pub mod parsers;
 mod party;
@@ -34,12 +35,18 @@ mod stock;
 mod store;
 mod table;
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::Listener;
 use clap::Parser;
+use tracing::Level;
+use tracing_subscriber::fmt::writer::MakeWriterExt;
 
 use arguments::{Cli, Command};
 use failure::Failure;
@@ -63,7 +70,9 @@ pub fn main() -> ExitCode {
             return fail(Failure::from(e), json);
         }
     };
-    start_log(cli.quiet);
+    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref()) {
+        return fail(failure, cli.json);
+    }
     keep_memory_private();
     match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
@@ -108,17 +117,39 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
     }
 }
 
-/// Warnings, such as those of refused strangers, go to stderr.
-fn start_log(quiet: bool) {
-    let level = if quiet { tracing::Level::ERROR } else { tracing::Level::WARN };
+/// Whether the user wants no warnings on stderr.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Warnings, such as those of refused strangers, go to stderr, and with what else happens at a listener to
+/// the end of a file, if there is one. Each line has its time; colours are for terminals.
+fn start_log(quiet: bool, file: Option<&Path>) -> Result<(), Failure> {
+    QUIET.store(quiet, Ordering::Relaxed);
+    let level = if quiet { Level::ERROR } else { Level::WARN };
+    let stderr = std::io::stderr.with_max_level(level);
     // A warning that cannot be written is no reason to panic.
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false);
-    log.with_max_level(level).without_time().with_target(false).init();
+    let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
+    match file {
+        None => {
+            let colours = std::io::stderr().is_terminal();
+            log.with_ansi(colours).with_max_level(level).with_writer(stderr).init();
+        }
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let file = Arc::new(opened.map_err(|e| Failure::cannot_write(path, &e))?);
+            log.with_ansi(false).with_max_level(Level::INFO).with_writer(stderr.and(file)).init();
+        }
+    }
+    Ok(())
 }
 
 /// Says on stderr where a listener waits; with port 0 only it knows.
 fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
     let address = listener.local_addr()?;
+    tracing::info!("waiting for the peer at {address}");
     if !quiet {
         // A closed stderr is no reason to stop.
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");

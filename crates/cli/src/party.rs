@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{self, FromStock, Limits, Proposal, Stocked};
 use brickwork::plan::{self, Machine};
@@ -18,13 +19,14 @@ use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::arguments::{
-    Address, Choice, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key,
+    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key,
 };
 use crate::audit::{Audit, AuditArguments};
 use crate::compile::SourceFlags;
 use crate::cut::{Cut, CutArguments, Origin, Wish, gates_within};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::{Failure, code};
+use crate::meeting::Sheet;
 use crate::plan::cost_json;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
@@ -38,6 +40,8 @@ pub struct Arguments {
     program: ProgramArguments,
     #[command(flatten)]
     address: Address,
+    #[command(flatten)]
+    keep: Keep,
     /// This party's input: JSON, @file, @table.csv, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
@@ -80,15 +84,25 @@ impl EvaluatorArguments {
     }
 }
 
-/// What a party works on.
-struct Work<'a> {
-    party: Party,
-    arguments: &'a Arguments,
-    origin: Origin<'a>,
-    job: Job,
-    input: Zeroizing<Vec<bool>>,
+/// The flags that say what a run takes and how it is done.
+#[derive(Clone, Copy)]
+pub struct Flags<'a> {
+    pub parameters: &'a Parameters,
+    pub resources: &'a Resources,
+    pub choice: &'a Choice,
+    pub cut: &'a Wish,
+    pub line: &'a LineArguments,
+    pub stock: &'a StoreArguments,
+}
+
+/// What a party works on, but for its input.
+pub struct Work<'a> {
+    pub party: Party,
+    pub flags: Flags<'a>,
+    pub origin: Origin<'a>,
+    pub job: Job,
     /// What is free or allowed.
-    memory: Option<u64>,
+    pub memory: Option<u64>,
 }
 
 /// Runs one party to its end. An evaluator notes in `audit` what must not show.
@@ -113,28 +127,47 @@ pub fn run(
     let executions = arguments.parameters.executions.executions;
     let peer = public_key(&arguments.peer)?;
     let (identity, input) = secrets(arguments, &program, party)?;
-    let job = job(party, arguments, &program, identity.public_key(), peer)?;
-    let flags = SourceFlags::default();
-    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
-    let memory = arguments.resources.max_ram.or_else(resources::available_bytes);
-    let work = Work { party, arguments, origin, job, input, memory };
+    let flags = Flags {
+        parameters: &arguments.parameters,
+        resources: &arguments.resources,
+        choice: &arguments.choice,
+        cut: &arguments.cut.cut,
+        line: &arguments.line,
+        stock: &arguments.stock,
+    };
+    let source = SourceFlags::default();
+    let origin = Origin { path: &arguments.program.file, flags: &source, given: &program };
+    let work = Work::new(party, flags, origin, identity.public_key(), peer)?;
 
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
     let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
-    let estimate = if store.is_some() { None } else { Some(Estimate::of(arguments, quiet)?) };
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(&flags, quiet)?) };
     let proposal = match party {
         Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
         Party::Evaluator => None,
     };
 
-    let options = arguments.resources.options(party, arguments.parameters.terms(&program, store.is_some()));
-    let channel = connect(&arguments.address, &identity, peer, &options, quiet, arguments.leash)?;
+    let options = arguments.resources.options(party);
+    let sheet = Sheet::of(&work, proposal.as_ref(), false)?;
+    let waiting = Waiting { work: &work, sheet: &sheet, proposal: proposal.as_ref(), store: store.as_ref() };
+    let channel = match (&arguments.address.listen, &arguments.address.connect) {
+        (Some(address), _) => {
+            let listener = listen(address, &identity, peer, &options, quiet, arguments.leash)?;
+            waiting.for_the_peer(&listener, arguments.keep.keep)?
+        }
+        (None, Some(address)) => {
+            let mut met = tls::meet(address, &identity, peer, &options, &sheet.encoded())?;
+            work.agree_to_run(&sheet, &mut met)?;
+            met.channel
+        }
+        (None, None) => return Err(no_address()),
+    };
     let mut bar = Bar::new(quiet);
     let cpu_before = resources::cpu_seconds();
     let result = match &proposal {
-        Some(proposal) => work.garble(channel, proposal, store.as_mut(), &mut bar)?,
-        None => work.evaluate(channel, store.as_mut(), &mut bar)?,
+        Some(proposal) => work.garble(channel, proposal, &input, store.as_mut(), &mut bar)?,
+        None => work.evaluate(channel, &input, store.as_mut(), &mut bar)?,
     };
     let cpu_seconds = resources::cpu_seconds() - cpu_before;
     drop(bar);
@@ -144,7 +177,7 @@ pub fn run(
     }
     let value = files::output_value(&program, party, executions, &result.outputs);
     let predicted = estimate.map(|estimate| estimate.predict(&result)).unwrap_or_default();
-    let mut report = report(party, &value, &result, predicted);
+    let mut report = report(party, &value, &result, predicted, quiet);
     if store.is_some() {
         report.json["made_on_the_spot"] = result.made.into();
     }
@@ -153,14 +186,53 @@ pub fn run(
     Ok(report)
 }
 
+/// A party that listens, and what it answers to those who come.
+struct Waiting<'a> {
+    work: &'a Work<'a>,
+    sheet: &'a Sheet,
+    proposal: Option<&'a Proposed>,
+    store: Option<&'a Store>,
+}
+
+impl Waiting<'_> {
+    /// Waits for the peer, and answers its visits. If it is to `keep` waiting, a peer that does not fit is
+    /// told why and does not end that; nothing has begun then, and nothing that depends on a secret was sent.
+    fn for_the_peer(&self, listener: &Listener, keep: bool) -> Result<Channel, Failure> {
+        let sheet = self.sheet.encoded();
+        loop {
+            let agreed = listener.meet(&sheet, None).and_then(|mut met| match met.visits {
+                true => {
+                    match self.work.compare(self.sheet, &mut met, self.proposal, self.store) {
+                        Ok(same) => tracing::info!("the peer has compared: {same}"),
+                        Err(e) => tracing::warn!("the peer has compared: {e}"),
+                    }
+                    Ok(None)
+                }
+                false => self.work.agree_to_run(self.sheet, &mut met).map(|()| Some(met.channel)),
+            });
+            match agreed {
+                Ok(Some(channel)) => return Ok(channel),
+                Ok(None) => {}
+                Err(e @ (Error::Mismatch(_) | Error::Io(_))) if keep => {
+                    tracing::warn!("refused the peer: {e}; waiting for it to come again");
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+}
+
 /// What the garbler proposes.
-struct Proposed {
-    cut: Cut,
-    program: Arc<Program>,
+pub struct Proposed {
+    pub cut: Cut,
+    pub program: Arc<Program>,
     /// Where all is made for this run.
-    parameters: Option<duplo::Parameters>,
+    pub parameters: Option<duplo::Parameters>,
     /// Seconds in which the evaluator will make this cut.
     seconds: f64,
+    /// Bytes that the garbler needs, and the evaluator, as far as it is known.
+    pub garbler_memory: Option<u64>,
+    pub evaluator_memory: Option<u64>,
 }
 
 /// What a run gave.
@@ -203,12 +275,40 @@ impl Done {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// What a party works on that has these flags and keys.
+    pub fn new(
+        party: Party,
+        flags: Flags<'a>,
+        origin: Origin<'a>,
+        own: PublicKey,
+        peer: PublicKey,
+    ) -> Result<Self, Failure> {
+        let keys = match party {
+            Party::Garbler => [own, peer],
+            Party::Evaluator => [peer, own],
+        };
+        let job = Job {
+            program: Arc::new(files::repeated(origin.given, flags.parameters.executions.executions)?),
+            security: flags.parameters.security,
+            threads: flags.resources.threads(),
+            table_memory: session::TABLE_MEMORY,
+            identities: keys.map(PublicKey::to_bytes),
+        };
+        let memory = flags.resources.max_ram.or_else(resources::available_bytes);
+        Ok(Work { party, flags, origin, job, memory })
+    }
+
+    /// How often the program is evaluated, if that was said.
+    pub fn executions(&self) -> Option<u32> {
+        self.flags.parameters.executions.executions
+    }
+
     /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the
     /// occasion.
-    fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
-        let Work { arguments, origin, job, .. } = self;
-        let (executions, wish) = (arguments.parameters.executions.executions, &arguments.cut.cut);
+    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
+        let Work { flags, origin, job, .. } = self;
+        let (executions, wish) = (self.executions(), flags.cut);
         let Some(Estimate { machine, link }) = estimate else {
             let is_there = |program: &Program| -> Result<bool, Failure> {
                 let Some(store) = store else { return Ok(true) };
@@ -219,14 +319,20 @@ impl Work<'_> {
                 Wish::Fastest => cuts::in_stock(origin, is_there)?,
             };
             let program = Arc::new(files::repeated(&program, executions)?);
-            return Ok(Proposed { cut, program, parameters: None, seconds: 0.0 });
+            return Ok(Proposed {
+                cut,
+                program,
+                parameters: None,
+                seconds: 0.0,
+                garbler_memory: None,
+                evaluator_memory: None,
+            });
         };
-        let pricing =
-            Pricing { executions, security: job.security, choice: &arguments.choice, machine, link };
+        let pricing = Pricing { executions, security: job.security, choice: flags.choice, machine, link };
         let Decomposition { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, origin, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
-        match arguments.resources.max_ram {
+        match flags.resources.max_ram {
             Some(limit) if memory > limit => Err(Failure::new(
                 code::OTHER,
                 format!(
@@ -236,7 +342,14 @@ impl Work<'_> {
                 ),
                 "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
             )),
-            _ => Ok(Proposed { cut, program: Arc::new(program), parameters: Some(parameters), seconds }),
+            _ => Ok(Proposed {
+                cut,
+                program: Arc::new(program),
+                parameters: Some(parameters),
+                seconds,
+                garbler_memory: Some(memory),
+                evaluator_memory: Some(cost.evaluator_memory_bytes),
+            }),
         }
     }
 
@@ -244,30 +357,37 @@ impl Work<'_> {
         &self,
         channel: Channel,
         proposed: &Proposed,
+        input: &[bool],
         store: Option<&mut Store>,
         bar: &mut Bar,
     ) -> Result<Done, Failure> {
-        let Proposed { cut, program, parameters, seconds } = proposed;
+        let Proposed { cut, program, parameters, seconds, .. } = proposed;
         match (store, parameters) {
             (None, Some(parameters)) => {
                 let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
-                let report = duplo::garbler_proposing(channel, &self.job, &proposal, &self.input, bar)?;
+                let report = duplo::garbler_proposing(channel, &self.job, &proposal, input, bar)?;
                 Ok(Done::at_once(report, cut.clone(), *seconds))
             }
             (Some(store), _) => {
                 let session =
                     Stocked::open_proposing(channel, store, &self.job.terms(), program, &cut.name(), bar)?;
-                self.run_on_stock(session, cut.clone(), program.clone())
+                self.run_on_stock(session, cut.clone(), program.clone(), input)
             }
             (None, None) => Err(Failure::fault("there is neither a store nor a plan")),
         }
     }
 
-    fn evaluate(&self, channel: Channel, store: Option<&mut Store>, bar: &mut Bar) -> Result<Done, Failure> {
-        let (cutting, executions) = (Cell::new(0.0), self.arguments.parameters.executions.executions);
+    fn evaluate(
+        &self,
+        channel: Channel,
+        input: &[bool],
+        store: Option<&mut Store>,
+        bar: &mut Bar,
+    ) -> Result<Done, Failure> {
+        let (cutting, executions) = (Cell::new(0.0), self.executions());
         let decompose = |name: &str| {
             let begun = resources::cpu_seconds();
-            let program = self.origin.accept(&self.arguments.cut.cut, name, self.memory, executions);
+            let program = self.origin.accept(self.flags.cut, name, self.memory, executions);
             cutting.set(resources::cpu_seconds() - begun);
             program
         };
@@ -276,11 +396,11 @@ impl Work<'_> {
             Some(store) => {
                 let session = Stocked::open(self.party, channel, store, &self.job.terms(), bar)?;
                 let (program, name) = session.proposed(&self.job.program, Some(&decompose))?;
-                self.run_on_stock(session, cut(&name)?, program)
+                self.run_on_stock(session, cut(&name)?, program, input)
             }
             None => {
                 let limits = Limits { memory_bytes: self.memory, decompose: Some(&decompose) };
-                let report = duplo::evaluator_within(channel, &self.job, &limits, &self.input, bar)?;
+                let report = duplo::evaluator_within(channel, &self.job, &limits, input, bar)?;
                 let cut = cut(&report.proposal.parameters.decomposition)?;
                 Ok(Done::at_once(report, cut, cutting.get()))
             }
@@ -288,9 +408,14 @@ impl Work<'_> {
     }
 
     /// Runs the program on stock.
-    fn run_on_stock(&self, session: Stocked, cut: Cut, program: Arc<Program>) -> Result<Done, Failure> {
-        let (done, session) =
-            session.expect(&program)?.run(&program, &self.input, self.arguments.stock.lacking())?;
+    fn run_on_stock(
+        &self,
+        session: Stocked,
+        cut: Cut,
+        program: Arc<Program>,
+        input: &[bool],
+    ) -> Result<Done, Failure> {
+        let (done, session) = session.expect(&program)?.run(&program, input, self.flags.stock.lacking())?;
         let FromStock { outputs, recovered, security, made } = done;
         let (made, phases) = (made.map(|made| made.to_string()), session.close()?);
         Ok(Done { cut, program, cutting: 0.0, outputs, phases, security, recovered, parameters: None, made })
@@ -298,15 +423,15 @@ impl Work<'_> {
 }
 
 /// What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
-struct Estimate {
+pub struct Estimate {
     machine: Machine,
     link: plan::Link,
 }
 
 impl Estimate {
-    fn of(arguments: &Arguments, quiet: bool) -> Result<Self, Failure> {
-        let machine = machine::constants(false, quiet)?.with_threads(arguments.resources.threads);
-        Ok(Estimate { machine, link: arguments.line.link().with_lanes(arguments.resources.lanes) })
+    pub fn of(flags: &Flags, quiet: bool) -> Result<Self, Failure> {
+        let machine = machine::constants(false, quiet)?.with_threads(flags.resources.threads);
+        Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
     }
 
     fn predict(&self, done: &Done) -> Value {
@@ -342,54 +467,47 @@ fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<
     Ok((files::identity(path)?, input))
 }
 
-fn job(
-    party: Party,
-    arguments: &Arguments,
-    program: &Program,
-    own: PublicKey,
+/// Listens for the peer. On a leash the address goes to stdout.
+fn listen(
+    address: &str,
+    identity: &Identity,
     peer: PublicKey,
-) -> Result<Job, Failure> {
-    let keys = match party {
-        Party::Garbler => [own, peer],
-        Party::Evaluator => [peer, own],
-    };
-    Ok(Job {
-        program: Arc::new(files::repeated(program, arguments.parameters.executions.executions)?),
-        security: arguments.parameters.security,
-        threads: arguments.resources.threads(),
-        table_memory: session::TABLE_MEMORY,
-        identities: keys.map(PublicKey::to_bytes),
-    })
+    options: &tls::Options,
+    quiet: bool,
+    leash: bool,
+) -> Result<Listener, Failure> {
+    let listener = Listener::bind(address, identity, peer, options)?;
+    if leash {
+        crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
+    } else {
+        announce(&listener, quiet)?;
+    }
+    Ok(listener)
 }
 
-/// Connects to the peer. On a leash the address goes to stdout.
+/// Connects to the peer.
 pub fn connect(
     address: &Address,
     identity: &Identity,
     peer: PublicKey,
     options: &tls::Options,
     quiet: bool,
-    leash: bool,
 ) -> Result<Channel, Failure> {
     match (&address.listen, &address.connect) {
-        (Some(address), _) => {
-            let listener = Listener::bind(address, identity, peer, options)?;
-            if leash {
-                crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
-            } else {
-                announce(&listener, quiet)?;
-            }
-            Ok(listener.accept()?)
-        }
+        (Some(address), _) => Ok(listen(address, identity, peer, options, quiet, false)?.accept()?),
         (None, Some(address)) => Ok(tls::connect(address, identity, peer, options)?),
-        (None, None) => Err(Failure::usage(
-            "one of --listen and --connect is needed",
-            "one party gives --listen HOST:PORT, the other one --connect with that address",
-        )),
+        (None, None) => Err(no_address()),
     }
 }
 
-fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Report {
+fn no_address() -> Failure {
+    Failure::usage(
+        "one of --listen and --connect is needed",
+        "one party gives --listen HOST:PORT, the other one --connect with that address",
+    )
+}
+
+fn report(party: Party, value: &Value, result: &Done, predicted: Value, quiet: bool) -> Report {
     let role = files::role(party);
     let json = json!({
         "role": role,
@@ -403,7 +521,7 @@ fn report(party: Party, value: &Value, result: &Done, predicted: Value) -> Repor
         "protocol": "duplo",
     });
     let human = outputs_text(&[(role, value)])
-        + &phases_text(&json)
+        + &phases_text(&json, quiet)
         + &cut_text(&json)
         + &security_text(&result.security);
     Report::new(json, human)
@@ -427,8 +545,11 @@ pub fn cut_text(report: &Value) -> String {
 }
 
 /// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with
-/// what was predicted of them.
-pub fn phases_text(report: &Value) -> String {
+/// what was predicted of them; nothing for a user who wants quiet.
+pub fn phases_text(report: &Value, quiet: bool) -> String {
+    if quiet {
+        return String::new();
+    }
     let phases = |of: &Value| of["phases"].as_array().cloned().unwrap_or_default();
     let seconds = |phase: &Value| phase["seconds"].as_f64().unwrap_or_default();
     let predicted = phases(&report["predicted"]);

@@ -253,6 +253,7 @@ fn cuts_chart(cuts: &Cuts) -> Chart {
             plural(cut.components as u64, "component"),
             plural(cut.slots as u64, "slot")
         ),
+        label: cut.cut.to_string(),
         marked: k == cuts.chosen,
     };
     Chart {
@@ -277,6 +278,7 @@ fn buckets_chart(options: &[Alternative]) -> Chart {
             option.cut.opened,
             option.cost.bytes()
         ),
+        label: format!("B = {}", option.cut.bucket),
         marked: option.chosen,
     };
     Chart {

@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
-    Ok(merge(&garbler, &evaluator))
+    Ok(merge(&garbler, &evaluator, quiet))
 }
 
 /// What both parties are to do.
@@ -340,7 +340,7 @@ fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
-fn merge(garbler: &Value, evaluator: &Value) -> Report {
+fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
@@ -357,7 +357,7 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         json["made_on_the_spot"] = made.clone();
     }
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
-        + &party::phases_text(&json)
+        + &party::phases_text(&json, quiet)
         + &party::cut_text(&json)
         + &party::security_json_text(&json["security"]);
     Report::new(json, human)

@@ -76,14 +76,16 @@ struct Verify {
     place: Place,
 }
 
+// Named as one group, so that whoever gives neither is told of both.
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").args(["epoch", "all"]).required(true))]
 struct Burn {
     #[command(flatten)]
     place: Place,
     /// The part to burn: the beginning of its identifier, as `ls` shows it
-    #[arg(long, value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(long, value_name = "ID")]
     epoch: Option<String>,
-    /// Burn everything
+    /// Burn everything that the store holds
     #[arg(long)]
     all: bool,
 }

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use super::stock::{Origin, Request};
 use crate::Error;
 use crate::authenticator;
-use crate::circuit::{Circuit, Program};
+use crate::circuit::{Circuit, Component, Program};
 use crate::commit::code::Code;
 use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper};
 use crate::digest::Digest;
@@ -153,6 +153,13 @@ impl Parameters {
                 + opened
         });
         of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
+    }
+
+    /// Bytes of the tables that travel for a request of these parameters.
+    pub(super) fn table_bytes(&self, request: &Request) -> u64 {
+        let of_one = |(component, _): &(Component, usize)| 2 * LABEL_BYTES * component.circuit.and_gates();
+        let copies = self.components.iter().map(|cut| cut.kept());
+        request.components.iter().map(|one| of_one(one) as u64).zip(copies).map(|(bytes, n)| bytes * n).sum()
     }
 
     /// The parameters for a program at `security` bits that are cheapest at the [standard

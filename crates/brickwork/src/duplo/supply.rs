@@ -74,6 +74,7 @@ impl GarblerCommitted {
         ots: Option<GarblerDrawn>,
     ) -> Result<Self, Error> {
         party.run.phase("preprocess");
+        party.run.expect(parameters.table_bytes(request));
         let components = preprocess::garbler_commits(party, request, parameters)?;
         party.run.phase("prepare");
         let gadgets = Some(prepare::garbler_commits(party, parameters)?);
@@ -205,6 +206,7 @@ impl EvaluatorCommitted<Pending> {
         ots: Option<EvaluatorDrawn>,
     ) -> Result<Self, Error> {
         core.run.phase("preprocess");
+        core.run.expect(parameters.table_bytes(request));
         let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
         let depot = match parameters.told_bytes(circuits) > core.told_memory {
             true => Depot::file(core.holder.fault())?,

@@ -415,8 +415,7 @@ impl Machine {
         const PINGS: usize = 100;
         const BYTES: usize = 16 << 20;
         let [(ours, _), (theirs, _)] = [Identity::generate()?, Identity::generate()?];
-        let options =
-            |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+        let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
         let listener = Listener::bind("127.0.0.1:0", &ours, theirs.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
         let answer = |mut channel: Channel| -> Result<(), Error> {
@@ -467,7 +466,7 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
     let [ours, theirs] = [keys[0].public_key(), keys[1].public_key()];
     let identities = [ours.to_bytes(), theirs.to_bytes()];
     let job = Job { program: program.clone(), security: 40, threads, table_memory: TABLE_MEMORY, identities };
-    let options = |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+    let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
     let zeros = |party| vec![false; program.input_width(party)];
     let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();

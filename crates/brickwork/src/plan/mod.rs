@@ -171,7 +171,7 @@ pub fn best<'a>(costs: impl IntoIterator<Item = &'a Cost, IntoIter: Clone>) -> O
 }
 
 /// Peak memory of the garbler and of the evaluator in bytes, estimated.
-pub(crate) fn memory(program: &Program, parameters: &Parameters) -> [u64; 2] {
+pub fn memory(program: &Program, parameters: &Parameters) -> [u64; 2] {
     memory::peaks(program, parameters)
 }
 

@@ -175,6 +175,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
                     x: number(row, x),
                     y: y(row),
                     title: title.clone(),
+                    label: format!("B = {}", row["bucket_size"]),
                     marked: false,
                 })
             });
@@ -190,6 +191,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
             x: number(row, "and_gates"),
             y: per_gate(row),
             title: format!("measured: {}", row["key"].as_str().unwrap_or_default()),
+            label: "measured".into(),
             marked: true,
         }],
     }));

@@ -12,6 +12,8 @@ fn attacks_are_listed_and_played() {
     for attack in attacks {
         let (id, story) = (attack["attack"].as_str().unwrap(), attack["story"].as_str().unwrap());
         assert!(human.contains(id) && human.contains(story));
+        let alike = attacks.iter().filter(|other| other["story"] == story).count();
+        assert_eq!(alike, 1, "each has a description of its own: {id}");
     }
     let (human, json) = good(&["demo-cheat", "row_05_flipped_table", "--runs", "3"]);
     assert!(

@@ -287,6 +287,14 @@ fn stores_are_looked_after() {
         2,
         "parts begin with ''",
     );
+    // Whoever gives neither flag, or both, is told of both.
+    let burn = ["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key];
+    bad(&burn, 2, "--epoch <ID>|--all");
+    bad(&[&burn[..], &["--all", "--epoch", "00"]].concat(), 2, "--all");
+    let help = text(&run(&["stock", "burn", "--help"]).stdout);
+    for flag in ["--epoch <ID>", "--all", "--store <DIR>", "--store-key <FILE>"] {
+        assert!(help.contains(flag), "{help}");
+    }
     // Burned on one side, refused on both, and gone after that.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);

@@ -47,6 +47,7 @@ use crate::session::{Digests, Greeting, Observer, PhaseReport, Run, SecurityRepo
 use crate::stock::{Entry, Epoch, EpochId, Step, Store};
 use crate::wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+pub use reconcile::compare_stores;
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
 use reconcile::{PROTOCOL, living, meet, reconcile, room_for_one_more};
@@ -547,6 +548,8 @@ impl<'o> Open<'o> {
         let (job, of) = (job_digest(steps), steps.len() as u32);
         let epoch = *session.id();
         let resumed = self.store.state(&epoch)?.progress(&job, of);
+        let left = steps.iter().zip(parameters).skip(resumed as usize);
+        session.run().expect(left.map(|(request, parameters)| parameters.table_bytes(request)).sum());
         for number in resumed..of {
             let step = Step { job, number, of };
             let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);

@@ -18,6 +18,7 @@ use crate::circuit::Party;
 use crate::digest::Digest;
 use crate::session::{Run, Terms};
 use crate::stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
+use crate::wire::Channel;
 use crate::{Cheat, Error};
 
 /// The name of this protocol in a store.
@@ -192,6 +193,48 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
                 .into(),
         )),
     }
+}
+
+/// Says where this party's logs stand and hears where the peer's do, as [`reconcile`] would begin, and
+/// changes nothing at either side: for those who only look. A party without a store has no log. Returns how
+/// many epochs both may use.
+///
+/// # Errors
+/// [`Error::Stock`] if the stores do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    let mine = store.map_or(Ok(Vec::new()), |store| living(store, role, terms))?;
+    let stands: Vec<Stand> =
+        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    let bytes =
+        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    channel.send(msg::STANDINGS, &bytes)?;
+    let theirs = read(&channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?)?;
+    let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
+    let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
+    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
+    let (mut shared, mut missing, mut apart) = (0, 0, 0);
+    for (store, (id, state)) in store.into_iter().cycle().zip(&mine) {
+        store.present(id)?;
+        match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
+            Some(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
+            Some(Verdict::Apart) => apart += 1,
+            None if state.is_new() || is_used_up(store, id, state)? => {}
+            None => missing += 1,
+        }
+    }
+    if unknown + missing + apart == 0 {
+        return Ok(shared);
+    }
+    Err(Error::Stock(format!(
+        "this store and the peer's do not belong together, or one is an old copy: of their parts {shared} \
+         are the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
+         burn all but those that are the same"
+    )))
 }
 
 /// Burns those epochs of which nothing is left: both parties know the same of them. Returns the others.
