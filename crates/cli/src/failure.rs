@@ -36,8 +36,8 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::OTHER,
         "this machine",
-        "too little memory, or more needed than `--max-ram` allows; a file that cannot be written, or \
-         must not be overwritten; no threads; stdout closed; a fault of brickwork, which says so",
+        "too little memory, or more needed than is allowed; a file that cannot be written, or must not \
+         be overwritten; no threads; stdout closed; a fault of brickwork, which says so",
     ),
     (
         code::USAGE,

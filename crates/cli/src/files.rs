@@ -109,6 +109,9 @@ pub fn values(
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<[Value; 2], Failure> {
+    if texts.iter().all(|text| matches!(text, Some("-" | "csv:-"))) {
+        return Err(one_from_stdin());
+    }
     let [garbler, evaluator] = [Party::Garbler, Party::Evaluator];
     table::check_scales(reading, program, &[garbler, evaluator])?;
     Ok([
@@ -148,7 +151,7 @@ fn rows_of(text: &str, width: u64) -> Value {
     match text.strip_prefix("bits:") {
         Some(bits) => bits
             .as_bytes()
-            .chunks(width as usize)
+            .chunks((width as usize).max(1))
             .map(|row| format!("bits:{}", String::from_utf8_lossy(row)))
             .collect(),
         None => text.into(),
@@ -168,7 +171,7 @@ fn parse(text: &str) -> Result<(Value, &Path), Failure> {
     };
     let hint =
         "a value is JSON text; a table in a file that does not end in .csv is csv:FILE, or csv:- on stdin";
-    let name = source.display().to_string();
+    let name = if source == Path::new("-") { "stdin".into() } else { source.display().to_string() };
     let value = value::parse(utf8(&value_bytes(source)?, &name, hint)?);
     Ok((value.map_err(|e| Failure::from(e).within(&name).advise(hint))?, folder))
 }
@@ -194,6 +197,10 @@ fn inline(text: &str) -> Result<Value, Failure> {
     })
 }
 
+fn one_from_stdin() -> Failure {
+    Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
+}
+
 /// All that stands in a file with a value, or on stdin for the path `-`; stdin can be read once.
 pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -201,10 +208,7 @@ pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
         return read_all(File::open(path), MAX_VALUE_BYTES, &path.display().to_string());
     }
     if TAKEN.swap(true, Ordering::Relaxed) {
-        return Err(Failure::usage(
-            "only one value can come from stdin",
-            "give the other one in a file, as @FILE or csv:FILE",
-        ));
+        return Err(one_from_stdin());
     }
     read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")
 }

@@ -153,17 +153,20 @@ fn every_command_prints_what_the_schema_says() {
     let one = |arguments: &[&str]| {
         let output = run(&[arguments, &["--json", "--quiet"]].concat());
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stdout));
-        holds(arguments, &object(&output));
+        let printed = object(&output);
+        holds(arguments, &printed);
         seen.borrow_mut().insert(command(arguments));
+        printed
     };
     let file = example("millionaires.bwp");
-    // A constant beside a signed number that is a negative one is warned of.
+    // A constant that loses its upper bits is warned of.
     let odd = keys.write(
         "odd.wir",
         b"#parties 2\ntypedef int_t 8 small\n#input 1 small\n#input 2 small\n#output 1 small\n\
-          function void main() { output1 = input1 + input2 + 200; }\n",
+          function void main() { output1 = input1 + input2 + 300; }\n",
     );
-    one(&["compile", &odd, "-o", &keys.file("odd.bwp")]);
+    let compiled = one(&["compile", &odd, "-o", &keys.file("odd.bwp")]);
+    assert!(compiled["warnings"].as_array().is_some_and(|all| !all.is_empty()), "{compiled}");
     one(&["info", &file]);
     one(&["simulate", &file, "--garbler", "1", "--evaluator", "2"]);
     one(&["simulate", &file, "--garbler", "[1]", "--evaluator", "2", "--executions", "1"]);
