@@ -1,6 +1,7 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brickwork::circuit::formats::InputMap;
@@ -13,8 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::{
-    bench, compile, demo_cheat, doctor, examples, files, info, keygen, party, preprocess, run, simulate,
-    stock,
+    bench, compile, decimal, demo_cheat, doctor, examples, failure, files, info, keygen, party, preprocess,
+    run, simulate, stock,
 };
 
 /// Secure two-party computation from garbled components.
@@ -22,7 +23,7 @@ use crate::{
 /// Two parties who do not trust each other compute a function of their private inputs; neither learns more
 /// than its own output.
 #[derive(Parser)]
-#[command(name = "brickwork", version, max_term_width = 100)]
+#[command(name = "brickwork", version, max_term_width = 100, after_long_help = failure::codes_text())]
 pub struct Cli {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
@@ -101,6 +102,34 @@ pub struct Executions {
     /// Evaluate N times with one preprocessing; every value is then an array of N values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub executions: Option<u32>,
+}
+
+/// How values are read.
+#[derive(Args, Default)]
+pub struct Reading {
+    /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
+    /// refused
+    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = scale)]
+    pub scales: Vec<Scale>,
+    /// Leave out the columns of a table that the program does not know
+    #[arg(long)]
+    pub ignore_extra_columns: bool,
+}
+
+/// How many digits after the point the decimals of a field have.
+#[derive(Clone)]
+pub struct Scale {
+    /// The field's name, or with those around it, such as `price.net`.
+    pub name: String,
+    pub digits: u8,
+}
+
+fn scale(text: &str) -> Result<Scale, String> {
+    let digits = |digits: &str| digits.parse().ok().filter(|digits| *digits <= decimal::MAX_DIGITS);
+    match text.split_once('=').map(|(name, number)| (name, digits(number))) {
+        Some((name, Some(digits))) if !name.is_empty() => Ok(Scale { name: name.into(), digits }),
+        _ => Err(format!("expected a field and a number up to {}, such as amount=2", decimal::MAX_DIGITS)),
+    }
 }
 
 /// What the parties must agree on, apart from the program.
@@ -304,12 +333,29 @@ pub struct Keep {
     pub keep: bool,
 }
 
-/// Reads a public key.
+/// Reads a public key, given inline or as `@FILE`.
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
-    text.parse().map_err(|e: brickwork::Error| {
-        Failure::usage(
-            format!("--peer: {e}"),
-            "ask the other party for the public key that its own `brickwork keygen` printed",
-        )
-    })
+    let hint = "ask the other party for the public key that its own `brickwork keygen` printed";
+    let Some(path) = text.strip_prefix('@') else {
+        return text.parse().map_err(|e: brickwork::Error| {
+            let failure = Failure::usage(format!("--peer: {e}"), hint);
+            match Path::new(text).is_file() {
+                true => {
+                    failure.advise("this is the name of a file: write an @ before it, as in --peer @FILE")
+                }
+                false => failure,
+            }
+        });
+    };
+    let bytes =
+        files::read_all(File::open(path), files::MAX_KEY_BYTES, path).map_err(|e| e.within("--peer"))?;
+    let key = files::utf8(&bytes, path, hint).map_err(|e| e.within("--peer"))?;
+    if key.contains("PRIVATE KEY") {
+        return Err(Failure::input(
+            format!("--peer: {path} holds a private key, and the public one is needed"),
+            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one is \
+             not yours, tell its owner to make another one",
+        ));
+    }
+    key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))
 }

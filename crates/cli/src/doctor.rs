@@ -12,7 +12,9 @@ use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Resources, public_key};
+use crate::arguments::{
+    Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources, public_key,
+};
 use crate::compile::SourceFlags;
 use crate::cut::{CutArguments, Origin};
 use crate::failure::{Failure, code};
@@ -43,10 +45,12 @@ pub struct Arguments {
     /// This party's input, to see whether the program takes it
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
     /// This party's private key
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
-    /// The peer's public key
+    /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: Option<String>,
     #[command(flatten)]
@@ -306,7 +310,7 @@ fn check_input(
         return findings.skip("input", lacking(&needs).unwrap_or_default());
     };
     let _erasing = Erasing::begin();
-    let bits = files::value(arguments.input.as_deref(), program, role, executions)
+    let bits = files::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
         .and_then(|value| files::input_bits(program, role, executions, &value));
     findings.note(
         "input",

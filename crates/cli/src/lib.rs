@@ -11,6 +11,7 @@ mod chart;
 mod compile;
 mod cut;
 mod cuts;
+mod decimal;
 mod demo_cheat;
 mod doctor;
 mod examples;

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Protocol, Resources, public_key,
+    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Protocol, Reading, Resources,
+    public_key,
 };
 use crate::audit::{Audit, AuditArguments};
 use crate::compile::SourceFlags;
@@ -42,13 +43,15 @@ pub struct Arguments {
     address: Address,
     #[command(flatten)]
     keep: Keep,
-    /// This party's input: JSON, @file, @table.csv, or - for stdin
+    /// This party's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
     /// This party's private key, made by `brickwork keygen`
     #[arg(long, value_name = "KEYFILE", required_unless_present = "leash")]
     identity: Option<PathBuf>,
-    /// The peer's public key
+    /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
     #[command(flatten)]
@@ -463,7 +466,7 @@ fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<
         )
     })?;
     let executions = arguments.parameters.executions.executions;
-    let input = files::value(arguments.input.as_deref(), program, party, executions)?;
+    let input = files::value(arguments.input.as_deref(), program, party, executions, &arguments.reading)?;
     Ok((files::identity(path)?, input))
 }
 

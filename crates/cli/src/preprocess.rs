@@ -30,7 +30,7 @@ pub struct Arguments {
     /// This party's private key, made by `brickwork keygen`
     #[arg(long, value_name = "KEYFILE")]
     identity: PathBuf,
-    /// The peer's public key
+    /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
     /// The folder of the store; it is made if there is none
