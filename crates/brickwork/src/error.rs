@@ -14,6 +14,10 @@ pub enum Error {
     /// The peers do not agree on version, parameters or program.
     #[error("the peers do not agree: {0}")]
     Mismatch(String),
+    /// The peer said so in the place of its greeting: nothing has begun, and nothing that depends on a secret
+    /// was sent.
+    #[error("the peers do not agree: the peer refuses: {0}")]
+    Refused(String),
     /// A program, an input or a file is not what it must be.
     #[error("{0}")]
     Input(String),

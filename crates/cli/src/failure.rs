@@ -185,7 +185,7 @@ impl From<Error> for Failure {
                 "do not run again with this peer before the cause is known; what this session used is not used again",
             ),
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
-            Error::Mismatch(_) => (
+            Error::Mismatch(_) | Error::Refused(_) => (
                 code::MISMATCH,
                 "both parties need the same version, program and parameters, and one each of the two roles",
             ),
@@ -302,6 +302,7 @@ mod tests {
             (Error::Peer(brickwork::Cheat::UnexpectedMessage), 5),
             (Error::Io(io::ErrorKind::TimedOut.into()), 4),
             (Error::Mismatch(String::new()), 7),
+            (Error::Refused(String::new()), 7),
             (Error::Input(String::new()), 3),
             (Error::Usage(String::new()), 2),
             (Error::Limit(String::new()), 2),

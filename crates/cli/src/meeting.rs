@@ -219,7 +219,8 @@ impl Work<'_> {
             .into());
         }
         // Of the same file both make the same; what is made here only to be compared is not free.
-        if !visits && !(flags && own.source != theirs.source) {
+        let is_certain = !flags || own.source == theirs.source;
+        if is_certain && !visits {
             return Ok(None);
         }
         let made = self.origin.make(&cut, gates_within(self.memory));
@@ -325,6 +326,8 @@ fn agreed(channel: &mut Channel) -> Result<(), Error> {
 mod tests {
     use super::*;
 
+    type Change = fn(&mut Sheet);
+
     fn sheet(role: &str) -> Sheet {
         Sheet {
             protocol: 3,
@@ -345,7 +348,7 @@ mod tests {
     fn both_name_what_differs() {
         let garbler = sheet("garbler");
         assert_eq!(garbler.differs(&sheet("evaluator")), Ok(()));
-        let changes: [(fn(&mut Sheet), &str); 6] = [
+        let changes: [(Change, &str); 6] = [
             (|sheet| sheet.role = "garbler".into(), "both run as the garbler"),
             (|sheet| sheet.protocol = 9, "version"),
             (|sheet| sheet.security = 64, "--security 64"),
@@ -364,7 +367,7 @@ mod tests {
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [
-            ((|sheet| sheet.source = None) as fn(&mut Sheet), "compiled already"),
+            ((|sheet| sheet.source = None) as Change, "compiled already"),
             (|sheet| sheet.source = Some("00".into()), "sources differ"),
             (|sheet| sheet.cut = Some("given".into()), "--cut given only"),
         ] {

@@ -153,27 +153,38 @@ pub fn run(
 
     let options = arguments.resources.options(party);
     let sheet = Sheet::of(&work, proposal.as_ref(), false)?;
-    let waiting = Waiting { work: &work, sheet: &sheet, proposal: proposal.as_ref(), store: store.as_ref() };
-    let channel = match (&arguments.address.listen, &arguments.address.connect) {
+    let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
-            let listener = listen(address, &identity, peer, &options, quiet, arguments.leash)?;
-            waiting.for_the_peer(&listener, arguments.keep.keep)?
+            Place::Listener(listen(address, &identity, peer, &options, quiet, arguments.leash)?)
         }
-        (None, Some(address)) => {
-            let mut met = tls::meet(address, &identity, peer, &options, &sheet.encoded())?;
-            work.agree_to_run(&sheet, &mut met)?;
-            met.channel
-        }
+        (None, Some(address)) => Place::Peer(address),
         (None, None) => return Err(no_address()),
     };
-    let mut bar = Bar::new(quiet);
-    let cpu_before = resources::cpu_seconds();
-    let result = match &proposal {
-        Some(proposal) => work.garble(channel, proposal, &input, store.as_mut(), &mut bar)?,
-        None => work.evaluate(channel, &input, store.as_mut(), &mut bar)?,
+    let (result, cpu_seconds) = loop {
+        let channel = match &place {
+            Place::Listener(listener) => {
+                let (proposal, store) = (proposal.as_ref(), store.as_ref());
+                let waiting = Waiting { work: &work, sheet: &sheet, proposal, store };
+                waiting.for_the_peer(listener, arguments.keep.keep)?
+            }
+            Place::Peer(address) => {
+                let mut met = tls::meet(address, &identity, peer, &options, &sheet.encoded())?;
+                work.agree_to_run(&sheet, &mut met)?;
+                met.channel
+            }
+        };
+        let mut bar = Bar::new(quiet);
+        let cpu_before = resources::cpu_seconds();
+        let result = match &proposal {
+            Some(proposal) => work.garble(channel, proposal, &input, store.as_mut(), &mut bar),
+            None => work.evaluate(channel, &input, store.as_mut(), &mut bar),
+        };
+        match result {
+            // This party agreed, and the peer did not.
+            Err(e @ Error::Refused(_)) if arguments.keep.keep => say_refused(&e),
+            result => break (result?, resources::cpu_seconds() - cpu_before),
+        }
     };
-    let cpu_seconds = resources::cpu_seconds() - cpu_before;
-    drop(bar);
     if let Some(audit) = audit {
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &work.job.program.digest(), result.recovered);
@@ -216,13 +227,21 @@ impl Waiting<'_> {
             match agreed {
                 Ok(Some(channel)) => return Ok(channel),
                 Ok(None) => {}
-                Err(e @ (Error::Mismatch(_) | Error::Io(_))) if keep => {
-                    tracing::warn!("refused the peer: {e}; waiting for it to come again");
-                }
+                Err(e @ (Error::Mismatch(_) | Error::Io(_))) if keep => say_refused(&e),
                 Err(e) => return Err(e.into()),
             }
         }
     }
+}
+
+/// Where the peer is met.
+enum Place<'a> {
+    Listener(Listener),
+    Peer(&'a str),
+}
+
+fn say_refused(why: &Error) {
+    tracing::warn!("refused the peer: {why}; waiting for it to come again");
 }
 
 /// What the garbler proposes.
@@ -363,7 +382,7 @@ impl<'a> Work<'a> {
         input: &[bool],
         store: Option<&mut Store>,
         bar: &mut Bar,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, Error> {
         let Proposed { cut, program, parameters, seconds, .. } = proposed;
         match (store, parameters) {
             (None, Some(parameters)) => {
@@ -376,7 +395,7 @@ impl<'a> Work<'a> {
                     Stocked::open_proposing(channel, store, &self.job.terms(), program, &cut.name(), bar)?;
                 self.run_on_stock(session, cut.clone(), program.clone(), input)
             }
-            (None, None) => Err(Failure::fault("there is neither a store nor a plan")),
+            (None, None) => Err(Error::Usage("there is neither a store nor a plan".into())),
         }
     }
 
@@ -386,7 +405,7 @@ impl<'a> Work<'a> {
         input: &[bool],
         store: Option<&mut Store>,
         bar: &mut Bar,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, Error> {
         let (cutting, executions) = (Cell::new(0.0), self.executions());
         let decompose = |name: &str| {
             let begun = resources::cpu_seconds();
@@ -394,7 +413,7 @@ impl<'a> Work<'a> {
             cutting.set(resources::cpu_seconds() - begun);
             program
         };
-        let cut = |name: &str| Cut::of_name(name).map_err(Failure::fault);
+        let cut = |name: &str| Cut::of_name(name).map_err(Error::Mismatch);
         match store {
             Some(store) => {
                 let session = Stocked::open(self.party, channel, store, &self.job.terms(), bar)?;
@@ -417,7 +436,7 @@ impl<'a> Work<'a> {
         cut: Cut,
         program: Arc<Program>,
         input: &[bool],
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done, Error> {
         let (done, session) = session.expect(&program)?.run(&program, input, self.flags.stock.lacking())?;
         let FromStock { outputs, recovered, security, made } = done;
         let (made, phases) = (made.map(|made| made.to_string()), session.close()?);

@@ -142,8 +142,7 @@ impl Framed {
         if next == REFUSAL && length <= MAX_REFUSAL_BYTES {
             let mut why = vec![0; length];
             self.body(&mut why)?;
-            let why = printable(&String::from_utf8_lossy(&why));
-            return Err(Error::Mismatch(format!("the peer refuses: {why}")));
+            return Err(Error::Refused(printable(&String::from_utf8_lossy(&why))));
         }
         if next != tag || length != payload.len() {
             return Err(Cheat::UnexpectedMessage.into());

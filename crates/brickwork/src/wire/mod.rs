@@ -122,7 +122,7 @@ impl Channel {
     /// true one.
     ///
     /// # Errors
-    /// As [`Channel::receive_into`]; [`Error::Mismatch`] with the peer's words if it refuses.
+    /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.
     pub fn receive_first_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.main.receive_unless_refused(tag, payload)

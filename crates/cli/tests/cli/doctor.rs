@@ -194,7 +194,9 @@ const SOURCE: &str = "
 fn cuts_flags_and_files_are_compared() {
     let keys = Keys::new();
     let source = keys.write("a.wir", SOURCE.as_bytes());
-    let other = keys.write("b.wir", format!("{SOURCE}\n").as_bytes());
+    // A program is called after its file.
+    std::fs::create_dir(keys.file("other")).unwrap();
+    let other = keys.write("other/a.wir", format!("{SOURCE}\n").as_bytes());
     let compiled = keys.file("a.bwp");
     good(&["compile", &source, "-o", &compiled, "--quiet"]);
     type Side<'a> = (&'a str, &'a [&'a str]);

@@ -327,10 +327,7 @@ fn a_visit_leaves_the_listener_waiting() {
         let mut met = visits(b"hers").unwrap();
         assert!(met.visits && met.sheet == vec![7; MAX_SHEET_BYTES]);
         let refused = met.channel.receive_first_into(Tag(1), &mut [0; 4]);
-        assert!(
-            matches!(&refused, Err(Error::Mismatch(why)) if why == "the peer refuses: not so?[31m"),
-            "{refused:?}"
-        );
+        assert!(matches!(&refused, Err(Error::Refused(why)) if why == "not so?[31m"), "{refused:?}");
         let options = options(Party::Evaluator);
         let Met { mut channel, sheet, visits, .. } =
             meet(&address, evaluator, garbler, &options, &[]).unwrap();
@@ -354,7 +351,7 @@ fn visitors_are_turned_away() {
         let listening = scope.spawn(|| listener.accept().unwrap());
         let mut met = visit(&address, evaluator, garbler, &options(Party::Evaluator), b"sheet").unwrap();
         let refused = met.channel.receive_first_into(Tag(1), &mut []);
-        assert!(matches!(refused, Err(Error::Mismatch(why)) if why.contains("nobody compares")));
+        assert!(matches!(refused, Err(Error::Refused(why)) if why.contains("nobody compares")));
         let mut peer = parties.connect(&address, options(Party::Evaluator)).unwrap();
         let mut own = listening.join().unwrap();
         peer.refuse("late").unwrap();
