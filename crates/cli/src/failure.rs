@@ -145,6 +145,11 @@ impl From<Error> for Failure {
                 code::USAGE,
                 "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
             ),
+            Error::Strangers(_) => (
+                code::STOCK,
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to begin afresh, \
+                 `brickwork stock burn` what is left, on each side that has something",
+            ),
             Error::Stock(_) => (
                 code::STOCK,
                 "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",

@@ -10,8 +10,9 @@ use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::{Catalogue, Name};
 use crate::stores::plays::{
-    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn,
-    old_copy, recovers, second_process, used_up, whole_bucket_burns,
+    Damage, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
+    lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
+    whole_bucket_burns,
 };
 use crate::stores::{RUNS, Side, What};
 
@@ -204,6 +205,30 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant) in either("copied_folder_of_the_garbler", "copied_folder_of_the_evaluator") {
         let story = "A party copies its folder, runs a program, and runs another one from the copy: the peer knows more of it, and both burn it.";
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
+    }
+    for (party, other, none) in [
+        (Party::Garbler, "garbler_names_another_pair", "garbler_claims_a_new_store"),
+        (Party::Evaluator, "evaluator_names_another_pair", "evaluator_claims_a_new_store"),
+    ] {
+        let story =
+            "A party says that its store is of another pair: the other one refuses it, and loses nothing.";
+        all.played((24, other), story, Some(party), Ending::Stopped, move |_| {
+            lies_about_its_pair(party, Pair::Other)
+        });
+        let story = "A party says that its store is new, so that nothing would be compared: refused, and nothing is burned.";
+        all.played((24, none), story, Some(party), Ending::Stopped, move |_| {
+            lies_about_its_pair(party, Pair::None)
+        });
+    }
+    for (party, crossed, new) in [
+        (Party::Garbler, "foreign_folder_of_the_garbler", "new_folder_of_the_garbler"),
+        (Party::Evaluator, "foreign_folder_of_the_evaluator", "new_folder_of_the_evaluator"),
+    ] {
+        let story =
+            "A party takes the folder of another pair by mistake: both refuse, and nothing is burned.";
+        all.played((24, crossed), story, None, Ending::Stopped, move |_| foreign_folder(party, false));
+        let story = "A party takes an empty folder by mistake: both refuse, and nothing is burned.";
+        all.played((24, new), story, None, Ending::Stopped, move |_| foreign_folder(party, true));
     }
     for (party, variant) in either("old_backup_of_the_garbler", "old_backup_of_the_evaluator") {
         let story = "All stock is used, and a party brings back a backup in which it is fresh.";
