@@ -246,10 +246,13 @@ fn not_built(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use brickwork::stock::{Acquaintance, Strangers};
+
     use super::*;
 
     #[test]
     fn every_kind_of_error_has_its_code_and_a_hint() {
+        let nobody = Acquaintance { pair: None, holds: true };
         let cases = [
             (Error::Peer(brickwork::Cheat::UnexpectedMessage), 5),
             (Error::Io(io::ErrorKind::TimedOut.into()), 4),
@@ -258,6 +261,7 @@ mod tests {
             (Error::Usage(String::new()), 2),
             (Error::Limit(String::new()), 2),
             (Error::Stock(String::new()), 6),
+            (Error::Strangers(Strangers { mine: nobody, theirs: nobody }), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {

@@ -307,7 +307,9 @@ impl Store {
             for (key, row) in self.between(BATCHES, &id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
                 match use_of(&state, serial_of(&key), &row.segment) {
-                    Of::Programs => drop(known.insert(Segment::path(&self.segments(), &row.segment.id))),
+                    Of::Programs => {
+                        known.insert(Segment::path(&self.segments(), &row.segment.id));
+                    }
                     Of::Nobody => {}
                     Of::Nothing => gone.push((BATCHES, key, None)),
                 }

@@ -306,10 +306,11 @@ mod pairs {
     use super::*;
     use crate::stock::{Acquaintance, EpochId, Meeting, PairId};
 
-    /// Connections after which nothing more happens.
-    const CONNECTIONS: u8 = 3;
     /// Entries of an epoch after which none is added.
     const ENTRIES: u64 = 3;
+
+    /// The step of a party that has ended the connection.
+    const DONE: u8 = 9;
 
     /// What is compared when stores meet.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -349,7 +350,8 @@ mod pairs {
     struct World {
         /// By party.
         folders: [[Folder; 2]; 2],
-        connections: u8,
+        /// Connections so far, and after how many nothing more happens.
+        connections: [u8; 2],
         now: Option<Connection>,
         kept: Option<Folder>,
         restored: bool,
@@ -372,12 +374,12 @@ mod pairs {
     impl World {
         /// Folders in which nothing has happened.
         fn new() -> Self {
-            World { folders: Default::default(), connections: 0, now: None, kept: None, restored: false }
+            World { folders: Default::default(), connections: [0, 3], now: None, kept: None, restored: false }
         }
 
         /// Two pairs, each with stock.
         fn paired() -> Self {
-            let mut world = World::new();
+            let mut world = World { connections: [0, 2], ..World::new() };
             for k in 0..2 {
                 let mut log = State::new(&[k as u8 + 100; 32]);
                 for entry in [fill(), Entry::Confirmed] {
@@ -391,13 +393,15 @@ mod pairs {
             world
         }
 
-        /// A step of one party; `None` if it waits.
+        /// A step of one party, from a message that it hears to the next that it says; `None` if it waits or is
+        /// done. (To die in between is as good as to say something that nobody hears.)
         fn step(&self, me: usize, compared: Compared) -> Option<World> {
             let connection = self.now.as_ref()?;
-            let (step, number) = (connection.steps[me], self.connections);
+            let (step, number) = (connection.steps[me], self.connections[0]);
             let mut world = self.clone();
             let now = world.now.as_mut()?;
-            let heard = match step % 2 {
+            let heard = match step {
+                DONE => return None,
                 0 => None,
                 _ if now.said[1 - me].is_empty() => return None,
                 _ => Some(now.said[1 - me].remove(0)),
@@ -416,7 +420,7 @@ mod pairs {
                         Compared::Pairs => folder.told().meets(&theirs),
                         Compared::Logs => Meeting::Known,
                     };
-                    match meeting {
+                    let goes_on = match meeting {
                         Meeting::Strangers => false,
                         Meeting::New => {
                             folder.epoch = None;
@@ -427,26 +431,23 @@ mod pairs {
                             folder.old |= peer_is_old;
                             reconciled(folder, standing)
                         }
-                    }
+                    };
+                    say = goes_on.then(|| Said::Stand(folder.stand()));
+                    goes_on
                 }
-                (2, _) => {
-                    say = Some(Said::Stand(folder.stand()));
-                    true
-                }
-                (4, _) => {
+                (2, Some(Said::Stand(theirs))) if theirs == folder.stand() => {
                     let id = [number; 32];
                     let _ = folder.epoch.get_or_insert_with(|| (id, State::new(&id)));
                     say = Some(Said::Stand(folder.stand()));
                     true
                 }
-                (6, _) => {
+                (3, Some(Said::Stand(theirs))) if theirs == folder.stand() => {
                     let log = folder.epoch.as_mut().map(|(_, log)| log).filter(|log| log.shared() < ENTRIES);
                     let appended = log.is_some_and(|log| log.apply(&fill()).is_ok());
                     say = appended.then(|| Said::Stand(folder.stand()));
                     appended
                 }
-                (3 | 5 | 7, Some(Said::Stand(theirs))) => theirs == folder.stand(),
-                (8, _) => {
+                (4, Some(Said::Stand(theirs))) if theirs == folder.stand() => {
                     if let Some((_, log)) = &mut folder.epoch {
                         log.apply(&Entry::Confirmed).expect("always");
                     }
@@ -455,9 +456,9 @@ mod pairs {
                 _ => false,
             };
             let now = world.now.as_mut()?;
-            now.steps[me] += 1;
+            now.steps[me] = if goes_on { step + 1 } else { DONE };
             now.said[me].extend(say);
-            if !goes_on {
+            if now.steps == [DONE; 2] {
                 world.now = None;
             }
             Some(world)
@@ -466,14 +467,11 @@ mod pairs {
         fn successors(&self, compared: Compared) -> Vec<World> {
             let mut next = Vec::new();
             match &self.now {
-                None if self.connections < CONNECTIONS => {
+                None if self.connections[0] < self.connections[1] => {
                     for folders in [[0, 0], [0, 1], [1, 0], [1, 1]] {
                         let now = Connection { folders, steps: [0; 2], said: Default::default() };
-                        next.push(World {
-                            now: Some(now),
-                            connections: self.connections + 1,
-                            ..self.clone()
-                        });
+                        let connections = [self.connections[0] + 1, self.connections[1]];
+                        next.push(World { now: Some(now), connections, ..self.clone() });
                     }
                     if let Some(kept) = self.kept.as_ref().filter(|_| !self.restored) {
                         let mut world = World { restored: true, ..self.clone() };
@@ -489,7 +487,7 @@ mod pairs {
                     for me in 0..2 {
                         next.extend(self.step(me, compared));
                     }
-                    // What was said and not read is lost with the connection; a party may also read it first.
+                    // The connection breaks, or a party dies: what was said and not heard is lost.
                     if connection.steps.iter().any(|step| *step > 0) {
                         next.push(World { now: None, ..self.clone() });
                     }
