@@ -426,6 +426,16 @@ impl Stores {
         Ok(())
     }
 
+    /// Whether nothing that a party has is burned.
+    fn is_whole(&self, party: Party) -> Result<bool, String> {
+        let store = self.open(party).map_err(|e| e.to_string())?;
+        let epochs = store.epochs().map_err(|e| e.to_string())?;
+        Ok(!epochs.is_empty()
+            && epochs.iter().all(|(id, _)| {
+                store.state(id).is_ok_and(|state| state.burned().is_none()) && store.secrets(id).is_ok()
+            }))
+    }
+
     /// Both logs tell of as many runs, and what one of them took no other did.
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
@@ -491,7 +501,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
         Ok(()) => Ending::Survived,
         Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
         Err(Error::Mismatch(_)) => Ending::Refused,
-        Err(Error::Stock(_)) => Ending::Stopped,
+        Err(Error::Stock(_) | Error::Strangers(_)) => Ending::Stopped,
         Err(Error::Io(_)) => Ending::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
@@ -525,7 +535,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 
 /// Nothing but talk about where the stores stand was sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
-    let talk = [HELLO, DECOMPOSITION, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
+    let talk = [HELLO, DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
     must(
         met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)),
         "something was sent that depends on stock",

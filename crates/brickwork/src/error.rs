@@ -30,6 +30,9 @@ pub enum Error {
     /// The stock does not hold what is asked for, or cannot be trusted any more.
     #[error("stock: {0}")]
     Stock(String),
+    /// The parties' stores do not belong together. Nothing was burned.
+    #[error("stock: {0}")]
+    Strangers(crate::stock::Strangers),
     /// Memory, disk, threads or randomness ran out.
     #[error("{0}")]
     Resource(String),

@@ -152,6 +152,10 @@ pub struct SecurityReport {
     pub statistical_bits: u32,
     /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the run together.
     pub bound_log2: f64,
+    /// The same of all programs together that take from the same part of a stock; none where nothing is taken
+    /// from a stock on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch_bound_log2: Option<f64>,
     /// kappa minus what its uses in this session lose.
     pub computational_bits: f64,
     /// The commitment scheme.
@@ -262,8 +266,8 @@ pub type SessionId = [u8; 32];
 pub mod msg {
     use crate::wire::Tag;
 
-    /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it
-    /// at once.
+    /// Version, level, role, whether with stock, digests of program, parameters and identities, and a nonce.
+    /// Both parties send it at once.
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
@@ -278,11 +282,17 @@ const _: Tag = msg::HELLO;
 
 /// What a handshake compares besides the terms.
 pub(crate) struct Digests {
+    /// Whether the parties come with stock.
+    pub stock: bool,
     /// Of the program, or of what stands for it while there is none.
     pub program: [u8; 32],
     /// Of what the garbler proposes; zeros where it proposes nothing, and from the evaluator.
     pub parameters: [u8; 32],
 }
+
+/// What to say where the parties' programs differ.
+pub(crate) const OTHER_PROGRAM: &str =
+    "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
 
 /// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
 ///
@@ -294,7 +304,7 @@ pub(crate) fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Res
     if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
 }
 
-/// Fixed layout, 4 + 4 + 4 + 1 + 3 + 32 * 4 bytes.
+/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Hello {
@@ -302,7 +312,8 @@ struct Hello {
     version: [u8; 4],
     security: [u8; 4],
     role: u8,
-    zero: [u8; 3],
+    stock: u8,
+    zero: [u8; 2],
     program: [u8; 32],
     parameters: [u8; 32],
     identities: [u8; 32],
@@ -330,7 +341,8 @@ impl Greeting {
             version: PROTOCOL_VERSION.to_le_bytes(),
             security: terms.security.to_le_bytes(),
             role: role as u8,
-            zero: [0; 3],
+            stock: digests.stock.into(),
+            zero: [0; 2],
             program: digests.program,
             parameters: digests.parameters,
             identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
@@ -362,16 +374,31 @@ impl Greeting {
                     u32::from_le_bytes(theirs.version)
                 ),
             ),
-            (theirs.role == mine.role, format!("both parties are {role:?}; one must be the garbler and one the evaluator")),
-            (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
+            (
+                theirs.role == mine.role,
+                format!("both parties are {role:?}; one must be the garbler and one the evaluator"),
+            ),
+            (
+                theirs.role > 1 || theirs.stock > 1 || theirs.zero != mine.zero,
+                "the peer's greeting is malformed".to_string(),
+            ),
+            (
+                theirs.stock != mine.stock,
+                match mine.stock {
+                    1 => "this party works with a store, and the peer was started without --store",
+                    _ => "the peer works with a store, and this party was started without --store",
+                }
+                .to_string()
+                    + "; give it on both sides or on neither",
+            ),
             (
                 theirs.security != mine.security,
-                format!("--security is {security} here and {} at the peer", u32::from_le_bytes(theirs.security)),
+                format!(
+                    "--security is {security} here and {} at the peer",
+                    u32::from_le_bytes(theirs.security)
+                ),
             ),
-            (
-                theirs.program != mine.program,
-                "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
-            ),
+            (theirs.program != mine.program, OTHER_PROGRAM.to_string()),
             (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
@@ -465,7 +492,7 @@ mod tests {
                 channel,
                 role,
                 &TERMS,
-                &Digests { program: [3; 32], parameters: [4 + role as u8; 32] },
+                &Digests { stock: false, program: [3; 32], parameters: [4 + role as u8; 32] },
             )
             .unwrap();
             channel.flush().unwrap();
@@ -494,7 +521,19 @@ mod tests {
         assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
     }
 
-    /// Each field by itself: of the role, which is 0 or 1, and its padding every byte.
+    /// Who comes with a store and who without are told so, whichever of them it is.
+    #[test]
+    fn row_19_a_store_on_one_side_only_is_named() {
+        for liar in [Party::Garbler, Party::Evaluator] {
+            let [garbler, evaluator] = greeted(move |role, hello| hello[13] ^= u8::from(role == liar));
+            let (told, other) =
+                if liar == Party::Garbler { (evaluator.2, garbler.2) } else { (garbler.2, evaluator.2) };
+            assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("peer works with a store")));
+            assert!(other.is_ok());
+        }
+    }
+
+    /// Each field by itself: of the role and the stock, which are 0 or 1, and of the padding every byte.
     #[test]
     fn row_19_each_field_of_a_greeting_counts() {
         for (byte, why) in [
@@ -503,6 +542,7 @@ mod tests {
             (8, "--security"),
             (12, "malformed"),
             (13, "malformed"),
+            (14, "malformed"),
             (15, "malformed"),
             (16, "program"),
             (47, "program"),

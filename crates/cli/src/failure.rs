@@ -198,6 +198,11 @@ impl From<Error> for Failure {
                 code::USAGE,
                 "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
             ),
+            Error::Strangers(_) => (
+                code::STOCK,
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to begin afresh, \
+                 `brickwork stock burn` what is left, on each side that has something",
+            ),
             Error::Stock(_) => (
                 code::STOCK,
                 "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
@@ -294,10 +299,13 @@ fn not_built(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use brickwork::stock::{Acquaintance, Strangers};
+
     use super::*;
 
     #[test]
     fn every_kind_of_error_has_its_code_and_a_hint() {
+        let nobody = Acquaintance { pair: None, holds: true };
         let cases = [
             (Error::Peer(brickwork::Cheat::UnexpectedMessage), 5),
             (Error::Io(io::ErrorKind::TimedOut.into()), 4),
@@ -307,6 +315,7 @@ mod tests {
             (Error::Usage(String::new()), 2),
             (Error::Limit(String::new()), 2),
             (Error::Stock(String::new()), 6),
+            (Error::Strangers(Strangers { mine: nobody, theirs: nobody }), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {

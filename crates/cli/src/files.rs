@@ -266,8 +266,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// How to come by the key of a store.
-pub const STORE_KEY_HINT: &str =
-    "give the key that the store was made with; for a new store `openssl rand -hex 32` makes one";
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork keygen --store-key -o FILE` makes one";
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {

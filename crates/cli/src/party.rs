@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
+use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, FromStock, Limits, Proposal, Stocked};
 use brickwork::plan::{self, Machine};
 use brickwork::session::{self, Job, SecurityReport};
@@ -144,7 +145,7 @@ pub fn run(
 
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
-    let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
+    let mut store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
     let estimate = if store.is_some() { None } else { Some(Estimate::of(&flags, quiet)?) };
     let proposal = match party {
         Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
@@ -599,14 +600,17 @@ fn security_text(security: &SecurityReport) -> String {
 pub fn security_json_text(security: &Value) -> String {
     let word = |field: &str| security[field].as_str().unwrap_or_default().to_owned();
     let mut text = format!(
-        "Security: {}; a cheating garbler succeeds with probability at most 2^{:.2} (asked for: 2^-{}); {:.0}-bit computational security; commitments {} {}\n",
+        "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit computational security; commitments {} {}\n",
         word("model"),
-        security["bound_log2"].as_f64().unwrap_or_default(),
+        at_most(security["bound_log2"].as_f64().unwrap_or_default()),
         security["statistical_bits"],
         security["computational_bits"].as_f64().unwrap_or_default(),
         word("commitments"),
         security["code"],
     );
+    if let Some(bound) = security["epoch_bound_log2"].as_f64() {
+        text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
+    }
     let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
     for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
     {

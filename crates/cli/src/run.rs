@@ -150,10 +150,11 @@ impl Both<'_> {
     /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with
     /// it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
-        let Some((directory, _)) = self.stock else {
+        let Some((directory, stock)) = self.stock else {
             let (identity, pem) = Identity::generate()?;
             return Ok((identity, pem));
         };
+        stock.may_be_made(&directory.join(files::role(party)))?;
         let path = directory.join(format!("{}.key", files::role(party)));
         if !path.exists() {
             let made = std::fs::create_dir_all(directory);

@@ -9,9 +9,11 @@ use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::{Catalogue, Name};
+use crate::stores::Played;
 use crate::stores::plays::{
-    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn,
-    old_copy, recovers, second_process, used_up, whole_bucket_burns,
+    Damage, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
+    lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
+    whole_bucket_burns,
 };
 use crate::stores::{RUNS, Side, What};
 
@@ -270,6 +272,66 @@ fn brought_back(all: &mut Catalogue) {
         ],
     ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
+    }
+    type Plays = [(&'static str, &'static str, fn(Party) -> Played); 4];
+    let plays: [(Party, Plays); 2] = [
+        (
+            Party::Garbler,
+            [
+                (
+                    "garbler_names_another_pair",
+                    "The garbler says that its store is of another pair: the evaluator refuses it, and loses nothing.",
+                    |party| lies_about_its_pair(party, Pair::Other),
+                ),
+                (
+                    "garbler_claims_a_new_store",
+                    "The garbler says that its store is new, so that nothing would be compared: refused, and nothing is burned.",
+                    |party| lies_about_its_pair(party, Pair::None),
+                ),
+                (
+                    "foreign_folder_of_the_garbler",
+                    "The garbler takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, false),
+                ),
+                (
+                    "new_folder_of_the_garbler",
+                    "The garbler takes an empty folder by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, true),
+                ),
+            ],
+        ),
+        (
+            Party::Evaluator,
+            [
+                (
+                    "evaluator_names_another_pair",
+                    "The evaluator says that its store is of another pair: the garbler refuses it, and loses nothing.",
+                    |party| lies_about_its_pair(party, Pair::Other),
+                ),
+                (
+                    "evaluator_claims_a_new_store",
+                    "The evaluator says that its store is new, so that the garbler would compare nothing: refused, and nothing is burned.",
+                    |party| lies_about_its_pair(party, Pair::None),
+                ),
+                (
+                    "foreign_folder_of_the_evaluator",
+                    "The evaluator takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, false),
+                ),
+                (
+                    "new_folder_of_the_evaluator",
+                    "The evaluator takes an empty folder by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, true),
+                ),
+            ],
+        ),
+    ];
+    for (party, plays) in plays {
+        for (variant, story, play) in plays {
+            // Whoever takes a wrong folder is no cheater.
+            let cheater = (!variant.contains("folder")).then_some(party);
+            all.played((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
+        }
     }
     for (party, variant, story) in either(
         [

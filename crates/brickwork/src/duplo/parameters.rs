@@ -8,7 +8,7 @@ use crate::Error;
 use crate::authenticator;
 use crate::circuit::{Circuit, Component, Program};
 use crate::commit::code::Code;
-use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper};
+use crate::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Upper, at_most};
 use crate::digest::Digest;
 use crate::label::LABEL_BYTES;
 use crate::ot::extension;
@@ -69,10 +69,27 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
 
 /// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
 /// it is remembered.
-fn known_bound(origin: &Origin) -> Upper {
+pub(super) fn known_bound(origin: &Origin) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+}
+
+/// The bound over batches of a stock: each counted whole, once, as often as its step was begun, and all else
+/// that may fail in the session that they belong to.
+pub(super) fn bound_of_parts<'a>(
+    origins: impl IntoIterator<Item = &'a Origin>,
+    security: u32,
+) -> Result<Upper, Error> {
+    let mut spent: Upper =
+        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
+    let mut seen = HashSet::new();
+    for origin in origins {
+        if seen.insert(origin.serial) {
+            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
+        }
+    }
+    Ok(spent)
 }
 
 /// What a program from stock is promised: the bound over the batches that it takes from, with all of each
@@ -81,18 +98,12 @@ fn known_bound(origin: &Origin) -> Upper {
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
 pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
-    let mut spent: Upper =
-        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
-    let mut seen = HashSet::new();
-    for (_, origin) in origins {
-        if seen.insert(origin.serial) {
-            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
-        }
-    }
+    let spent = bound_of_parts(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches that only 2^{:.2} remains of 2^-{security}; preprocess what it needs in one go",
-            spent.log2()
+            "the program would draw on so many batches, or on such as took many attempts, that only {} remains of 2^-{security}; \
+             preprocess what it needs in one go",
+            at_most(spent.log2())
         )));
     }
     let mut report = Parameters {
@@ -334,6 +345,7 @@ impl Parameters {
             model: "malicious",
             statistical_bits: self.security,
             bound_log2: self.bound_log2,
+            epoch_bound_log2: None,
             computational_bits: COMPUTATIONAL_BITS,
             commitments: "split",
             code: [code.length(), 128, code.distance() as usize],

@@ -18,7 +18,7 @@ use crate::circuit::{Party, Program};
 use crate::digest::Digest;
 use crate::plan;
 use crate::session::msg::{DECOMPOSITION, PROPOSAL};
-use crate::session::{Answer, Digests, Job, Run};
+use crate::session::{Answer, Digests, Job, OTHER_PROGRAM, Run};
 use crate::wire::Channel;
 
 /// Longest name of a cut, in bytes.
@@ -83,7 +83,8 @@ impl Proposal {
 
     /// What the greeting says of a job, and of what is proposed for it.
     pub(super) fn digests(&self, job: &Job) -> Digests {
-        Digests { program: job.program.digest(), parameters: digest(&self.program, &self.parameters) }
+        let parameters = digest(&self.program, &self.parameters);
+        Digests { stock: false, program: job.program.digest(), parameters }
     }
 
     /// Sends it, right after the greeting.
@@ -176,9 +177,10 @@ impl Cut {
             }
         };
         if *self != Cut::NONE && program.digest() != *digest {
-            return Err(Error::Mismatch(format!(
-                "the program cut by {name:?} is another one here than at the garbler"
-            )));
+            return Err(Error::Mismatch(match &name[..] {
+                "" => OTHER_PROGRAM.into(),
+                name => format!("the program cut by {name:?} is another one here than at the garbler"),
+            }));
         }
         same_interface(given, &program)?;
         Ok(program)

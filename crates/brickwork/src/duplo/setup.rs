@@ -54,14 +54,14 @@ impl<'a> Wanted<'a> {
 
     /// The same, as the evaluator wants it.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
-        let digests = Digests { program: program.digest(), parameters: [0; 32] };
+        let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding, proposal: None }
     }
 
     /// A session between two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
         Wanted {
-            digests: Digests { program: [0; 32], parameters: [0; 32] },
+            digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
             terms,
             ots: None,
             binding: stock_ot_binding(terms.security),

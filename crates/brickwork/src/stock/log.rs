@@ -22,7 +22,7 @@ pub type Serial = u64;
 
 /// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
 /// interruption costs one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Step {
     /// Digest of all that the job asks for.
     pub job: [u8; 32],
@@ -105,10 +105,10 @@ pub struct State {
     open: Option<(u64, Step)>,
     /// Whether this party has all of it.
     stored: bool,
-    /// By the number of the entry that began it: each step that is made, and how often it was begun.
+    /// By the number of the entry that began it: each step that is made, and how many attempts that took.
     made: BTreeMap<u64, (Step, u32)>,
-    /// How often each step was begun since it was last made.
-    attempts: BTreeMap<Step, u32>,
+    /// Steps that were begun since one was last made, whatever they are about.
+    attempts: u32,
 }
 
 /// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
@@ -131,7 +131,7 @@ impl State {
             open: None,
             stored: false,
             made: BTreeMap::new(),
-            attempts: BTreeMap::new(),
+            attempts: 0,
         }
     }
 
@@ -158,19 +158,21 @@ impl State {
                 }
                 self.extend(entry);
                 (self.open, self.stored) = (Some((self.shared, *step)), false);
-                *self.attempts.entry(*step).or_default() += 1;
+                self.attempts += 1;
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
             Entry::Made if self.stored && self.open.is_some() => {
-                let made = self
-                    .open
-                    .take()
-                    .map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
-                self.made.extend(made);
+                let attempts = std::mem::take(&mut self.attempts);
+                self.made.extend(self.open.take().map(|(number, step)| (number, (step, attempts))));
                 self.extend(entry);
             }
             Entry::Stored | Entry::Made => {
                 return Err(Error::Stock("nothing was begun that could be finished".into()));
+            }
+            // A program that takes nothing burns nothing: a peer that names one would close the epoch for
+            // nothing.
+            Entry::Use { taken, .. } if taken.is_empty() => {
+                return Err(Error::Stock("a program that takes nothing from the stock".into()));
             }
             Entry::Use { taken, .. } => {
                 let mut next = self.next.clone();
@@ -227,15 +229,16 @@ impl State {
         self.made.contains_key(&(serial >> SERIAL_BITS))
     }
 
-    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can
-    /// break the connection off and have another one, so a bound counts as often.
+    /// How many steps were begun until that of a batch was made, since one was made before. A peer that does
+    /// not like a challenge can break the connection off and have another one, so a bound counts as often;
+    /// and whatever the user asks for next, it is the next attempt.
     pub fn attempts(&self, serial: Serial) -> u32 {
         self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
     }
 
-    /// How often a step was begun since it was last made.
-    pub fn attempts_of(&self, step: &Step) -> u32 {
-        self.attempts.get(step).copied().unwrap_or(0)
+    /// How many steps were begun since one was last made.
+    pub fn attempts_so_far(&self) -> u32 {
+        self.attempts
     }
 
     /// Whether nothing shared has happened.
@@ -376,11 +379,41 @@ mod tests {
             state.apply(&entry).unwrap();
         }
         let batch = |number| serial(1, number);
-        for taken in [vec![(batch(0), 0)], vec![(batch(0), 1), (batch(1), 0)]] {
-            let refused = state.clone().apply(&Entry::Use { program: [2; 32], taken });
-            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("nothing is taken")));
+        for (taken, words) in [
+            (vec![], "takes nothing"),
+            (vec![(batch(0), 0)], "nothing is taken"),
+            (vec![(batch(0), 1), (batch(1), 0)], "nothing is taken"),
+        ] {
+            let entry = Entry::Use { program: [2; 32], taken };
+            let refused = state.clone().apply(&entry);
+            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
+            // Nor from a peer, whatever head it names: this party's own, or one that the entry would lead to.
+            let mut forged = state.clone();
+            forged.extend(&entry);
+            for head in [[9; 32], forged.head] {
+                let told = Standing { head, last: Some((state.head, entry.clone())) };
+                assert_eq!(state.compare(&told), Verdict::Apart, "{entry:?}");
+            }
         }
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
+    }
+
+    /// Row 4: what was given up counts for what is made next, whatever either was about, and only for that.
+    #[test]
+    fn row_04_attempts_are_counted_whatever_they_are_about() {
+        let mut state = State::new(&[3; 32]);
+        let fill = |job: u8, number, of| Entry::Fill(Step { job: [job; 32], number, of });
+        let makes = [Entry::Stored, Entry::Made];
+        let first = [fill(1, 0, 2), fill(1, 0, 2), fill(2, 0, 1), fill(1, 0, 2)];
+        for entry in first.iter().chain(&makes).chain(&[fill(1, 1, 2)]).chain(&makes) {
+            state.apply(entry).unwrap();
+        }
+        for entry in [fill(3, 0, 1), fill(4, 0, 1)].iter().chain(&makes).chain(&[fill(4, 0, 1)]) {
+            state.apply(entry).unwrap();
+        }
+        let attempts: Vec<_> =
+            state.made().map(|(number, step)| (step.job[0], state.attempts(serial(number, 0)))).collect();
+        assert_eq!((attempts, state.attempts_so_far()), (vec![(1, 4), (1, 1), (4, 2)], 1));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::{Disk, read_at};
+use super::poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use crate::Error;
 
@@ -268,11 +269,6 @@ impl Drop for Writer {
             let _ = self.disk.remove(&self.unfinished);
         }
     }
-}
-
-fn poison(poisoned: &OnceLock<String>, error: &Error) {
-    // The first reason counts.
-    let _ = poisoned.set(error.to_string());
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> Error {

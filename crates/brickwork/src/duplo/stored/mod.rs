@@ -1,7 +1,7 @@
 //! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
 //!
 //! ```text
-//!   both ways    greeting; with it G's, how the program is to be cut;  where both parties' logs stand ([`reconcile`])
+//!   both ways    greeting; with it G's, how the program is to be cut;  whether the stores belong together, and where their logs stand ([`reconcile`])
 //!   fill:        both ways    what is made next
 //!                             each appends `Fill`, durably;  both ways  the head of the log
 //!                             preprocess and prepare; each writes what it made, durably
@@ -43,18 +43,22 @@ use super::{Evaluator, Garbler, msg};
 use crate::Error;
 use crate::circuit::{Party, Program};
 use crate::digest::Digest;
-use crate::session::{Digests, Greeting, Observer, PhaseReport, Run, SecurityReport, Terms, agree};
+use crate::session::{
+    Digests, Greeting, OTHER_PROGRAM, Observer, PROTOCOL_VERSION, PhaseReport, Run, SecurityReport, Terms,
+    agree,
+};
 use crate::stock::{Entry, Epoch, EpochId, Step, Store};
 use crate::wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
 pub use reconcile::compare_stores;
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
-use reconcile::{PROTOCOL, living, meet, reconcile, room_for_one_more};
+use reconcile::{PROTOCOL, living, meet, other_levels, reconcile, room_for_one_more};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
 
-/// How often a step is begun before its epoch is given up: each time counts in the bound.
+/// How many steps are begun in an epoch without one of them being made before nothing more is added to it:
+/// each counts in the bound of what is made next. What is there stays of use.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// What to do about stock that a program lacks.
@@ -128,8 +132,9 @@ impl<'o> Stocked<'o> {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Stock`] if its store does not fit this
-    /// one; what does not fit is burned. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy; what does not fit is burned.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -352,15 +357,16 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
-        let digests =
-            Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
+        let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
+        let digests = Digests { stock: true, program, parameters: [0; 32] };
         let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
-        super::setup::no_proposal(&greeting.answered(&mut run.channel)?)?;
+        let answer = greeting.answered(&mut run.channel)?;
+        super::setup::no_proposal(&answer)?;
         let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
-        let epochs = reconcile(&mut run, store, terms)?;
+        let epochs = reconcile(&mut run, store, terms, &answer.session)?;
         Ok(Inner {
             line: Line::Nobody(run, hooks),
             store,
@@ -410,6 +416,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
                     .map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
                     protocol: PROTOCOL.into(),
+                    version: PROTOCOL_VERSION,
                     role: S::ROLE,
                     security: terms.security,
                     identities: terms.identities,
@@ -429,7 +436,9 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
     /// The newest epoch to which something may be added.
     fn unused(&self) -> Result<Option<EpochId>, Error> {
         for id in self.epochs.iter().rev() {
-            if !self.store.state(id)?.is_used() {
+            let state = self.store.state(id)?;
+            // A peer may say that it has begun one more: then this party has, too.
+            if !state.is_used() && state.attempts_so_far() < MAX_ATTEMPTS {
                 return Ok(Some(*id));
             }
         }
@@ -461,7 +470,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         };
         let run = self.line.run_mut();
         run.phase("build");
-        agree(&mut run.channel, &program.digest(), "the peer's program is another one")?;
+        agree(&mut run.channel, &program.digest(), OTHER_PROGRAM)?;
         run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
         let theirs = run.channel.receive(msg::PLAN, 33)?;
         match (what, theirs[0], chosen) {
@@ -483,8 +492,12 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
 
     /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
     fn choose(&self, program: &Program) -> Result<Result<(EpochId, Entry), Error>, Error> {
-        let mut lacking =
-            Error::Stock(format!("the program needs {}, and there is nothing", Request::of(program)));
+        let mut lacking = Error::Stock(format!(
+            "the program needs {}, and there is nothing for --security {}{}",
+            Request::of(program),
+            self.terms.security,
+            other_levels(self.store, S::ROLE, &self.terms)?
+        ));
         for id in &self.epochs {
             match Shelves::of(self.store, id)?.choose(program, self.terms.security) {
                 Ok(taken) => return Ok(Ok((*id, Entry::Use { program: program.digest(), taken }))),
@@ -570,8 +583,10 @@ impl<'o> Open<'o> {
         input: &[bool],
     ) -> Result<(FromStock, Inner<'o, S>), Error> {
         let done = take(self.store, &mut *session, &epoch, entry, program, input, &self.plans);
-        let Outcome { outputs, recovered, security } = burn_if_cheated(self.store, &epoch, done)?;
+        let Outcome { outputs, recovered, mut security } = burn_if_cheated(self.store, &epoch, done)?;
         let _ = self.store.append(&epoch, &Entry::Confirmed)?;
+        let of_epoch = shelf::bound_of_epoch(self.store, &epoch, self.terms.security)?;
+        security.epoch_bound_log2 = Some(of_epoch.log2());
         Ok((FromStock { outputs, recovered, security, made: None }, self.closed(session)))
     }
 }
@@ -584,16 +599,6 @@ fn fill_step<'o, S: Side<'o>>(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<(), Error> {
-    // A peer may say that it has begun it once more often.
-    if store.state(epoch)?.attempts_of(&step) >= MAX_ATTEMPTS {
-        let _ = store.append(
-            epoch,
-            &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")),
-        )?;
-        return Err(Error::Stock(format!(
-            "preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew"
-        )));
-    }
     let entry = Entry::Fill(step);
     let next = digest(
         "brickwork 2026-11 stock fill",

@@ -338,8 +338,8 @@ fn rows_18_and_24_lies_about_a_log() {
                 "lie {lie}: {result:?}"
             );
             assert!(results[cheater as usize].is_err());
-            let talk =
-                [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION, msg::STANDINGS, msg::STAND];
+            let greeting = [crate::session::msg::HELLO, crate::session::msg::DECOMPOSITION];
+            let talk = [&greeting[..], &[msg::PAIR, msg::STANDINGS, msg::STAND]].concat();
             assert!(
                 sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
                 "lie {lie}: {:?}",
