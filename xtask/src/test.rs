@@ -106,7 +106,8 @@ mod tests {
                 .map(|step| step.environment.first().map_or(Kernel::best().name(), |(_, kernel)| kernel))
                 .collect();
             let mut all: Vec<&str> = Kernel::all_available().into_iter().map(Kernel::name).collect();
-            (kernels.sort_unstable(), all.sort_unstable());
+            kernels.sort_unstable();
+            all.sort_unstable();
             assert_eq!(kernels, all, "{test}");
         }
         assert!(steps.iter().flat_map(|step| &step.environment).all(|(name, _)| *name == KERNEL_VARIABLE));
