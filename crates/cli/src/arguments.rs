@@ -329,7 +329,7 @@ pub struct Keep {
     /// With --listen: a peer that comes with another program, other flags or another version is told why, and
     /// does not end the waiting. The first run that begins is the only one: it ends the command, whether it
     /// is done (code 0), breaks off (4) or the peer cheats (5)
-    #[arg(long, requires = "listen")]
+    #[arg(long, conflicts_with = "connect")]
     pub keep: bool,
 }
 
