@@ -86,6 +86,7 @@ fn main() -> ExitCode {
     }
     all.extend(subjects::labels());
     all.extend(subjects::protocols());
+    all.extend(subjects::keys());
     let mut leaks = 0;
     for subject in &mut all {
         let result = measure(subject, time);
