@@ -5,7 +5,6 @@
 
 mod crashes;
 mod dependencies;
-mod examples;
 mod foreign;
 mod fuzz;
 mod mutants;
@@ -37,7 +36,10 @@ fn main() -> ExitCode {
         ["crashes"] => crashes::run(root(), "300"),
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
-        ["examples"] => examples::write(&root().join("examples")),
+        ["examples"] => test::cargo(
+            root(),
+            &["run", "--release", "-q", "-p", "brickwork", "--example", "programs", "--", "examples"],
+        ),
         ["fuzz", ref arguments @ ..] => fuzz::run(root(), arguments),
         ["aarch64"] => foreign::aarch64(root()),
         ["memory-checks"] => foreign::memory_checks(root()),
