@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
 //! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
-//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask test`.
+//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask release`, `cargo xtask
+//! test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -8,6 +9,7 @@ mod dependencies;
 mod foreign;
 mod fuzz;
 mod mutants;
+mod release;
 mod test;
 
 use std::path::Path;
@@ -44,12 +46,14 @@ fn main() -> ExitCode {
         ["aarch64"] => foreign::aarch64(root()),
         ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
+        ["release", ref targets @ ..] => release::run(root(), targets),
         ["test"] => test::run(root()),
         _ => Err(format!(
             "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | \
-             dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | test",
+             dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | {} | test",
             fuzz::USAGE,
-            mutants::USAGE
+            mutants::USAGE,
+            release::USAGE
         )),
     };
     match result {
