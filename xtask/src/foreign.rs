@@ -12,13 +12,13 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
 /// Whether a program is there, and if not what to do about it.
-fn needs(program: &str, how: &str) -> Result<(), String> {
+pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
 }
 
 /// Whether a toolchain has a target's standard library.
-fn has_target(toolchain: &str, target: &str) -> bool {
+pub fn has_target(toolchain: &str, target: &str) -> bool {
     let arguments = [toolchain, "--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(arguments).output();
     output.is_ok_and(|output| {

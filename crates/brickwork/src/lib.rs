@@ -53,6 +53,9 @@
 //! connection.
 #![forbid(unsafe_code)]
 
+/// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
+pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
+
 pub mod authenticator;
 pub mod bits;
 pub mod circuit;

@@ -14,8 +14,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::{
-    bench, compile, decimal, demo_cheat, doctor, examples, failure, files, info, keygen, party, preprocess,
-    run, simulate, stock,
+    bench, compile, decimal, demo_cheat, doctor, examples, failure, files, info, keygen, manual, party,
+    preprocess, run, simulate, stock,
+};
+
+/// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
+/// the adversary's.
+const VERSION: &str = match brickwork::HAS_HOOKS {
+    false => env!("CARGO_PKG_VERSION"),
+    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
 };
 
 /// Secure two-party computation from garbled components.
@@ -23,7 +30,12 @@ use crate::{
 /// Two parties who do not trust each other compute a function of their private inputs; neither learns more
 /// than its own output.
 #[derive(Parser)]
-#[command(name = "brickwork", version, max_term_width = 100, after_long_help = failure::codes_text())]
+#[command(
+    name = "brickwork",
+    version = VERSION,
+    max_term_width = 100,
+    after_long_help = failure::codes_text()
+)]
 pub struct Cli {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
@@ -56,6 +68,8 @@ pub enum Command {
     Doctor(doctor::Arguments),
     Plan(crate::plan::Arguments),
     Bench(bench::Arguments),
+    Completions(manual::Completions),
+    Man(manual::Manual),
 }
 
 /// The program that a command works on.

@@ -8,6 +8,8 @@ use brickwork::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 
+use crate::words;
+
 /// Why the command failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -111,10 +113,19 @@ impl Failure {
     }
 
     pub fn cannot_write(path: &Path, why: &io::Error) -> Self {
-        Failure::other(
-            format!("cannot write {}: {why}", path.display()),
-            "check the folder, its permissions and the space on its disk",
-        )
+        let (what, hint) = words::of(why);
+        Failure::other(format!("cannot write {}: {what}", path.display()), hint)
+    }
+
+    /// The name is that of a file, or `stdin`.
+    pub fn cannot_read(name: &str, why: &io::Error) -> Self {
+        let (what, hint) = words::of(why);
+        Failure::input(format!("cannot read {name}: {what}"), hint)
+    }
+
+    pub fn cannot_start(program: &str, why: &io::Error) -> Self {
+        let (what, hint) = words::of(why);
+        Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
     /// What cannot happen, and has.
@@ -212,7 +223,7 @@ impl From<Error> for Failure {
                 "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
             ),
         };
-        Failure::new(code, error.to_string(), hint)
+        Failure::new(code, words::translated(&error.to_string()), hint)
     }
 }
 

@@ -36,9 +36,9 @@ pub fn read_all(
     name: &str,
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
-    source.and_then(|source| source.take(limit + 1).read_to_end(&mut bytes)).map_err(|e| {
-        Failure::input(format!("cannot read {name}: {e}"), "check the path and the permissions")
-    })?;
+    source
+        .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|e| Failure::cannot_read(name, &e))?;
     if bytes.len() as u64 > limit {
         return Err(Failure::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
     }

@@ -9,7 +9,7 @@ use brickwork::wire::tls::Identity;
 use brickwork_kernels::Erasing;
 use serde_json::json;
 
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::report::Report;
 
 /// Make a key pair: write the private key, print the public one for the peer
@@ -71,11 +71,11 @@ fn write(path: &Path, secret: &str) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path).map_err(|e| {
-        let hint = match e.kind() {
-            ErrorKind::AlreadyExists => "choose another name; a key is never overwritten",
-            _ => "check the folder and its permissions",
-        };
-        Failure::new(code::OTHER, format!("cannot write {}: {e}", path.display()), hint)
+        let failure = Failure::cannot_write(path, &e);
+        match e.kind() {
+            ErrorKind::AlreadyExists => failure.advise("choose another name; a key is never overwritten"),
+            _ => failure,
+        }
     })?;
     if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
         // Half a key is of no use; that it cannot be removed either adds nothing.

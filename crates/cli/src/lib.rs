@@ -21,6 +21,7 @@ mod info;
 mod keygen;
 mod link;
 mod machine;
+mod manual;
 mod meeting;
 #[doc(hidden)]
 pub mod parsers;
@@ -35,6 +36,7 @@ mod simulate;
 mod stock;
 mod store;
 mod table;
+mod words;
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
@@ -91,7 +93,8 @@ fn keep_memory_private() {
         limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
     if let Err(error) = limited {
         tracing::warn!(
-            "core dumps cannot be switched off ({error}): if the process dies, secrets may reach the disk"
+            "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
+            words::of(&error.into()).0
         );
     }
 }
@@ -111,10 +114,12 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
         Command::Stock(command) => stock::run(command),
-        Command::DemoCheat(command) => demo_cheat::run(command),
+        Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
+        Command::Completions(command) => manual::completions(command),
+        Command::Man(command) => manual::manual(command),
     }
 }
 
@@ -162,8 +167,8 @@ fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
         Failure::other(
-            format!("stdout: {e}"),
-            "what reads the output must stay, and a file for it needs space on its disk",
+            format!("cannot write the output: {}", words::of(&e).0),
+            "what reads it must stay, and a file for it needs space on its disk",
         )
     })
 }

@@ -26,7 +26,7 @@ use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, machine};
+use crate::{files, keygen, machine, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -173,10 +173,8 @@ impl Both<'_> {
         quiet: bool,
     ) -> Result<Command, Failure> {
         let program = std::env::current_exe().map_err(|e| {
-            Failure::other(
-                format!("this program does not find itself: {e}"),
-                "start it by its full path; was it moved or replaced meanwhile?",
-            )
+            Failure::cannot_start("this program once more", &e)
+                .advise("start it by its full path; was it moved or replaced meanwhile?")
         })?;
         let mut command = Command::new(program);
         command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
@@ -226,8 +224,7 @@ impl Process {
         secrets: &str,
         said: Sender<(Party, String)>,
     ) -> Result<Self, Failure> {
-        let failed =
-            |e| Failure::other(format!("the {} does not start: {e}", files::role(party)), PROCESS_HINT);
+        let failed = |e| Failure::cannot_start(&format!("the {}", files::role(party)), &e);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -249,9 +246,7 @@ impl Process {
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
-            stdout
-                .read_line(&mut line)
-                .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))?;
+            stdout.read_line(&mut line).map_err(|e| self.lost(&e))?;
         }
         Ok(serde_json::from_str(&line).ok())
     }
@@ -270,9 +265,14 @@ impl Process {
     }
 
     fn wait(&mut self) -> Result<ExitStatus, Failure> {
-        self.child
-            .wait()
-            .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))
+        let ended = self.child.wait();
+        ended.map_err(|e| self.lost(&e))
+    }
+
+    /// The child cannot be heard any more.
+    fn lost(&self, why: &std::io::Error) -> Failure {
+        let message = format!("the {} is lost: {}", files::role(self.party), words::of(why).0);
+        Failure::other(message, PROCESS_HINT)
     }
 }
 

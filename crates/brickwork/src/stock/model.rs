@@ -11,7 +11,7 @@
 //! burned, or before the peer has.
 //!
 //! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
-//! `tests/burn.rs` has both as threads under loom, in a smaller world.)
+//! `burn.rs` of the adversary's tests has both as threads under loom, in a smaller world.)
 
 use std::collections::{BTreeSet, HashSet};
 

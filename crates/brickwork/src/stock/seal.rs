@@ -21,23 +21,16 @@ impl StoreKey {
     /// Reads 64 hexadecimal digits; white space around them does not count.
     ///
     /// # Errors
-    /// [`Error::Input`] for anything else. The message does not repeat the text.
+    /// [`Error::Input`] for anything else. The message does not repeat the text, and the time does not tell
+    /// the digits.
     pub fn from_hex(text: &str) -> Result<Self, Error> {
-        let text = text.trim().as_bytes();
-        let bad = || {
-            Error::Input(
-                "a store key is 64 hexadecimal digits, as `brickwork keygen --store-key` makes them".into(),
-            )
-        };
-        if text.len() != 64 {
-            return Err(bad());
-        }
         let mut key = StoreKey([0; 32]);
-        for (byte, digits) in key.0.iter_mut().zip(text.chunks_exact(2)) {
-            let digit = |d: u8| char::from(d).to_digit(16).ok_or_else(bad);
-            *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+        match base16ct::mixed::decode(text.trim(), &mut key.0) {
+            Ok(bytes) if bytes.len() == 32 => Ok(key),
+            _ => Err(Error::Input(
+                "a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+            )),
         }
-        Ok(key)
     }
 
     /// A new key, in the form that [`StoreKey::from_hex`] reads.

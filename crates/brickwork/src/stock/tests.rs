@@ -486,9 +486,11 @@ fn keys_are_64_digits() {
     assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());
     let bytes: [u8; 32] = std::array::from_fn(|i| 0x1e ^ (i as u8 * 37));
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let sealed = StoreKey::from_hex(&digits).unwrap().rows().seal(b"about", b"row").unwrap();
-    assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
-    for bad in ["", "0f", &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
+    for digits in [&digits, &digits.to_uppercase()] {
+        let sealed = StoreKey::from_hex(digits).unwrap().rows().seal(b"about", b"row").unwrap();
+        assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
+    }
+    for bad in ["", "0f", &"0f".repeat(31), &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
         assert!(matches!(StoreKey::from_hex(bad), Err(Error::Input(_))), "{bad}");
     }
 }

@@ -112,9 +112,7 @@ fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Val
 /// Measured rows: AND gates of all executions, and nanoseconds of one.
 fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
-    let text = fs::read_to_string(path).map_err(|e| {
-        Failure::input(format!("cannot read {}: {e}", path.display()), "is it the file of `bench papers`?")
-    })?;
+    let text = fs::read_to_string(path).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let of = |row: Value| {
         let (gates, seconds) = (row["measured"]["and_gates"].as_f64()?, row["measured"]["seconds"].as_f64()?);

@@ -233,10 +233,8 @@ fn programs(
 
 fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
     let failed = |e: std::io::Error| {
-        Failure::other(
-            format!("{}: {e}", folder.display()),
-            "let nothing else work in the temporary folder meanwhile",
-        )
+        Failure::cannot_read(&folder.display().to_string(), &e)
+            .advise("let nothing else work in the temporary folder meanwhile")
     };
     let mut total = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {

@@ -5,6 +5,7 @@ mod ctrl_c;
 mod demo_cheat;
 mod doctor;
 mod examples;
+mod manual;
 mod offline;
 mod parties;
 mod schema;
@@ -49,6 +50,7 @@ fn bad(arguments: &[&str], code: i32, words: &str) {
     assert_eq!(human.status.code(), Some(code), "{arguments:?}: {stderr}");
     assert!(stderr.contains("error: ") && stderr.contains(words), "{arguments:?}: {stderr}");
     assert!(human.stdout.is_empty(), "{}", text(&human.stdout));
+    assert!(!stderr.contains("os error"), "a number of the system in a message: {stderr}");
     is_error(&run(&[arguments, &["--json"]].concat()), code, words);
 }
 

@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::files::Folder;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use crate::{files, machine, resources};
+use crate::{files, machine, resources, words};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -69,7 +69,7 @@ impl Results {
             // A line that was being written when the measurement ended is measured again.
             Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(failed(e)),
+            Err(e) => return Err(Failure::cannot_read(&path.display().to_string(), &e)),
         };
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
         // Behind such a line, too, the next one begins at its beginning.
@@ -85,8 +85,8 @@ impl Results {
         let line = format!("{row}\n");
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
             Failure::other(
-                e.to_string(),
-                "check the space on the disk of the results; what is in the file stays",
+                format!("cannot write the results: {}", words::of(&e).0),
+                "check the space on their disk; what is in the file stays",
             )
         })
     }

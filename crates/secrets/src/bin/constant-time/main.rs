@@ -115,6 +115,7 @@ fn main() -> ExitCode {
     }
     all.extend(subjects::labels());
     all.extend(subjects::protocols());
+    all.extend(subjects::keys());
     let mut leaks = 0;
     for subject in &mut all {
         let (result, leak) = effort.look(subject, false);
