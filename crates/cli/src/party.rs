@@ -101,7 +101,7 @@ pub fn run(party: Party, arguments: &Arguments, quiet: bool) -> Result<Report, F
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
     let mut store = stock.store.as_ref().map(|directory| stock.key.open(directory)).transpose()?;
-    let estimate = if store.is_some() { None } else { Some(Estimate::of(arguments, quiet)?) };
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(arguments)?) };
     let proposal = match party {
         Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
         Party::Evaluator => None,
@@ -283,8 +283,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(arguments: &Arguments, quiet: bool) -> Result<Self, Failure> {
-        let machine = machine::constants(false, quiet)?.with_threads(arguments.resources.threads);
+    fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
         Ok(Estimate { machine, link: arguments.line.link().with_lanes(arguments.resources.lanes) })
     }
 
