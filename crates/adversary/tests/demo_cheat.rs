@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 
+use brickwork_testing::schema;
 use serde_json::Value;
 
 fn run(arguments: &[&str]) -> Output {
@@ -18,7 +19,9 @@ fn good(arguments: &[&str]) -> (String, Value) {
     assert_eq!(human.status.code(), Some(0), "{}", String::from_utf8_lossy(&human.stderr));
     let json = run(&[arguments, &["--json"]].concat());
     assert_eq!(json.status.code(), Some(0));
-    (String::from_utf8(human.stdout).expect("text"), object(&json))
+    let printed = object(&json);
+    schema::holds(&schema::of_the_command(), "demo-cheat", &printed);
+    (String::from_utf8(human.stdout).expect("text"), printed)
 }
 
 #[test]
@@ -29,6 +32,8 @@ fn attacks_are_listed_and_played() {
     for attack in attacks {
         let (id, story) = (attack["attack"].as_str().unwrap(), attack["story"].as_str().unwrap());
         assert!(human.contains(id) && human.contains(story));
+        let alike = attacks.iter().filter(|other| other["story"] == story).count();
+        assert_eq!(alike, 1, "each has a description of its own: {id}");
     }
     let (human, json) = good(&["row_05_flipped_table", "--runs", "3"]);
     let line = "100.00 %, predicted 100.00 %: the evaluator stops: an opened copy is garbled wrongly";

@@ -186,7 +186,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut proposal = None;
     match (&work, lacking(&[file, role_known])) {
         (Some(work), _) if directory.is_none() => {
-            let planned = findings.note("parameters", plan(work, quiet));
+            let planned = findings.note("parameters", plan(work));
             if let Some((proposed, need)) = planned {
                 findings.note("memory", memory(need, arguments.resources.max_ram));
                 proposal = Some(proposed);
@@ -338,10 +338,10 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
 
 /// What a run without stock takes: what the garbler proposes, or what an evaluator would be offered that is
 /// the standard, and the memory of this party.
-fn plan(work: &Work, quiet: bool) -> Result<((Option<Proposed>, u64), String), Failure> {
+fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
     let (proposed, parameters, program, memory) = match work.party {
         Party::Garbler => {
-            let estimate = Estimate::of(&work.flags, quiet)?;
+            let estimate = Estimate::of(&work.flags)?;
             let proposed = work.proposal(None, Some(&estimate))?;
             let parameters = proposed.parameters.clone().ok_or_else(|| Failure::fault("there is no plan"))?;
             let (program, memory) = (proposed.program.clone(), proposed.garbler_memory.unwrap_or_default());

@@ -146,7 +146,7 @@ pub fn run(
     let Protocol::Duplo = arguments.parameters.protocol;
     let stock = &arguments.stock;
     let mut store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-    let estimate = if store.is_some() { None } else { Some(Estimate::of(&flags, quiet)?) };
+    let estimate = if store.is_some() { None } else { Some(Estimate::of(&flags)?) };
     let proposal = match party {
         Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
         Party::Evaluator => None,
@@ -452,8 +452,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    pub fn of(flags: &Flags, quiet: bool) -> Result<Self, Failure> {
-        let machine = machine::constants(false, quiet)?.with_threads(flags.resources.threads);
+    pub fn of(flags: &Flags) -> Result<Self, Failure> {
+        let machine = machine::at_hand()?.with_threads(flags.resources.threads);
         Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
     }
 

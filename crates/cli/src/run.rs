@@ -26,7 +26,7 @@ use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, machine, words};
+use crate::{files, keygen, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -100,10 +100,6 @@ pub struct Both<'a> {
 impl Both<'_> {
     /// Runs both parties, each in its process, on these inputs; the objects that they print.
     pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
-        if self.stock.is_none() {
-            // Measured here, and not by both children at once.
-            machine::constants(false, quiet)?;
-        }
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();

@@ -9,6 +9,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod schema;
+
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::thread;

@@ -39,7 +39,7 @@ const GATES: std::ops::RangeInclusive<i32> = 4..=12;
 const COMPARED: f64 = 1e9;
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let machine = machine::constants(false, true)?.with_threads(arguments.threads);
+    let machine = machine::measured(false, true)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(1);
     let components = components()?;
     let mut rows = Vec::new();

@@ -182,7 +182,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let program = row.workload.program()?;
     let executions = (row.executions > 1).then_some(row.executions);
     let repeated = files::repeated(&program, executions)?;
-    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    let machine = machine::measured(false, true)?.with_threads(arguments.resources.threads);
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
