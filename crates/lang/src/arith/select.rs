@@ -92,8 +92,8 @@ pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<
     bits.into_iter().map(|bit| g.and(!far, bit)).collect()
 }
 
-/// A rotation to the left by a secret amount: one AND a bit for each bit of the amount, which is first reduced
-/// if the width is no power of two.
+/// A rotation to the left by a secret amount: one AND a bit for each bit of the amount, half of that where
+/// halves are exchanged. If the width is no power of two, the amount is reduced first.
 pub fn rotate_by(g: &mut Graph, bits: &[Bit], amount: &[Bit]) -> Vec<Bit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     if width <= 1 {

@@ -89,10 +89,10 @@ pub(super) fn check(
                 .hint("the last statement of the function must be `return …;`, or an `if` and `else` that both end so"),
         );
     }
-    for port in predeclared {
-        if let Some(at) =
-            port.to_assign.filter(|_| body.lookup(&port.name).is_some_and(|v| !body.assigned.contains(&v)))
-        {
+    for (var, port) in predeclared.iter().enumerate() {
+        // After an error, it may be the assignment that was not understood.
+        let unassigned = !body.assigned.contains(&(var as u32)) && body.cx.sink.errors() == 0;
+        if let Some(at) = port.to_assign.filter(|_| unassigned) {
             let (output, party) = (&port.name, port.name.trim_start_matches("output"));
             body.cx.sink.push(
                 Diagnostic::warning("output::unassigned", at, format!("nothing is ever assigned to `{output}`"))

@@ -111,7 +111,7 @@ impl Parser<'_> {
     pub(super) fn item_of_c(&mut self) -> Parsed<()> {
         let (at, first, second) = (self.span(), self.word(0).to_owned(), self.word(1).to_owned());
         let whole = at.to(self.tokens[(self.at + 1).min(self.tokens.len() - 1)].span);
-        if (self.is("struct_t") || first == "struct") && !second.is_empty() {
+        if (self.is("struct_t") || first == "struct" && self.symbol(2) == "{") && !second.is_empty() {
             return self.refuse(
                 "syntax::typedef",
                 whole,
@@ -181,9 +181,8 @@ impl Parser<'_> {
                 };
                 self.refuse("syntax::break", at, format!("there is no `{first}`"), hint.into())
             }
-            ("struct", _) if !second.is_empty() => {
-                let name = if third.is_empty() { "name" } else { &third };
-                let hint = format!("write `{second} {name};`: the name of a struct is a type");
+            ("struct", _) if !second.is_empty() && !third.is_empty() => {
+                let hint = format!("write `{second} {third};`: the name of a struct is a type");
                 self.refuse("syntax::typedef", at, "`struct` does not stand before a variable".into(), hint)
             }
             ("unsigned" | "signed" | "long" | "short" | "const" | "static", _)
