@@ -63,6 +63,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     let mut store = Store::open(folder.path(), &KEY).expect("a store");
     let epoch = Epoch {
         protocol: "fuzz".into(),
+        version: 1,
         role: Party::Garbler,
         security: 40,
         identities: [[1; 32], [2; 32]],

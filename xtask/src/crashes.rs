@@ -21,7 +21,7 @@ const RUNS: [Run; 5] = [
     },
     Run {
         what: "burned before sent, under loom",
-        arguments: &["-p", "brickwork", "--test", "burn"],
+        arguments: &["-p", "brickwork-adversary", "--test", "burn"],
         variable: "",
     },
     Run {

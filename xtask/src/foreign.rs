@@ -4,19 +4,21 @@
 use std::path::Path;
 use std::process::Command;
 
+use brickwork_kernels::KERNEL_VARIABLE;
+
 use crate::test::cargo_with;
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
 /// Whether a program is there, and if not what to do about it.
-fn needs(program: &str, how: &str) -> Result<(), String> {
+pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
 }
 
 /// Whether a toolchain has a target's standard library.
-fn has_target(toolchain: &str, target: &str) -> bool {
+pub fn has_target(toolchain: &str, target: &str) -> bool {
     let arguments = [toolchain, "--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(arguments).output();
     output.is_ok_and(|output| {
@@ -24,8 +26,8 @@ fn has_target(toolchain: &str, target: &str) -> bool {
     })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, and the protocol with the kernels of that machine, under an
-/// emulator.
+/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol,
+/// under an emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
     needs(
         "aarch64-linux-gnu-gcc",
@@ -47,6 +49,16 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
             root,
             &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(),
             &environment,
+        )?;
+    }
+    // Secrets are erased, and it is the kernel that was asked for. The emulator starts no other process.
+    for kernel in ["neon-aes", "portable"] {
+        let tests =
+            ["--test", "erased", "--test", "chosen", "--", "--skip", "every_kernel", "--skip", "no_other"];
+        cargo_with(
+            root,
+            &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], &tests[..]].concat(),
+            &[&environment[..], &[(KERNEL_VARIABLE, kernel)]].concat(),
         )?;
     }
     let protocol = [

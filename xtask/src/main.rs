@@ -1,14 +1,15 @@
 //! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
 //! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
-//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask test`.
+//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask release`, `cargo xtask
+//! test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
 mod dependencies;
-mod examples;
 mod foreign;
 mod fuzz;
 mod mutants;
+mod release;
 mod test;
 
 use std::path::Path;
@@ -21,11 +22,11 @@ fn main() -> ExitCode {
             root(),
             &[&["run", "--release", "-q", "-p", "brickwork-adversary", "--"], options].concat(),
         ),
-        ["constant-time", ref seconds @ ..] => test::cargo(
+        ["constant-time", ref options @ ..] => test::cargo(
             root(),
             &[
                 &["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"],
-                seconds,
+                options,
             ]
             .concat(),
         ),
@@ -37,17 +38,23 @@ fn main() -> ExitCode {
         ["crashes"] => crashes::run(root(), "300"),
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
-        ["examples"] => examples::write(&root().join("examples")),
+        ["examples"] => test::cargo(
+            root(),
+            &["run", "--release", "-q", "-p", "brickwork", "--example", "programs", "--", "examples"],
+        ),
         ["fuzz", ref arguments @ ..] => fuzz::run(root(), arguments),
         ["aarch64"] => foreign::aarch64(root()),
         ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
+        ["release", ref targets @ ..] => release::run(root(), targets),
         ["test"] => test::run(root()),
         _ => Err(format!(
-            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | constant-time [SECONDS] | crashes [KILLS] | \
-             dependencies | examples | {} | memory-checks | {} | recovery-time [RUNS] | test",
+            "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | \
+             constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
+             memory-checks | {} | recovery-time [RUNS] | {} | test",
             fuzz::USAGE,
-            mutants::USAGE
+            mutants::USAGE,
+            release::USAGE
         )),
     };
     match result {

@@ -201,7 +201,12 @@ fn commitments(all: &mut Catalogue) {
         let variant = ["", "one_coordinate", "two_coordinates", "three_coordinates"][k as usize];
         let p = 0.5f64.powi(k as i32);
         let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
-        let story = "The garbler commits to what is no codeword, and guesses which share of each coordinate is watched. At 42 coordinates it could open two values.";
+        let story = [
+            "",
+            "The garbler commits to what is no codeword in one coordinate, and guesses which of its two shares is watched. At 42 coordinates it could open two values.",
+            "The garbler commits to what is off in two coordinates of the code: both guesses of the watched shares must be right.",
+            "The garbler commits to what is off in three coordinates of the code: each one more halves its chance, long before there are enough to open two values.",
+        ][k as usize];
         all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let leave = move |rows: &mut Vec<u8>| {
                 (0..k as usize).for_each(|coordinate| rows[16 * 5 * coordinate] ^= 1)
@@ -280,7 +285,7 @@ fn copies(all: &mut Catalogue) {
         |c| c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1])),
     );
     let survives = vec![(Ending::Survived, 1.0)];
-    let story = "The same with two copies of one slot that are used: the third one makes up for them.";
+    let story = "The garbler gives two copies of one slot each other's tables, and they are used: the third one makes up for them.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         let chosen = chosen(CUT);
         // Tables travel in the order of the copies.
@@ -301,8 +306,9 @@ fn copies(all: &mut Catalogue) {
         "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, and nothing wrong is believed.",
         |c| c.lie(Point::CommittedOutputs(0), flips(chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect(), 99)),
     );
-    let story = "With few copies: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
+    let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
     all.bad_copies((5, "bucket_of_2_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 3, 99, 4000);
+    let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad, which meet in a bucket more seldom the more slots there are.";
     all.bad_copies((5, "bucket_of_2_among_8"), story, Cut { slots: 8, bucket: 2, opened: 16 }, 3, 99, 4000);
     let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that none is opened and that a bucket has only bad ones.";
     all.bad_copies((5, "bucket_of_3_among_4"), story, Cut { slots: 4, bucket: 3, opened: 12 }, 4, 99, 6000);
@@ -329,7 +335,7 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (6, "other_offset_in_use"),
         Cheat::Opening,
-        "The same with a copy that is used: its solderings show it.",
+        "The garbler garbles a copy with another offset than the committed one, and it is used: its solderings show it.",
         |c| c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50)),
     );
 }
@@ -343,7 +349,10 @@ fn authenticators(all: &mut Catalogue) {
     );
     for half in 0..2usize {
         let variant = ["half_of_colour_0", "half_of_colour_1"][half];
-        let story = "The garbler makes one of the two hashes of every key authenticator wrong, and one of them is checked: of a coin's two halves one is opened.";
+        let story = [
+            "The garbler makes the hash for colour 0 wrong in every key authenticator. The check opens one of the two labels, by a coin: half of the time it sees the other one.",
+            "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin shows it as often as a wrong one for colour 0.",
+        ][half];
         // What is not caught at once spoils the output of the gate, by its random colour.
         let endings = vec![
             (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
@@ -385,7 +394,14 @@ fn authenticators(all: &mut Catalogue) {
 fn inputs(all: &mut Catalogue) {
     for y in [false, true] {
         let variant = if y { "other_offset_for_input_1" } else { "other_offset_for_input_0" };
-        let story = "Selective failure: the garbler uses an offset in the OTs that it did not commit to. Whether the evaluator stops does not depend on its input.";
+        let story = match y {
+            false => {
+                "Selective failure, against an input of 0: the garbler uses an offset in the OTs that it did not commit to, and looks whether the evaluator stops."
+            }
+            true => {
+                "Selective failure, against an input of 1: the evaluator stops as often as with an input of 0, so the garbler learns nothing from it."
+            }
+        };
         // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does
         // the input.
         let endings = vec![
@@ -437,7 +453,10 @@ fn outputs(all: &mut Catalogue) {
     );
     for (variant, change) in [("too_short", false), ("too_long", true)] {
         let endings = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
-        let story = "A message of another length than the protocol's: refused before memory is taken.";
+        let story = match change {
+            false => "A message that is shorter than the protocol's: refused before any of it is used.",
+            true => "A message that is longer than the protocol's: refused before memory is taken.",
+        };
         all.add((18, variant), story, Party::Garbler, endings, CERTAIN, move |_| {
             Case::toy().sends(Party::Garbler, msg::AUTHENTICATORS, 0, move |m| {
                 if change { m.push(0) } else { m.truncate(3) }
@@ -472,13 +491,27 @@ fn agreement(all: &mut Catalogue) {
 
 /// What must not overtake what, and what must not be seen.
 fn order(all: &mut Catalogue) {
-    for (variant, proof, cheat) in [
-        ("first_proof_stalls_and_fails", 0, Cheat::Commitment),
-        ("second_proof_stalls_and_fails", 1, Cheat::Opening),
-        // Of the inputs: behind it the outputs leave.
-        ("last_proof_stalls_and_fails", 2, Cheat::Opening),
+    for (variant, proof, cheat, story) in [
+        (
+            "first_proof_stalls_and_fails",
+            0,
+            Cheat::Commitment,
+            "The garbler answers the proof of its commitments late and wrongly: nothing is challenged or opened before it.",
+        ),
+        (
+            "second_proof_stalls_and_fails",
+            1,
+            Cheat::Opening,
+            "The garbler answers the proof of what it opened late and wrongly, while all that follows is there already: nothing is evaluated before it.",
+        ),
+        // Behind it the outputs leave.
+        (
+            "last_proof_stalls_and_fails",
+            2,
+            Cheat::Opening,
+            "The garbler answers the proof of the inputs late and wrongly, while the labels that follow it are there: no output leaves before the proof.",
+        ),
     ] {
-        let story = "The garbler answers a proof late and wrongly, while the labels that follow it are there: no output leaves before the proof.";
         let caught = vec![(Ending::Caught(cheat), 1.0)];
         all.add((17, variant), story, Party::Garbler, caught, CERTAIN, move |_| {
             Case::toy().sends(Party::Garbler, ANSWER, proof, |answer| {

@@ -46,9 +46,19 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     stores
 });
 
+/// The same without OTs, which each run then makes on the spot.
+static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
+    let stores = Stores::empty();
+    let met = stores.connect(What::FillWithoutOts, Default::default());
+    met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
+    stores
+});
+
 /// What honest parties send and receive.
-static HONEST: LazyLock<[Met; 4]> = LazyLock::new(|| {
-    [What::Fill, What::Run, What::More, What::Runs].map(|what| what.begin().connect(what, Default::default()))
+static HONEST: LazyLock<[Met; 6]> = LazyLock::new(|| {
+    use What::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
+    [Fill, Run, More, Runs, FillWithoutOts, RunMakingOts]
+        .map(|what| what.begin().connect(what, Default::default()))
 });
 
 /// What both parties want of a connection.
@@ -62,16 +72,30 @@ pub enum What {
     More = 2,
     /// Run the program [`RUNS`] times.
     Runs = 3,
+    /// Make stock without OTs.
+    FillWithoutOts = 4,
+    /// Run the program from such stock.
+    RunMakingOts = 5,
 }
 
 impl What {
     /// What there is before.
     fn begin(self) -> Stores {
-        if self == What::Fill { Stores::empty() } else { Stores::filled() }
+        match self {
+            What::Fill | What::FillWithoutOts => Stores::empty(),
+            What::RunMakingOts => WITHOUT_OTS.copy(),
+            What::Run | What::More | What::Runs => Stores::filled(),
+        }
     }
 
-    fn makes(self) -> bool {
-        matches!(self, What::Fill | What::More)
+    /// What is asked for, if stock is made.
+    fn makes(self) -> Option<Request> {
+        match self {
+            What::Fill => Some(request(RUNS)),
+            What::More => Some(request(1)),
+            What::FillWithoutOts => Some(Request { ots: None, ..request(RUNS) }),
+            What::Run | What::Runs | What::RunMakingOts => None,
+        }
     }
 }
 
@@ -102,6 +126,13 @@ impl Side {
     /// It alters its state.
     pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
+    }
+
+    /// It alters its state here, too.
+    #[must_use]
+    pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
+        self.lies.push((point, Box::new(lie)));
+        self
     }
 
     /// It alters its `nth` message of this tag.
@@ -309,7 +340,7 @@ impl Stores {
         let read: [Arc<AtomicUsize>; 2] = Default::default();
         let found: [Arc<Mutex<Option<usize>>>; 2] = Default::default();
         let recovered: [Mutex<Vec<bool>>; 2] = Default::default();
-        let mut rng = Rng::new("inputs").expect("randomness");
+        let mut rng = Rng::replayable("inputs");
         let inputs = [Party::Garbler, Party::Evaluator]
             .map(|party| (0..PROGRAM.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>());
         let expected = PROGRAM.simulate(&inputs[0], &inputs[1]);
@@ -342,9 +373,8 @@ impl Stores {
             let (mut store, mut observer) =
                 (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
             let mut session = stocked(party, channel, &mut store, &TERMS, &mut observer, hooks)?;
-            if what.makes() {
-                let runs = if what == What::Fill { RUNS } else { 1 };
-                return session.preprocess(&[request(runs)])?.1.close().map(drop);
+            if let Some(request) = what.makes() {
+                return session.preprocess(&[request])?.1.close().map(drop);
             }
             for _ in 0..if what == What::Runs { RUNS } else { 1 } {
                 let done;
@@ -395,6 +425,16 @@ impl Stores {
             }
         }
         Ok(())
+    }
+
+    /// Whether nothing that a party has is burned.
+    fn is_whole(&self, party: Party) -> Result<bool, String> {
+        let store = self.open(party).map_err(|e| e.to_string())?;
+        let epochs = store.epochs().map_err(|e| e.to_string())?;
+        Ok(!epochs.is_empty()
+            && epochs.iter().all(|(id, _)| {
+                store.state(id).is_ok_and(|state| state.burned().is_none()) && store.secrets(id).is_ok()
+            }))
     }
 
     /// Both logs tell of as many runs, and what one of them took no other did.
@@ -462,7 +502,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
         Ok(()) => Ending::Survived,
         Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
         Err(Error::Mismatch(_)) => Ending::Refused,
-        Err(Error::Stock(_)) => Ending::Stopped,
+        Err(Error::Stock(_) | Error::Strangers(_)) => Ending::Stopped,
         Err(Error::Io(_)) => Ending::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
@@ -473,7 +513,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let holds = match (party, ending) {
         (_, Ending::Survived | Ending::Recovered) => !not_all,
         // What both say last when stock is made leaves before the other's comes, and depends on nothing.
-        (_, Ending::Gone) if what.makes() => true,
+        (_, Ending::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler's last message leaves before the evaluator's comes.
         (Party::Garbler, Ending::Gone) => true,
@@ -496,7 +536,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 
 /// Nothing but talk about where the stores stand was sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
-    let talk = [HELLO, DECOMPOSITION, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
+    let talk = [HELLO, DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
     must(
         met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)),
         "something was sent that depends on stock",

@@ -71,7 +71,7 @@ pub fn within(count: usize, trials: usize, p: f64) -> bool {
 /// # Panics
 /// If the operating system has no randomness, or a party panics or hangs.
 pub fn play(attack: &Attack, trials: usize) -> Result {
-    let mut rng = Rng::new("attacks").expect("randomness");
+    let mut rng = Rng::replayable("attacks");
     let mut counts = vec![0; attack.endings.len()];
     let mut fault = None;
     for _ in 0..trials {

@@ -14,6 +14,10 @@ pub enum Error {
     /// The peers do not agree on version, parameters or program.
     #[error("the peers do not agree: {0}")]
     Mismatch(String),
+    /// The peer said so in the place of its greeting: nothing has begun, and nothing that depends on a secret
+    /// was sent.
+    #[error("the peers do not agree: the peer refuses: {0}")]
+    Refused(String),
     /// A program, an input or a file is not what it must be.
     #[error("{0}")]
     Input(String),
@@ -26,9 +30,54 @@ pub enum Error {
     /// The stock does not hold what is asked for, or cannot be trusted any more.
     #[error("stock: {0}")]
     Stock(String),
+    /// The parties' stores do not belong together. Nothing was burned.
+    #[error("stock: {0}")]
+    Strangers(Strangers),
     /// Memory, disk, threads or randomness ran out.
     #[error("{0}")]
     Resource(String),
+}
+
+/// Two stores that do not belong together. Nothing was burned, and nothing written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strangers {
+    /// The pair that this party's store is of.
+    pub mine: Option<[u8; 32]>,
+    /// The pair that the peer says its own is of.
+    pub theirs: Option<[u8; 32]>,
+}
+
+/// Shortens an identifier, for people.
+pub fn short(id: &[u8; 32]) -> String {
+    id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl std::fmt::Display for Strangers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kept = "nothing was burned or changed";
+        match (self.mine.map(|id| short(&id)), self.theirs.map(|id| short(&id))) {
+            (Some(mine), Some(theirs)) => {
+                write!(f, "this store is of pair {mine} and the peer's of pair {theirs}; {kept}")
+            }
+            (None, Some(theirs)) => write!(
+                f,
+                "this store does not know the peer's, which has stock with this party, of pair {theirs}; {kept}"
+            ),
+            (Some(mine), None) => write!(
+                f,
+                "the peer's store does not know this one, which has stock with the peer, of pair {mine}; {kept}"
+            ),
+            (None, None) => {
+                write!(f, "the stores do not know each other, and one of them holds stock; {kept}")
+            }
+        }
+    }
+}
+
+impl From<Strangers> for Error {
+    fn from(strangers: Strangers) -> Self {
+        Error::Strangers(strangers)
+    }
 }
 
 impl Error {

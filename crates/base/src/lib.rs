@@ -3,11 +3,12 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod digest;
 pub mod error;
 pub mod label;
 mod party;
 pub mod place;
 pub mod random;
 
-pub use error::{Cheat, Error, Malformed};
+pub use error::{Cheat, Error, Malformed, Strangers, short};
 pub use party::Party;

@@ -65,6 +65,21 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
+    /// A generator of what a test draws: its seed is printed where the test fails, and comes again
+    /// (`brickwork-testing`). Outside of tests, where the adversary plays, it is [`Rng::new`].
+    ///
+    /// # Panics
+    /// If the operating system gives no randomness; in the tests of this crate also on threads that they
+    /// start.
+    #[cfg(any(test, feature = "adversary"))]
+    pub fn replayable(domain: &'static str) -> Self {
+        match brickwork_testing::seed_of_test() {
+            Some(seed) => Self::expand(&Seed::from_bytes(seed), domain),
+            None if cfg!(test) => panic!("drawn on the thread of a test"),
+            None => Self::new(domain).expect("the operating system gives randomness"),
+        }
+    }
+
     fn seeded_by<E: std::fmt::Display>(
         domain: &str,
         source: impl FnOnce(&mut [u8]) -> Result<(), E>,
@@ -170,7 +185,7 @@ mod tests {
     /// here would come twice as often as the others.
     #[test]
     fn row_26_no_number_comes_more_often_than_others() {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         let mut counts = [0u32; 3];
         (0..9000).for_each(|_| counts[(rng.below(3 << 62) % 3) as usize] += 1);
         // 3000 each, by 45 more or less; 4500 if nothing were refused.
@@ -209,9 +224,17 @@ mod tests {
         }
     }
 
+    /// The draws of a test come one after the other, and on no other thread, where their order would vary.
+    #[test]
+    fn replayable_draws_are_fresh() {
+        let block = || Rng::replayable("test").block();
+        assert_ne!(block(), block());
+        std::thread::scope(|scope| assert!(scope.spawn(block).join().is_err()));
+    }
+
     #[test]
     fn deltas_have_their_last_bit_set() {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         assert!((0..100).all(|_| rng.delta().bits() & 1 == 1));
     }
 }

@@ -53,6 +53,9 @@
 //! connection.
 #![forbid(unsafe_code)]
 
+/// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
+pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
+
 pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, random};
 pub use brickwork_circuit as circuit;
 pub use brickwork_duplo as duplo;

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use brickwork::circuit::{
     Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
 };
-use brickwork::duplo;
-use brickwork::duplo::Report;
-use brickwork::random::Rng;
+use brickwork::duplo::{self, Report};
+use brickwork::random::{Rng, Seed};
 use brickwork::session::{Job, Unobserved};
 use brickwork::wire::memory_pair;
+
+/// What a test draws, again if it is replayed.
+fn draws() -> Rng {
+    Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
+}
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
     Job {
@@ -39,7 +43,7 @@ fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[b
 #[test]
 fn a_small_memory_changes_no_output_and_no_byte() {
     let program = Arc::new(library::aes::aes_128().unwrap().repeat(2).unwrap());
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = draws();
     let mut bits = |n: usize| (0..n).map(|_| rng.below(2) == 1).collect::<Vec<bool>>();
     let (x, y) = (bits(program.input_width(Party::Garbler)), bits(program.input_width(Party::Evaluator)));
     let expected = program.simulate(&x, &y);
@@ -147,7 +151,7 @@ fn random_program(rng: &mut Rng) -> Arc<Program> {
 
 #[test]
 fn random_programs_give_what_simulation_gives() {
-    let mut rng = Rng::new("test programs").unwrap();
+    let mut rng = draws();
     for round in 0..12 {
         let program = random_program(&mut rng);
         check(&program, 40, 1 + round % 3, &mut rng);
@@ -156,7 +160,7 @@ fn random_programs_give_what_simulation_gives() {
 
 #[test]
 fn higher_levels_of_security() {
-    let mut rng = Rng::new("test programs").unwrap();
+    let mut rng = draws();
     for security in [64, 80] {
         check(&random_program(&mut rng), security, 2, &mut rng);
     }
@@ -164,7 +168,7 @@ fn higher_levels_of_security() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_outputs() {
-    let mut rng = Rng::new("test programs").unwrap();
+    let mut rng = draws();
     let program = Arc::new(library::millionaires().unwrap().repeat(3).unwrap());
     for threads in [1, 2, 4] {
         check(&program, 40, threads, &mut rng);
@@ -199,7 +203,7 @@ fn public_circuits_give_what_simulation_gives() {
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
     let folders =
         ["circuits", "circuits/old-bristol"].map(|folder| std::path::Path::new(&shared).join(folder));
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = draws();
     let mut seen = 0;
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten() {
         let path = entry.unwrap().path();

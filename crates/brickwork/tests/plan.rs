@@ -5,13 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use brickwork::circuit::library::aes;
+use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::{self, Parameters};
 use brickwork::plan::{self, Link, Machine};
-use brickwork::random::Rng;
+use brickwork::random::{Rng, Seed};
 use brickwork::session::{Job, Observer, PHASES, PhaseReport};
 use brickwork::wire::{Channel, Stream};
+
+/// What a test draws, again if it is replayed.
+fn draws() -> Rng {
+    Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
+}
 
 /// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for
 /// which.
@@ -79,6 +84,53 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// Notes every step of progress.
+struct Steps(Arc<Mutex<Vec<(u64, u64)>>>);
+
+impl Observer for Steps {
+    fn phase(&mut self, _: &'static str) {}
+
+    fn progress(&mut self, done: u64, total: u64) {
+        self.0.lock().unwrap().push((done, total));
+    }
+}
+
+/// With several components, too, progress has one end, and comes to it without a step back.
+#[test]
+fn progress_runs_forward_to_one_end() {
+    let ports = |name: &str| vec![Port::new(name, Type::Uint(4))];
+    let mut program = ProgramBuilder::new("two", ports("x"), ports("y")).unwrap();
+    let kinds = [("small", 20), ("large", 300)]
+        .map(|(name, ands)| program.component(chain(name, 4, 4, ands)).unwrap());
+    let first = program.slot(kinds[0], &[0, 1, 4, 5]).unwrap();
+    let wires = program.slot(kinds[1], &[first, 2, 6, 7]).unwrap();
+    let port = Port::new("z", Type::Uint(4));
+    program.output(port, Recipient::Both, (wires..wires + 4).collect()).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let [(left, _), (right, _)] = clocked_pair(1);
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork::session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
+    let steps: [Arc<Mutex<Vec<(u64, u64)>>>; 2] = Default::default();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Steps(steps[0].clone())).unwrap());
+        duplo::evaluator(right, &job, &y, &mut Steps(steps[1].clone())).unwrap();
+        garbler.join().unwrap();
+    });
+    for steps in steps {
+        let steps = steps.lock().unwrap();
+        assert!(steps.len() > 1, "{steps:?}");
+        assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 == pair[1].1), "{steps:?}");
+        assert!(steps.last().is_some_and(|(done, total)| done == total && *total > 0), "{steps:?}");
+    }
 }
 
 /// The evaluator's phases, and the crossings in each of them.
@@ -191,7 +243,7 @@ fn random_program(rng: &mut Rng) -> Program {
 
 #[test]
 fn bytes_and_rounds_of_random_programs_are_as_predicted() {
-    let mut rng = Rng::new("test programs").unwrap();
+    let mut rng = draws();
     for round in 0..6 {
         check(random_program(&mut rng), [40, 64, 80][round % 3], 1 + round % 2, 1 + round as u8 / 2);
     }
@@ -241,4 +293,69 @@ fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
         let bytes = plan::predict(&program, other, &free, &Link::LOOPBACK).bytes();
         assert!(bytes > 32 * 6400 * other.components[0].kept());
     }
+}
+
+/// The kernels of which a machine was measured.
+const KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
+
+/// The costs of a program as it is cut and in one piece, and the place of the cut that a run takes.
+fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize) {
+    let machine = Machine::known(kernel, 2);
+    let costs = [program.clone(), program.whole().unwrap()].map(|program| {
+        let parameters = plan::choose(&program, 40, &machine, link).unwrap();
+        plan::predict(&program, &parameters, &machine, link)
+    });
+    let best = plan::best_cut(&costs).unwrap();
+    (costs, best)
+}
+
+/// A run leaves the cut that it is given where the gain is within the error of a prediction, or is a loss: a large
+/// component that is used once is garbled as often as any, and hardly any of its copies are sent at the same time.
+/// It takes another one where thousands of slots of a gate each cost many times as much as one piece.
+#[test]
+fn another_cut_must_be_worth_it() {
+    for kernel in KERNELS {
+        let choice = |program: &Program| cuts(program, kernel, &Link::LOOPBACK);
+        let ([given, whole], best) = choice(&papers::random(10, 0).unwrap());
+        assert!(best == 1 && whole.seconds() < 0.5 * given.seconds(), "{kernel}: {given:?} {whole:?}");
+        let ([given, whole], best) = choice(&aes::cbc_mac(32).unwrap());
+        assert!(best == 0 && given.seconds() < whole.seconds(), "{kernel}: {given:?} {whole:?}");
+        assert!(given.cpu_seconds > 0.5 * given.seconds(), "{kernel}: {given:?}");
+    }
+    let of = |seconds: f64| plan::Cost {
+        phases: vec![plan::PhaseCost {
+            name: "build",
+            seconds,
+            garbler_sent_bytes: 0,
+            evaluator_sent_bytes: 0,
+            crossings: 0,
+        }],
+        cpu_seconds: seconds,
+        garbler_memory_bytes: 0,
+        evaluator_memory_bytes: 0,
+        disk_bytes: 0,
+    };
+    let best = |seconds: &[f64]| plan::best_cut(&seconds.iter().map(|&s| of(s)).collect::<Vec<_>>());
+    assert_eq!(best(&[]), None);
+    assert_eq!(best(&[1.0]), Some(0));
+    assert_eq!(best(&[1.0, 2.0, 0.9]), Some(0), "within the error");
+    assert_eq!(best(&[1.0, 0.8, 0.7, 0.75]), Some(2), "the fastest of those that are worth it");
+}
+
+/// What nobody waits for is good enough to plan with.
+#[test]
+fn a_machine_is_estimated_at_once() {
+    let machine = Machine::estimated().unwrap();
+    assert!(machine.is_sound(), "{machine:?}");
+    for kernel in KERNELS {
+        let known = serde_json::to_value(Machine::known(kernel, 2)).unwrap();
+        assert_eq!(known["kernel"], kernel);
+        let mut all = known["seconds"].as_array().unwrap().iter().chain(known["beyond"].as_array().unwrap());
+        assert!(all.all(|seconds| seconds.as_f64().is_some_and(|s| (0.0..1.0).contains(&s))), "{known}");
+    }
+    let [slow, fast] = ["aes-ni", "vaes-avx512"].map(|kernel| Machine::known(kernel, 2));
+    let program = aes::aes_128().unwrap().repeat(64).unwrap();
+    let parameters = Parameters::choose(&program, 40).unwrap();
+    let cpu = |machine: &Machine| plan::predict(&program, &parameters, machine, &Link::LOOPBACK).cpu_seconds;
+    assert!(cpu(&slow) > cpu(&fast));
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brickwork::circuit::formats::InputMap;
@@ -13,8 +14,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::{
-    bench, compile, demo_cheat, doctor, examples, files, info, keygen, party, preprocess, run, simulate,
-    stock,
+    bench, compile, decimal, demo_cheat, doctor, examples, failure, files, info, keygen, manual, party,
+    preprocess, run, simulate, stock,
+};
+
+/// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
+/// the adversary's.
+const VERSION: &str = match brickwork::HAS_HOOKS {
+    false => env!("CARGO_PKG_VERSION"),
+    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
 };
 
 /// Secure two-party computation from garbled components.
@@ -22,14 +30,22 @@ use crate::{
 /// Two parties who do not trust each other compute a function of their private inputs; neither learns more
 /// than its own output.
 #[derive(Parser)]
-#[command(name = "brickwork", version, max_term_width = 100)]
+#[command(
+    name = "brickwork",
+    version = VERSION,
+    max_term_width = 100,
+    after_long_help = failure::codes_text()
+)]
 pub struct Cli {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
     pub json: bool,
-    /// No progress and no warnings on stderr
+    /// No progress, no warnings and no tables of phases
     #[arg(long, global = true, display_order = 100)]
     pub quiet: bool,
+    /// Write warnings, and what happens at a listener, to the end of this file, too
+    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -45,13 +61,15 @@ pub enum Command {
     /// Garble: the first party of a computation
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation
-    Evaluator(party::Arguments),
+    Evaluator(party::EvaluatorArguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),
     Doctor(doctor::Arguments),
     Plan(crate::plan::Arguments),
     Bench(bench::Arguments),
+    Completions(manual::Completions),
+    Man(manual::Manual),
 }
 
 /// The program that a command works on.
@@ -100,6 +118,34 @@ pub struct Executions {
     pub executions: Option<u32>,
 }
 
+/// How values are read.
+#[derive(Args, Default)]
+pub struct Reading {
+    /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
+    /// refused
+    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = scale)]
+    pub scales: Vec<Scale>,
+    /// Leave out the columns of a table that the program does not know
+    #[arg(long)]
+    pub ignore_extra_columns: bool,
+}
+
+/// How many digits after the point the decimals of a field have.
+#[derive(Clone)]
+pub struct Scale {
+    /// The field's name, or with those around it, such as `price.net`.
+    pub name: String,
+    pub digits: u8,
+}
+
+fn scale(text: &str) -> Result<Scale, String> {
+    let digits = |digits: &str| digits.parse().ok().filter(|digits| *digits <= decimal::MAX_DIGITS);
+    match text.split_once('=').map(|(name, number)| (name, digits(number))) {
+        Some((name, Some(digits))) if !name.is_empty() => Ok(Scale { name: name.into(), digits }),
+        _ => Err(format!("expected a field and a number up to {}, such as amount=2", decimal::MAX_DIGITS)),
+    }
+}
+
 /// What the parties must agree on, apart from the program.
 #[derive(Args)]
 pub struct Parameters {
@@ -144,23 +190,6 @@ impl Parameters {
         let fixed =
             ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
         fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
-    }
-
-    /// Names everything that both sides must have alike.
-    pub fn terms(&self, program: &Program, from_stock: bool) -> [u8; 32] {
-        let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of a session");
-        hash.update(&program.digest());
-        hash.update(&self.security.to_le_bytes());
-        hash.update(&self.executions.executions.map_or(0, u64::from).to_le_bytes());
-        hash.update(&[match self.protocol {
-            Protocol::Duplo => 0,
-        }]);
-        hash.update(&[match self.commitments {
-            Commitments::Split => 0,
-        }]);
-        hash.update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
-        hash.update(&[u8::from(from_stock)]);
-        *hash.finalize().as_bytes()
     }
 }
 
@@ -254,8 +283,8 @@ impl Resources {
         Duration::from_secs(self.timeout.into())
     }
 
-    pub fn options(&self, party: Party, terms: [u8; 32]) -> tls::Options {
-        tls::Options { party, lanes: self.lanes, terms, timeout: self.timeout() }
+    pub fn options(&self, party: Party) -> tls::Options {
+        tls::Options { party, lanes: self.lanes, timeout: self.timeout() }
     }
 }
 
@@ -308,12 +337,39 @@ pub struct Address {
     pub connect: Option<String>,
 }
 
-/// Reads a public key.
+/// How long a listener waits.
+#[derive(Args)]
+pub struct Keep {
+    /// With --listen: a peer that comes with another program, other flags or another version is told why, and
+    /// does not end the waiting. The first run that begins is the only one: it ends the command, whether it
+    /// is done (code 0), breaks off (4) or the peer cheats (5)
+    #[arg(long, conflicts_with = "connect")]
+    pub keep: bool,
+}
+
+/// Reads a public key, given inline or as `@FILE`.
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
-    text.parse().map_err(|e: brickwork::Error| {
-        Failure::usage(
-            format!("--peer: {e}"),
-            "ask the other party for the public key that its own `brickwork keygen` printed",
-        )
-    })
+    let hint = "ask the other party for the public key that its own `brickwork keygen` printed";
+    let Some(path) = text.strip_prefix('@') else {
+        return text.parse().map_err(|e: brickwork::Error| {
+            let failure = Failure::usage(format!("--peer: {e}"), hint);
+            match Path::new(text).is_file() {
+                true => {
+                    failure.advise("this is the name of a file: write an @ before it, as in --peer @FILE")
+                }
+                false => failure,
+            }
+        });
+    };
+    let bytes =
+        files::read_all(File::open(path), files::MAX_KEY_BYTES, path).map_err(|e| e.within("--peer"))?;
+    let key = files::utf8(&bytes, path, hint).map_err(|e| e.within("--peer"))?;
+    if key.contains("PRIVATE KEY") {
+        return Err(Failure::input(
+            format!("--peer: {path} holds a private key, and the public one is needed"),
+            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one is \
+             not yours, tell its owner to make another one",
+        ));
+    }
+    key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))
 }

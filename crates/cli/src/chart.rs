@@ -8,6 +8,8 @@ pub struct Point {
     pub y: f64,
     /// What it stands for, shown when a pointer rests on it.
     pub title: String,
+    /// The same in a word or two, written beside it.
+    pub label: String,
     /// Drawn larger and in red.
     pub marked: bool,
 }
@@ -166,6 +168,7 @@ impl Chart {
             );
             text(svg, [LEFT - 6.0, y(tick) + 4.0], "end", &short(tick));
         }
+        let mut labels = Labels::new(&self.series, [LEFT, TOP, right, bottom], &x, &y);
         for (k, series) in self.series.iter().enumerate() {
             let colour = COLOURS[k % COLOURS.len()];
             let line: Vec<String> =
@@ -184,6 +187,15 @@ impl Chart {
                     y(point.y),
                     escaped(&point.title)
                 );
+                if let Some((at, anchor)) = labels.place([x(point.x), y(point.y)], &point.label) {
+                    let _ = writeln!(
+                        svg,
+                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"{LABEL}\">{}</text>",
+                        at[0],
+                        at[1],
+                        escaped(&point.label)
+                    );
+                }
             }
             if self.series.len() > 1 && !series.name.is_empty() {
                 let at = TOP + 20.0 * k as f64;
@@ -199,6 +211,72 @@ impl Chart {
     }
 }
 
+/// Size of the letters of a label, and about how wide one is.
+const LABEL: f64 = 10.0;
+const LETTER: f64 = 5.6;
+
+/// Where the labels of points are: beside them, and not on each other as long as there is room.
+struct Labels {
+    /// The axes' ends: left, top, right, bottom.
+    frame: [f64; 4],
+    /// What is taken, as left, top, right, bottom.
+    taken: Vec<[f64; 4]>,
+}
+
+impl Labels {
+    /// All points are taken.
+    fn new(series: &[Series], frame: [f64; 4], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> Self {
+        let points = series.iter().flat_map(|series| &series.points);
+        let taken = points.map(|point| {
+            let (x, y) = (x(point.x), y(point.y));
+            [x - 4.0, y - 4.0, x + 4.0, y + 4.0]
+        });
+        Labels { frame, taken: taken.collect() }
+    }
+
+    /// Where the label of the point at a place begins or ends, and which; none for no label, or for a point
+    /// that is nowhere.
+    fn place(&mut self, [x, y]: [f64; 2], label: &str) -> Option<([f64; 2], &'static str)> {
+        if label.is_empty() || !(x.is_finite() && y.is_finite()) {
+            return None;
+        }
+        let width = LETTER * label.chars().count() as f64;
+        let [left, top, right, bottom] = self.frame;
+        let overlap = |one: &[f64; 4], other: &[f64; 4]| {
+            let along = |k: usize| (one[k + 2].min(other[k + 2]) - one[k].max(other[k])).max(0.0);
+            along(0) * along(1)
+        };
+        // To the right and to the left of the point, at its height and then ever further above and below it.
+        let heights = (0..12).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
+        let boxes = heights.flat_map(|up| {
+            let base = y - up + 0.35 * LABEL;
+            [(x + 8.0, "start"), (x - 8.0, "end")].map(|(at, anchor)| {
+                let from = if anchor == "start" { at } else { at - width };
+                ([at, base], anchor, [from, base - LABEL, from + width, base])
+            })
+        });
+        let outside = |b: &[f64; 4]| {
+            (left - b[0]).max(0.0)
+                + (b[2] - right).max(0.0)
+                + (top - b[1]).max(0.0)
+                + (b[3] - bottom).max(0.0)
+        };
+        let cost =
+            |b: &[f64; 4]| self.taken.iter().map(|other| overlap(b, other)).sum::<f64>() + 100.0 * outside(b);
+        // The first one of the best.
+        let mut best: Option<(f64, _)> = None;
+        for candidate in boxes {
+            let cost = cost(&candidate.2);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, candidate));
+            }
+        }
+        let (_, (at, anchor, taken)) = best?;
+        self.taken.push(taken);
+        Some((at, anchor))
+    }
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -208,7 +286,31 @@ mod tests {
     use super::*;
 
     fn point(x: f64, y: f64) -> Point {
-        Point { x, y, title: "a < b & \"c\"".into(), marked: false }
+        Point { x, y, title: "a < b & \"c\"".into(), label: "<p>".into(), marked: false }
+    }
+
+    /// Also where points lie close together, no label lies on another or on a point, and all are inside.
+    #[test]
+    fn labels_are_beside_their_points() {
+        for near in [0.0, 0.001, 0.02] {
+            let points = (0..6).map(|k| point(1.0 + near * f64::from(k), 1.0 + near)).collect::<Vec<_>>();
+            let series = [Series { name: "one".into(), points }];
+            let (x, y) = (|v: f64| 300.0 * v, |v: f64| 200.0 * v);
+            let frame = [LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM];
+            let mut labels = Labels::new(&series, frame, &x, &y);
+            let points = labels.taken.len();
+            for point in &series[0].points {
+                assert!(labels.place([x(point.x), y(point.y)], "inline:larger").is_some());
+            }
+            for (k, one) in labels.taken.iter().enumerate().skip(points) {
+                assert!(one[0] >= frame[0] && one[1] >= frame[1] && one[2] <= frame[2] && one[3] <= frame[3]);
+                for other in &labels.taken[..k] {
+                    let apart =
+                        one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
+                    assert!(apart, "{near}: {one:?} {other:?}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -220,6 +322,10 @@ mod tests {
                 let chart = Chart { title: "<t>".into(), x: axis("x"), y: axis("y"), series };
                 let svg = document(&[chart]);
                 assert!(svg.contains("&lt;t&gt;") && svg.ends_with("</svg>\n"));
+                // A logarithmic axis has a place for what has no logarithm, a linear one none for NaN.
+                let is_drawn = |v: &&f64| v.is_finite() || axis("").scale == Scale::Logarithmic;
+                let drawn = values.iter().filter(is_drawn).count();
+                assert_eq!(svg.matches("&lt;p&gt;").count(), drawn, "{svg}");
                 assert!(!svg.contains("inf"), "{svg}");
             }
         }

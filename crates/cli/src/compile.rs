@@ -156,7 +156,7 @@ fn render(diagnostics: &Diagnostics) -> String {
 
 /// Says the warnings on stderr, unless the user wants quiet.
 pub fn warn(warnings: &Diagnostics) {
-    if tracing::enabled!(tracing::Level::WARN) && !warnings.is_empty() {
+    if !crate::is_quiet() && !warnings.is_empty() {
         // A closed stderr is no reason to stop.
         let _ = io::stderr().write_all(render(warnings).as_bytes());
     }

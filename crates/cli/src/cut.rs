@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use brickwork::Error;
-use brickwork::circuit::Program;
+use brickwork::circuit::{Program, Slot};
 use brickwork::duplo::MAX_DECOMPOSITION_BYTES;
 use clap::Args;
 
@@ -200,16 +200,18 @@ impl Origin<'_> {
         Ok(files::is_source(self.path, &bytes).then(|| bytes.to_vec()))
     }
 
+    /// Gates of all slots of the given program.
+    pub fn gates(&self) -> u64 {
+        let of = |slot: Slot| self.given.component(slot.component).circuit.gate_count() as u64;
+        self.given.slots().map(of).sum()
+    }
+
     /// The program in this cut, if no piece has more than so many gates.
     pub fn make(&self, cut: &Cut, max_gates: u64) -> Result<Program, Failure> {
         match cut {
             Cut::Given => Ok(self.given.clone()),
             Cut::Whole => {
-                let gates: u64 = self
-                    .given
-                    .slots()
-                    .map(|slot| self.given.component(slot.component).circuit.gate_count() as u64)
-                    .sum();
+                let gates = self.gates();
                 if gates > max_gates {
                     return Err(Failure::input(
                         format!("one piece would have {gates} gates, and {max_gates} are allowed"),

@@ -22,8 +22,12 @@ use crate::resources::cpu_seconds;
 const MOST_TRIED: usize = 40;
 const LONGEST: f64 = 20.0;
 
-/// A search before a run may take as many seconds as the run that it shortens, or these.
-const SHORT: f64 = 0.2;
+/// A search before a run may take so much of the time of the run that it is to shorten.
+const SHARE_OF_RUN: f64 = 0.1;
+
+/// Seconds that it takes to make a cut, for each gate: of a source, and of a compiled program in one piece.
+const COMPILED_A_GATE: f64 = 200e-9;
+const JOINED_A_GATE: f64 = 100e-9;
 
 /// More gates are not put into one component, only to see that it costs more.
 const LARGEST_WHOLE: u64 = 8 << 20;
@@ -116,9 +120,31 @@ pub struct Cuts {
     pub chosen: usize,
     /// Whether these are all that would have been worth a try.
     pub complete: bool,
+    /// Whether the user said which is taken.
+    pub fixed: bool,
 }
 
 impl Cuts {
+    /// Why the one that is taken is not the fastest, if it is not.
+    pub fn reason(&self) -> Option<String> {
+        let seconds = |cut: &Decomposition| cut.cost.seconds();
+        let (chosen, fastest) =
+            (&self.tried[self.chosen], self.tried.iter().min_by(|a, b| seconds(a).total_cmp(&seconds(b)))?);
+        if seconds(chosen) <= seconds(fastest) {
+            return None;
+        }
+        Some(match self.fixed {
+            true => format!("--cut says {}", chosen.cut),
+            false => format!(
+                "a run keeps the given cut unless another one is predicted to take less than {:.0} % of its \
+                 time; {} is predicted to take {:.0} %, which may be an error of the prediction",
+                100.0 * plan::WORTH_ANOTHER_CUT,
+                fastest.cut,
+                100.0 * seconds(fastest) / seconds(chosen)
+            ),
+        })
+    }
+
     pub fn json(&self) -> Value {
         let one = |(k, cut): (usize, &Decomposition)| {
             let mut json = cut.json();
@@ -143,8 +169,8 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(origin: &'a Origin, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
-        let begun = cpu_seconds();
         let given = pricing.of(Cut::Given, origin.given.clone(), 0.0)?;
+        let begun = cpu_seconds();
         let (seen, asked) = (HashSet::from([origin.given.digest()]), HashSet::from([Cut::Given]));
         Ok(Search { origin, pricing, patience, begun, seen, asked, tried: vec![given] })
     }
@@ -152,14 +178,26 @@ impl<'a> Search<'a> {
     fn is_exhausted(&self) -> bool {
         let longest = match self.patience {
             Patience::Thorough => LONGEST,
-            Patience::Thrifty => self.fastest().clamp(SHORT, LONGEST),
+            Patience::Thrifty => self.patience_of_run(),
         };
         self.asked.len() >= MOST_TRIED || cpu_seconds() - self.begun > longest
     }
 
+    /// Seconds that a search may take before a run.
+    fn patience_of_run(&self) -> f64 {
+        self.tried.first().map_or(0.0, |given| SHARE_OF_RUN * given.cost.seconds()).min(LONGEST)
+    }
+
+    /// Whether there is time to make one more cut, at so many seconds a gate.
+    fn affords(&self, seconds_a_gate: f64) -> bool {
+        let seconds = seconds_a_gate * self.origin.gates() as f64;
+        self.patience == Patience::Thorough || cpu_seconds() - self.begun + seconds <= self.patience_of_run()
+    }
+
     /// What cannot be made is no cut; two that give the same program are one.
     fn attempt(&mut self, cut: Cut) -> Result<(), Failure> {
-        if self.is_exhausted() || !self.asked.insert(cut.clone()) {
+        let a_gate = if cut == Cut::Whole { JOINED_A_GATE } else { COMPILED_A_GATE };
+        if self.is_exhausted() || !self.affords(a_gate) || !self.asked.insert(cut.clone()) {
             return Ok(());
         }
         let begun = cpu_seconds();
@@ -203,12 +241,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The cuts at both ends: every function of a source a component, and everything in `main` inlined.
+/// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short search
+/// has time for the first one only, which gains most where there are many small components.
 fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
     let functions = compile::functions(origin.path, source, origin.flags);
     [
-        Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),
         Cut::of_flags(["*".to_owned()].into(), BTreeSet::new()),
+        Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),
     ]
 }
 
@@ -235,11 +274,12 @@ impl Search<'_> {
         Ok(self.tried.len() - 1)
     }
 
-    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one.
+    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one, which
+    /// is the first.
     fn best_within(&self, memory: Option<u64>) -> usize {
         let fits = |cut: &Decomposition| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
-        plan::best(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
+        plan::best_cut(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
     }
 }
 
@@ -257,7 +297,35 @@ pub fn with(wish: &Wish, origin: &Origin, pricing: &Pricing) -> Result<Cuts, Fai
         search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
     tried.sort_by(|a, b| a.1.ands_a_slot.total_cmp(&b.1.ands_a_slot));
     let chosen = tried.iter().position(|(chosen, _)| *chosen).unwrap_or(0);
-    Ok(Cuts { tried: tried.into_iter().map(|(_, cut)| cut).collect(), chosen, complete })
+    let tried = tried.into_iter().map(|(_, cut)| cut).collect();
+    Ok(Cuts { tried, chosen, complete, fixed: fixed.is_some() })
+}
+
+/// What a run would take of this program, and what else it might have: the given cut, the fastest other one
+/// that it finds, and whether that one is taken.
+pub struct Rivals {
+    pub given: Decomposition,
+    pub other: Option<Decomposition>,
+    pub is_other_chosen: bool,
+}
+
+/// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all inlined.
+pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
+    let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
+    search.all()?;
+    let is_other_chosen = search.best_within(None) != 0;
+    if search.tried.len() == 1 {
+        search.patience = Patience::Thorough;
+        match origin.source()? {
+            Some(source) => search.attempt(outermost(origin, &source)[0].clone())?,
+            None if origin.given.slot_count() > 1 => search.attempt(Cut::Whole)?,
+            None => {}
+        }
+    }
+    let mut tried = search.tried.into_iter();
+    let given = tried.next().ok_or_else(|| Failure::fault("no cut was tried"))?;
+    let other = tried.min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()));
+    Ok(Rivals { given, other, is_other_chosen })
 }
 
 /// The one cut that is taken by this wish, with this memory.

@@ -1,26 +1,34 @@
 //! `brickwork doctor`: what would fail before work starts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo;
+use brickwork::duplo::{self, Inventory, Lacking};
+use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork_kernels::Kernel;
+use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{Address, Map, Parameters, Resources, public_key};
+use crate::arguments::{
+    Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources, public_key,
+};
+use crate::compile::SourceFlags;
+use crate::cut::{CutArguments, Origin};
 use crate::failure::{Failure, code};
+use crate::meeting::Sheet;
+use crate::party::{Estimate, Flags, Proposed, Work};
 use crate::report::{Report, bytes, hex, plural};
 use crate::store::StoreArguments;
 use crate::{announce, files, resources};
 
 /// Find what would fail, before work starts
 ///
-/// Give the flags of the command that is to be checked. What needs the peer works while the peer waits: with
-/// --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with
-/// --listen it runs `doctor --connect`.
+/// Give the flags of the command that is to be checked; what is not given is not checked. What needs the peer
+/// works while the peer waits: with --connect the other side may run `garbler --listen`, `evaluator --listen`
+/// or `doctor --listen`; with --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
 #[derive(Args)]
 pub struct Arguments {
     /// The program
@@ -32,16 +40,29 @@ pub struct Arguments {
     role: Option<Role>,
     #[command(flatten)]
     address: Address,
+    #[command(flatten)]
+    keep: Keep,
+    /// This party's input, to see whether the program takes it
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    input: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
     /// This party's private key
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
-    /// The peer's public key
+    /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: Option<String>,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]
     resources: Resources,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    cut: CutArguments,
+    #[command(flatten)]
+    line: LineArguments,
     #[command(flatten)]
     stock: StoreArguments,
 }
@@ -52,186 +73,403 @@ enum Role {
     Evaluator,
 }
 
+impl From<Role> for Party {
+    fn from(role: Role) -> Party {
+        match role {
+            Role::Garbler => Party::Garbler,
+            Role::Evaluator => Party::Evaluator,
+        }
+    }
+}
+
+/// How a check ended.
+enum Finding {
+    Good(String),
+    /// What is missing to check it; nobody asked for it.
+    NotChecked(String),
+    Failed(Failure),
+}
+
 /// What was found, in order.
 #[derive(Default)]
 struct Findings {
-    done: Vec<(&'static str, Result<String, Failure>)>,
+    done: Vec<(&'static str, Finding)>,
 }
 
 impl Findings {
     /// Notes the outcome of a check; passes a success on.
     fn note<T>(&mut self, name: &'static str, result: Result<(T, String), Failure>) -> Option<T> {
-        match result {
-            Ok((value, detail)) => {
-                self.done.push((name, Ok(detail)));
-                Some(value)
-            }
-            Err(failure) => {
-                self.done.push((name, Err(failure)));
+        let (value, finding) = match result {
+            Ok((value, detail)) => (Some(value), Finding::Good(detail)),
+            Err(failure) => (None, Finding::Failed(failure)),
+        };
+        self.done.push((name, finding));
+        value
+    }
+
+    /// Notes a check that was not asked for, or needs what is not there.
+    fn skip(&mut self, name: &'static str, why: impl Into<String>) {
+        self.done.push((name, Finding::NotChecked(why.into())));
+    }
+
+    /// A check of something that a flag gives.
+    fn of_flag<A, T>(
+        &mut self,
+        name: &'static str,
+        flag: &str,
+        given: Option<&A>,
+        check: impl FnOnce(&A) -> Result<(T, String), Failure>,
+    ) -> Option<T> {
+        match given {
+            Some(given) => self.note(name, check(given)),
+            None => {
+                self.skip(name, format!("give {flag}"));
                 None
             }
         }
     }
 }
 
+/// What a check that needs several things lacks: the flags that are not given, or that they are not good.
+fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
+    let missing: Vec<&str> = needs.iter().filter(|(_, given, _)| !given).map(|(flag, ..)| *flag).collect();
+    match (missing.is_empty(), needs.iter().all(|(.., good)| *good)) {
+        (false, _) => Some(format!("give {}", missing.join(", "))),
+        (true, false) => Some("mend what failed above".into()),
+        (true, true) => None,
+    }
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
-    let identity =
-        arguments.identity.as_ref().and_then(|path| findings.note("identity", check_identity(path)));
-    let peer = arguments
-        .peer
-        .as_ref()
-        .and_then(|text| findings.note("peer", public_key(text).map(|key| (key, key.to_string()))));
-    let program = arguments
-        .file
-        .as_ref()
-        .and_then(|path| findings.note("program", check_program(path, &arguments.map)));
+    let role = arguments.role.map(Party::from);
+    let identity = findings
+        .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
+    let peer = findings.of_flag("peer", "--peer PUBKEY", arguments.peer.as_ref(), |text| {
+        public_key(text).map(|key| (key, key.to_string()))
+    });
+    let program = findings
+        .of_flag("program", "FILE", arguments.file.as_ref(), |path| check_program(path, &arguments.map));
+    check_input(&mut findings, arguments, program.as_ref(), role);
     findings.note("kernel", Ok(((), kernel())));
-    let need =
-        program.as_ref().and_then(|program| findings.note("parameters", parameters(program, arguments)));
-    if let Some(need) = need {
-        findings.note("memory", memory(need));
-    }
-    let store = arguments.stock.store.as_ref().map(|directory| arguments.stock.key.check(directory));
-    findings.note(
-        "disk",
-        store.unwrap_or_else(|| Ok("none is needed: nothing is kept".into())).map(|detail| ((), detail)),
-    );
-    if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
-        let result = match (identity, peer, program, arguments.role) {
-            (Some(identity), Some(peer), Some(program), Some(role)) => {
-                connection(arguments, &identity, peer, &program, role, quiet)
+
+    let directory = arguments.stock.store.as_deref();
+    let store = match directory {
+        Some(directory) => findings.note("store", check_store(directory, arguments)),
+        None => {
+            findings.skip("store", "give --store DIR, if the run takes from one");
+            None
+        }
+    };
+
+    let need = |flag, given, good| (flag, given, good);
+    let file = need("FILE", arguments.file.is_some(), program.is_some());
+    let role_known = need("--role", role.is_some(), true);
+    let keys = [
+        need("--identity", arguments.identity.is_some(), identity.is_some()),
+        need("--peer", arguments.peer.is_some(), peer.is_some()),
+    ];
+    // What the run would do, as far as it is known.
+    let source = SourceFlags::default();
+    let path = arguments.file.as_deref().unwrap_or(Path::new(""));
+    // Without keys nobody else's stock belongs to this party, but all else can be said.
+    let own = identity.as_ref().map(Identity::public_key);
+    let nobody = PublicKey::from_bytes([0; 32]);
+    let work = match (&program, role) {
+        (Some(program), Some(role)) => {
+            let origin = Origin { path, flags: &source, given: program };
+            let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
+            Some(Work::new(role, flags(arguments), origin, own, peer)?)
+        }
+        _ => None,
+    };
+    let mut proposal = None;
+    match (&work, lacking(&[file, role_known])) {
+        (Some(work), _) if directory.is_none() => {
+            let planned = findings.note("parameters", plan(work));
+            if let Some((proposed, need)) = planned {
+                findings.note("memory", memory(need, arguments.resources.max_ram));
+                proposal = Some(proposed);
             }
-            _ => Err(Failure::usage(
-                "the connection cannot be checked without FILE, --role, --identity and --peer, all of them good",
-                "give those that are missing, and mend those that failed above",
-            )),
-        };
-        findings.note("connection", result.map(|detail| ((), detail)));
+        }
+        (Some(_), _) => findings.skip("parameters", "they are those of the stock"),
+        (None, why) => findings.skip("parameters", why.unwrap_or_default()),
+    }
+    if let Some(directory) = directory {
+        let why = lacking(&[file, role_known, keys[0], keys[1], need("--store", true, store.is_some())]);
+        match (&work, &store, why) {
+            (Some(work), Some(store), None) => {
+                proposal = findings.note("stock", stock(work, directory, store.as_ref()));
+            }
+            (_, _, why) => findings.skip("stock", why.unwrap_or_default()),
+        }
+    }
+
+    if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
+        let checked = need("a run that can begin", true, proposal.is_some());
+        let why = lacking(&[file, role_known, keys[0], keys[1], checked]);
+        match (&identity, peer, &work, &proposal, why) {
+            (Some(identity), Some(peer), Some(work), Some(proposed), None) => {
+                let store = store.as_ref().and_then(Option::as_ref);
+                let result = connection(arguments, identity, peer, work, proposed, store, quiet);
+                findings.note("connection", result.map(|detail| ((), detail)));
+            }
+            (.., why) => findings.skip("connection", why.unwrap_or_default()),
+        }
+    } else {
+        findings.skip("connection", "give --listen or --connect HOST:PORT");
     }
     Ok(report(findings))
+}
+
+fn flags(arguments: &Arguments) -> Flags<'_> {
+    Flags {
+        parameters: &arguments.parameters,
+        resources: &arguments.resources,
+        choice: &arguments.choice,
+        cut: &arguments.cut.cut,
+        line: &arguments.line,
+        stock: &arguments.stock,
+    }
 }
 
 fn report(findings: Findings) -> Report {
     let mut human = String::new();
     let mut checks = Vec::new();
-    for (name, result) in &findings.done {
-        match result {
-            Ok(detail) => {
-                human.push_str(&format!("ok      {name}: {detail}\n"));
-                checks.push(json!({ "name": name, "ok": true, "detail": detail, "hint": "" }));
+    let mut first = None;
+    for (name, finding) in findings.done {
+        let (ok, detail, hint) = match &finding {
+            Finding::Good(detail) => {
+                human += &format!("ok           {name}: {detail}\n");
+                (Some(true), detail.as_str(), "")
             }
-            Err(failure) => {
-                human.push_str(&format!(
-                    "FAILED  {name}: {}\n        hint: {}\n",
+            Finding::NotChecked(why) => {
+                human += &format!("not checked  {name}: {why}\n");
+                (None, "not checked", why.as_str())
+            }
+            Finding::Failed(failure) => {
+                human += &format!(
+                    "FAILED       {name}: {}\n             hint: {}\n",
                     failure.message(),
                     failure.hint()
-                ));
-                checks.push(
-                    json!({ "name": name, "ok": false, "detail": failure.message(), "hint": failure.hint() }),
                 );
+                (Some(false), failure.message(), failure.hint())
             }
+        };
+        checks.push(json!({ "name": name, "ok": ok, "detail": detail, "hint": hint }));
+        if let Finding::Failed(failure) = finding {
+            first.get_or_insert(failure);
         }
     }
     let mut json = json!({ "checks": checks });
-    let first = findings.done.iter().find_map(|(_, result)| result.as_ref().err());
-    if let (Some(failure), Value::Object(fields)) = (first, &mut json) {
+    if let (Some(failure), Value::Object(fields)) = (&first, &mut json) {
         fields.insert("error".into(), failure.value());
     }
-    Report { json, human, exit: first.map_or(ExitCode::SUCCESS, Failure::exit_code) }
+    Report { json, human, exit: first.map_or(ExitCode::SUCCESS, |failure| failure.exit_code()) }
 }
 
-fn check_identity(path: &std::path::Path) -> Result<(Identity, String), Failure> {
+fn check_identity(path: &Path) -> Result<(Identity, String), Failure> {
     let identity = files::identity(path)?;
     let detail = format!("readable and private; its public key is {}", identity.public_key());
     Ok((identity, detail))
 }
 
-fn check_program(path: &std::path::Path, map: &Map) -> Result<(Program, String), Failure> {
+fn check_program(path: &Path, map: &Map) -> Result<(Program, String), Failure> {
     let program = files::load(path, &map.parties())?;
     let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), hex(&program.digest()));
     Ok((program, detail))
 }
 
 fn kernel() -> String {
-    let best = Kernel::best();
-    let slow = if best == Kernel::PORTABLE {
-        "; this machine has no AES instructions, so expect a tenth of the speed"
+    let (kernel, fastest) = (Kernel::best(), Kernel::all_available()[0]);
+    let remark = if kernel != fastest {
+        format!("; {KERNEL_VARIABLE} asks for it, {} is faster", fastest.name())
+    } else if kernel == Kernel::PORTABLE {
+        "; this machine has no AES instructions, so expect a tenth of the speed".into()
     } else {
-        ""
+        String::new()
     };
-    format!("{}{slow}", best.name())
+    format!("{}{remark}", kernel.name())
 }
 
-/// Cut-and-choose as the run would choose it.
-fn parameters(program: &Program, arguments: &Arguments) -> Result<(u64, String), Failure> {
-    let repeated = files::repeated(program, arguments.parameters.executions.executions)?;
-    let parameters = duplo::Parameters::choose(&repeated, arguments.parameters.security)?;
+/// Whether the program takes this input. Its bits are erased; the check says how many they are.
+fn check_input(
+    findings: &mut Findings,
+    arguments: &Arguments,
+    program: Option<&Program>,
+    role: Option<Party>,
+) {
+    let executions = arguments.parameters.executions.executions;
+    let needs_none = |(program, role): (&Program, Party)| program.input_ports(role).is_empty();
+    let known = program.zip(role);
+    if arguments.input.is_none() && !known.is_some_and(needs_none) {
+        return findings.skip("input", "give --input VALUE");
+    }
+    let needs = [("FILE", arguments.file.is_some(), program.is_some()), ("--role", role.is_some(), true)];
+    let (Some((program, role)), None) = (known, lacking(&needs)) else {
+        return findings.skip("input", lacking(&needs).unwrap_or_default());
+    };
+    let _erasing = Erasing::begin();
+    let bits = files::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
+        .and_then(|value| files::input_bits(program, role, executions, &value));
+    findings.note(
+        "input",
+        bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),
+    );
+}
+
+/// The store, if there is one; it is only looked at.
+fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>, String), Failure> {
+    let stock = &arguments.stock;
+    if directory.join("index.redb").is_file() {
+        let store = stock.key.open_existing(directory)?;
+        return Ok((Some(store), format!("{} opens with its key", directory.display())));
+    }
+    let words = stock.key.check(directory)?;
+    if stock.no_top_up {
+        return Err(Failure::new(
+            code::STOCK,
+            format!("{} is no store, and --no-top-up makes nothing on the spot", directory.display()),
+            "is it the right folder? `brickwork preprocess` makes stock",
+        ));
+    }
+    Ok((None, words))
+}
+
+/// What a run without stock takes: what the garbler proposes, or what an evaluator would be offered that is
+/// the standard, and the memory of this party.
+fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
+    let (proposed, parameters, program, memory) = match work.party {
+        Party::Garbler => {
+            let estimate = Estimate::of(&work.flags)?;
+            let proposed = work.proposal(None, Some(&estimate))?;
+            let parameters = proposed.parameters.clone().ok_or_else(|| Failure::fault("there is no plan"))?;
+            let (program, memory) = (proposed.program.clone(), proposed.garbler_memory.unwrap_or_default());
+            (Some(proposed), parameters, program, memory)
+        }
+        Party::Evaluator => {
+            let parameters = duplo::Parameters::choose(&work.job.program, work.job.security)?;
+            let [_, memory] = duplo::memory::peaks(&work.job.program, &parameters);
+            (None, parameters, work.job.program.clone(), memory)
+        }
+    };
     let copies: u64 = parameters.components.iter().map(|cut| cut.copies()).sum();
+    let cut = proposed.as_ref().map_or(String::new(), |proposed| format!("cut {}, ", proposed.cut));
     let detail = format!(
-        "{} of components for {}, at most 2^{:.2} for a cheater",
+        "{cut}{} of components for {}, at most 2^{:.2} for a cheater",
         plural(copies, "copy"),
-        plural(repeated.slot_count() as u64, "slot"),
+        plural(program.slot_count() as u64, "slot"),
         parameters.bound_log2
     );
-    Ok((memory_need(&repeated, &parameters), detail))
+    Ok(((proposed, memory), detail))
 }
 
-/// About how many bytes a party needs: the tables of the chosen copies, and the labels and commitments of
-/// all. The numbers were measured on runs of AES and of matrix products.
-fn memory_need(program: &Program, parameters: &duplo::Parameters) -> u64 {
-    const AND_GATE: u64 = 36;
-    const WIRE: u64 = 96;
-    const GADGET: u64 = 200;
-    const PROCESS: u64 = 16 << 20;
-    let components = program.components().iter().zip(&parameters.components).map(|(component, cut)| {
-        let circuit = &component.circuit;
-        let tables = cut.kept().saturating_mul(circuit.and_gates() as u64 * AND_GATE);
-        tables.saturating_add(
-            cut.copies().saturating_mul((circuit.inputs() + circuit.outputs().len()) as u64 * WIRE),
-        )
-    });
-    let gadgets = (parameters.plain.copies() + parameters.input.copies()).saturating_mul(GADGET);
-    components.fold(PROCESS.saturating_add(gadgets), u64::saturating_add)
+fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Failure> {
+    let (limit, words) = match (allowed, resources::available_bytes()) {
+        (Some(allowed), _) => (allowed, "are allowed"),
+        (None, Some(free)) => (free, "are free"),
+        (None, None) => {
+            let need = bytes(need);
+            return Ok(((), format!("the run needs about {need}; what is free is not known on this system")));
+        }
+    };
+    let both = format!("{} {words}, and the run needs about {}", bytes(limit), bytes(need));
+    if limit < need {
+        return Err(Failure::other(both, "close other programs, raise --max-ram, or use fewer --executions"));
+    }
+    Ok(((), both))
 }
 
-fn memory(need: u64) -> Result<((), String), Failure> {
-    match resources::available_bytes() {
-        Some(available) if available < need => Err(Failure::new(
-            code::OTHER,
-            format!("{} are free, and the run needs about {}", bytes(available), bytes(need)),
-            "close other programs, or use fewer --executions",
+/// What a run takes from this party's stock.
+fn stock(
+    work: &Work,
+    directory: &Path,
+    store: Option<&Store>,
+) -> Result<(Option<Proposed>, String), Failure> {
+    // The garbler proposes a cut that is there, if one is; an evaluator looks for the given one.
+    let proposed = match (work.party, store) {
+        (Party::Garbler, _) => Some(work.proposal(store, None)?),
+        (Party::Evaluator, _) => None,
+    };
+    let Some(store) = store else {
+        return Ok((proposed, "there is none yet; all is made on the spot".into()));
+    };
+    let program = proposed.as_ref().map_or(&work.job.program, |proposed| &proposed.program);
+    if duplo::in_stock(store, work.party, &work.job.terms(), program)? {
+        return Ok((proposed, "it has all that this run takes".into()));
+    }
+    let has = has(work, directory, store)?;
+    let wanted = plural(work.executions().unwrap_or(1).into(), "execution");
+    let lacks = format!("{has}, and this run takes what {wanted} need");
+    match work.flags.stock.lacking() {
+        Lacking::Make => Ok((proposed, format!("{lacks}: what is lacking is made on the spot"))),
+        Lacking::Refuse => Err(Failure::new(
+            code::STOCK,
+            format!("{lacks}; --no-top-up makes nothing on the spot"),
+            "`brickwork preprocess` on both sides makes more; or leave --no-top-up out",
         )),
-        Some(available) => {
-            Ok(((), format!("{} are free, and the run needs about {}", bytes(available), bytes(need))))
-        }
-        None => {
-            Ok(((), format!("the run needs about {}; what is free is not known on this system", bytes(need))))
-        }
     }
 }
 
+/// How much of this program a store has for these two parties, and at which other levels it has any.
+fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> {
+    let ours =
+        |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
+    let epochs = duplo::inventory(store)?;
+    let (mut executions, mut levels) = (0, std::collections::BTreeSet::new());
+    for epoch in epochs.iter().filter(ours).filter(|epoch| epoch.state.burned().is_none()) {
+        if epoch.epoch.security == work.job.security {
+            executions += epoch.executions(store, work.origin.given)?;
+        } else {
+            levels.insert(epoch.epoch.security.to_string());
+        }
+    }
+    let others = match levels.is_empty() {
+        true => String::new(),
+        false => {
+            format!(" (and stock for --security {})", levels.into_iter().collect::<Vec<_>>().join(" and "))
+        }
+    };
+    Ok(format!(
+        "{} has {} of it for --security {}{others}",
+        directory.display(),
+        plural(executions, "execution"),
+        work.job.security
+    ))
+}
+
+/// Meets the peer and compares all that can be compared without a run.
 fn connection(
     arguments: &Arguments,
     identity: &Identity,
     peer: PublicKey,
-    program: &Program,
-    role: Role,
+    work: &Work,
+    proposed: &Option<Proposed>,
+    store: Option<&Store>,
     quiet: bool,
 ) -> Result<String, Failure> {
-    let party = match role {
-        Role::Garbler => Party::Garbler,
-        Role::Evaluator => Party::Evaluator,
-    };
-    let options = arguments
-        .resources
-        .options(party, arguments.parameters.terms(program, arguments.stock.store.is_some()));
-    if let Some(address) = &arguments.address.connect {
-        tls::probe(address, identity, peer, &options)?;
-    } else if let Some(address) = &arguments.address.listen {
+    let options = arguments.resources.options(work.party);
+    // What is fastest may be another cut when it runs; what is in stock is there.
+    let has_others = work.origin.given.slot_count() > 1 || work.origin.source()?.is_some();
+    let open = work.party == Party::Garbler && arguments.stock.store.is_none() && has_others;
+    let sheet = Sheet::of(work, proposed.as_ref(), open)?;
+    let mut met = if let Some(address) = &arguments.address.connect {
+        tls::visit(address, identity, peer, &options, &sheet.encoded())?
+    } else {
+        let address = arguments.address.listen.as_deref().unwrap_or_default();
         let listener = Listener::bind(address, identity, peer, &options)?;
         announce(&listener, quiet)?;
-        listener.answer_probe(options.timeout)?;
-    }
-    Ok("the peer is there, holds its key, and has the same version, program and parameters".into())
+        let until = Instant::now() + options.timeout;
+        loop {
+            let mut met = listener.meet(&sheet.encoded(), Some(until))?;
+            if met.visits {
+                break met;
+            }
+            tracing::warn!("refused the peer, which would begin a run: this is `doctor`");
+            // If it went away, it needs no reason.
+            let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
+        }
+    };
+    let agreed = work.compare(&sheet, &mut met, proposed.as_ref(), store)?;
+    Ok(format!("the peer is there, holds its key, and has {agreed}"))
 }

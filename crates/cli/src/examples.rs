@@ -1,7 +1,7 @@
 //! `brickwork examples`: the standard library's programs, to read and to run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use brickwork_lang::{Example, StdFile, std_library};
 use clap::Args;
@@ -66,14 +66,7 @@ fn list() -> Report {
 
 /// Writes these files and their inputs, and says how to run them.
 fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
-    let cannot = |path: &Path, why: &dyn std::fmt::Display| {
-        Failure::new(
-            code::OTHER,
-            format!("cannot write {}: {why}", path.display()),
-            "choose another folder with --output or --write",
-        )
-    };
-    fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
+    fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     let (mut written, mut commands, mut human) = (Vec::new(), Vec::new(), String::new());
     for file in files {
         let samples = file
@@ -87,8 +80,13 @@ fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
             match fs::read(&path) {
                 Ok(there) if there == text.as_bytes() => {}
                 // Somebody may have worked on it.
-                Ok(_) => return Err(cannot(&path, &"another file of this name is there")),
-                Err(_) => fs::write(&path, text).map_err(|e| cannot(&path, &e))?,
+                Ok(_) => {
+                    let why =
+                        io::Error::new(io::ErrorKind::AlreadyExists, "another file of this name is there");
+                    return Err(Failure::cannot_write(&path, &why)
+                        .advise("choose another folder with --output or --write"));
+                }
+                Err(_) => fs::write(&path, text).map_err(|e| Failure::cannot_write(&path, &e))?,
             }
             written.push(Value::from(path.display().to_string()));
         }

@@ -8,6 +8,8 @@ use brickwork::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 
+use crate::words;
+
 /// Why the command failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -28,6 +30,59 @@ pub mod code {
     /// The stock is exhausted or refused.
     pub const STOCK: u8 = 6;
     pub const MISMATCH: u8 = 7;
+}
+
+/// Every exit code, what it means and what causes it, as `--help` and `docs/cli.md` list them.
+pub const CODES: [(u8, &str, &str); 8] = [
+    (0, "done", "the command did all that it was asked to do"),
+    (
+        code::OTHER,
+        "this machine",
+        "too little memory, or more needed than is allowed; a file that cannot be written, or must not \
+         be overwritten; no threads; stdout closed; a fault of brickwork, which says so",
+    ),
+    (
+        code::USAGE,
+        "wrong usage",
+        "a command or flag that is unknown, missing or out of range, or excludes another one; more at \
+         once than fits; something that this version does not have",
+    ),
+    (
+        code::INPUT,
+        "bad input",
+        "a program, source, value, table, list or key that is malformed or does not fit the others; a \
+         file that cannot be read, or a key that others can read",
+    ),
+    (
+        code::NETWORK,
+        "network",
+        "a port in use, or an address that is none; a peer that is absent, silent for longer than \
+         `--timeout`, holds another key, or closed the connection: its own message says why",
+    ),
+    (
+        code::PEER,
+        "the peer cheated",
+        "a message that the protocol forbids, or a check that failed; the other party sees a closed \
+         connection, and ends with 4",
+    ),
+    (
+        code::STOCK,
+        "stock",
+        "too little is left under `--no-top-up`, or nothing to burn; a store that is an old copy, \
+         damaged or incomplete, belongs to another key, or is in use",
+    ),
+    (
+        code::MISMATCH,
+        "the parties differ",
+        "in version, program, cut, parameters or executions, in whether they use a store, or in that \
+         both have the same role",
+    ),
+];
+
+/// [`CODES`], for the help.
+pub fn codes_text() -> String {
+    let line = |(code, meaning, causes): &(u8, &str, &str)| format!("  {code}  {meaning}: {causes}\n");
+    format!("Exit codes:\n{}", CODES.iter().map(line).collect::<String>())
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
@@ -58,10 +113,19 @@ impl Failure {
     }
 
     pub fn cannot_write(path: &Path, why: &io::Error) -> Self {
-        Failure::other(
-            format!("cannot write {}: {why}", path.display()),
-            "check the folder, its permissions and the space on its disk",
-        )
+        let (what, hint) = words::of(why);
+        Failure::other(format!("cannot write {}: {what}", path.display()), hint)
+    }
+
+    /// The name is that of a file, or `stdin`.
+    pub fn cannot_read(name: &str, why: &io::Error) -> Self {
+        let (what, hint) = words::of(why);
+        Failure::input(format!("cannot read {name}: {what}"), hint)
+    }
+
+    pub fn cannot_start(program: &str, why: &io::Error) -> Self {
+        let (what, hint) = words::of(why);
+        Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
     /// What cannot happen, and has.
@@ -132,7 +196,7 @@ impl From<Error> for Failure {
                 "do not run again with this peer before the cause is known; what this session used is not used again",
             ),
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
-            Error::Mismatch(_) => (
+            Error::Mismatch(_) | Error::Refused(_) => (
                 code::MISMATCH,
                 "both parties need the same version, program and parameters, and one each of the two roles",
             ),
@@ -145,6 +209,11 @@ impl From<Error> for Failure {
                 code::USAGE,
                 "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
             ),
+            Error::Strangers(_) => (
+                code::STOCK,
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to begin afresh, \
+                 `brickwork stock burn` what is left, on each side that has something",
+            ),
             Error::Stock(_) => (
                 code::STOCK,
                 "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
@@ -154,7 +223,7 @@ impl From<Error> for Failure {
                 "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
             ),
         };
-        Failure::new(code, error.to_string(), hint)
+        Failure::new(code, words::translated(&error.to_string()), hint)
     }
 }
 
@@ -241,6 +310,8 @@ fn not_built(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use brickwork::stock::Strangers;
+
     use super::*;
 
     #[test]
@@ -249,16 +320,46 @@ mod tests {
             (brickwork::Malformed::UnexpectedMessage.into(), 5),
             (Error::Io(io::ErrorKind::TimedOut.into()), 4),
             (Error::Mismatch(String::new()), 7),
+            (Error::Refused(String::new()), 7),
             (Error::Input(String::new()), 3),
             (Error::Usage(String::new()), 2),
             (Error::Limit(String::new()), 2),
             (Error::Stock(String::new()), 6),
+            (Error::Strangers(Strangers { mine: None, theirs: None }), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {
             let failure = Failure::from(error);
             assert_eq!(failure.code, code, "{failure:?}");
             assert!(!failure.hint.is_empty());
+            assert!(CODES.iter().any(|(listed, ..)| *listed == code), "{code} is not listed");
         }
+    }
+
+    /// The page, the schema and the help list the codes of this file, and no other one.
+    #[test]
+    fn the_page_lists_every_exit_code() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let page = std::fs::read_to_string(docs.join("cli.md")).expect("the page");
+        let (_, section) =
+            page.split_once("| code | meaning | causes |\n| --- | --- | --- |\n").expect("a table");
+        let rows: Vec<&str> = section.lines().take_while(|line| line.starts_with('|')).collect();
+        let own = CODES.map(|(code, meaning, causes)| format!("| {code} | {meaning} | {causes} |"));
+        assert_eq!(rows, own);
+        let schema = std::fs::read_to_string(docs.join("cli.schema.json")).expect("the schema");
+        let schema: Value = serde_json::from_str(&schema).expect("JSON");
+        let codes: Vec<u8> = CODES.iter().map(|(code, ..)| *code).filter(|code| *code != 0).collect();
+        assert_eq!(schema["$defs"]["failure"]["properties"]["code"]["enum"], json!(codes));
+        // Each is a code of its own, and each constant is among them.
+        let text = include_str!("failure.rs");
+        let (_, constants) = text.split_once("pub mod code {").expect("the constants");
+        let (constants, _) = constants.split_once("\n}").expect("their end");
+        let mut values: Vec<u8> = constants
+            .lines()
+            .filter_map(|line| line.split_once(": u8 = ")?.1.strip_suffix(';')?.parse().ok())
+            .collect();
+        values.sort_unstable();
+        assert_eq!(values, codes);
+        assert!(CODES.iter().all(|(code, ..)| codes_text().contains(&format!("\n  {code}  "))));
     }
 }

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::formats::{self, InputMap, Kind};
-use brickwork::circuit::{Party, Program, Type, value};
+use brickwork::circuit::{Party, Program, value};
 use brickwork::random::Rng;
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
@@ -14,7 +15,7 @@ use brickwork_lang::Diagnostics;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::arguments::ProgramArguments;
+use crate::arguments::{ProgramArguments, Reading};
 use crate::compile::{self, SourceFlags};
 use crate::failure::Failure;
 use crate::table;
@@ -26,7 +27,7 @@ pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 /// Largest key file.
-const MAX_KEY_BYTES: u64 = 64 << 10;
+pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// All of `source`, unless it is longer than `limit`: a device or a pipe may never end.
 pub fn read_all(
@@ -35,9 +36,9 @@ pub fn read_all(
     name: &str,
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
-    source.and_then(|source| source.take(limit + 1).read_to_end(&mut bytes)).map_err(|e| {
-        Failure::input(format!("cannot read {name}: {e}"), "check the path and the permissions")
-    })?;
+    source
+        .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|e| Failure::cannot_read(name, &e))?;
     if bytes.len() as u64 > limit {
         return Err(Failure::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
     }
@@ -88,22 +89,59 @@ pub fn load_with(
 }
 
 /// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in
-/// a file (`@file.csv`), which JSON may also name where it has a place for one. No value is [`Value::Null`].
+/// a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it has a place for
+/// one. No value is [`Value::Null`].
 pub fn value(
     text: Option<&str>,
     program: &Program,
     party: Party,
     executions: Option<u32>,
+    reading: &Reading,
+) -> Result<Value, Failure> {
+    table::check_scales(reading, program, &[party])?;
+    read_value(text, program, party, executions, reading)
+}
+
+/// [`value`], of both parties.
+pub fn values(
+    texts: [Option<&str>; 2],
+    program: &Program,
+    executions: Option<u32>,
+    reading: &Reading,
+) -> Result<[Value; 2], Failure> {
+    if texts.iter().all(|text| matches!(text, Some("-" | "csv:-"))) {
+        return Err(one_from_stdin());
+    }
+    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator];
+    table::check_scales(reading, program, &[garbler, evaluator])?;
+    Ok([
+        read_value(texts[0], program, garbler, executions, reading)?,
+        read_value(texts[1], program, evaluator, executions, reading)?,
+    ])
+}
+
+fn read_value(
+    text: Option<&str>,
+    program: &Program,
+    party: Party,
+    executions: Option<u32>,
+    reading: &Reading,
 ) -> Result<Value, Failure> {
     let Some(text) = text else { return Ok(Value::Null) };
-    let (mut value, folder) = parse(text)?;
-    if let Some(ty) = input_type(program, party, executions) {
-        table::fill(&mut value, &ty, folder)
-            .map_err(|e| e.within(&format!("input of the {}", role(party))))?;
-        if let (Type::Array(one, _), Value::String(rows), Some(_)) = (&ty, &value, executions) {
-            // A table of all executions is an array of values, like any other input to several.
-            value = rows_of(rows, one.width());
-        }
+    let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
+    let (mut value, folder) = parse(text).map_err(within)?;
+    let ports = program.input_ports(party);
+    if ports.is_empty() {
+        return Ok(value);
+    }
+    if executions == Some(1) && !table::is_list(&value, &table::type_of(ports)) {
+        // One value needs no brackets.
+        value = Value::Array(vec![value]);
+    }
+    table::fill(&mut value, ports, executions, folder, reading).map_err(within)?;
+    if let (Value::String(rows), Some(_)) = (&value, executions) {
+        // A table of all executions is an array of values, like any other input to several.
+        value = rows_of(rows, table::type_of(ports).width());
     }
     Ok(value)
 }
@@ -113,49 +151,66 @@ fn rows_of(text: &str, width: u64) -> Value {
     match text.strip_prefix("bits:") {
         Some(bits) => bits
             .as_bytes()
-            .chunks(width as usize)
+            .chunks((width as usize).max(1))
             .map(|row| format!("bits:{}", String::from_utf8_lossy(row)))
             .collect(),
         None => text.into(),
     }
 }
 
-/// The type of all that a party gives, if it gives anything.
-fn input_type(program: &Program, party: Party, executions: Option<u32>) -> Option<Type> {
-    let one = match program.input_ports(party) {
-        [] => return None,
-        [port] => port.ty.clone(),
-        ports => Type::Struct(ports.iter().map(|port| (port.name.clone(), port.ty.clone())).collect()),
-    };
-    Some(match executions {
-        Some(n) => Type::Array(Box::new(one), n),
-        None => one,
-    })
-}
-
 /// What is written in a value, tables aside, and where the paths in it start.
 fn parse(text: &str) -> Result<(Value, &Path), Failure> {
     let here = Path::new("");
-    match text.strip_prefix('@') {
-        Some(path) if table::is_table(path) => Ok((Value::String(text.to_owned()), here)),
-        Some(path) => {
-            let file = read_all(File::open(path), MAX_VALUE_BYTES, path)?;
-            let folder = Path::new(path).parent().unwrap_or(here);
-            Ok((
-                value::parse(utf8(
-                    &file,
-                    path,
-                    "a value is JSON text, or a table in a file that ends in .csv",
-                )?)?,
-                folder,
-            ))
-        }
-        None if text == "-" => {
-            let file = read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")?;
-            Ok((value::parse(utf8(&file, "stdin", "a value is JSON text")?)?, here))
-        }
-        None => Ok((value::parse(text)?, here)),
+    if table::names_one(text) {
+        return Ok((Value::String(text.to_owned()), here));
     }
+    let (source, folder) = match text.strip_prefix('@') {
+        Some(path) => (Path::new(path), Path::new(path).parent().unwrap_or(here)),
+        None if text == "-" => (Path::new("-"), here),
+        None => return Ok((inline(text)?, here)),
+    };
+    let hint =
+        "a value is JSON text; a table in a file that does not end in .csv is csv:FILE, or csv:- on stdin";
+    let name = if source == Path::new("-") { "stdin".into() } else { source.display().to_string() };
+    let value = value::parse(utf8(&value_bytes(source)?, &name, hint)?);
+    Ok((value.map_err(|e| Failure::from(e).within(&name).advise(hint))?, folder))
+}
+
+/// A value on the command line.
+fn inline(text: &str) -> Result<Value, Failure> {
+    value::parse(text).map_err(|e| {
+        let path = Path::new(text.trim());
+        // Not `12.5e` or the like.
+        let ends_like_a_file = path.extension().and_then(|e| e.to_str()).is_some_and(|extension| {
+            extension.len() <= 5 && extension.chars().all(|c| c.is_ascii_alphabetic())
+        });
+        let is_json = text.trim_start().starts_with(['{', '[', '"']);
+        let failure = Failure::from(e);
+        // Whatever it is, it is not repeated: it may be a secret all the same.
+        if path.is_file() {
+            failure.advise("it is the name of a file: write an @ before it, or csv: if the file is a table")
+        } else if !is_json && (ends_like_a_file || text.contains('/')) {
+            failure.advise("if it is meant to be a file, write an @ before its name, or csv: for a table")
+        } else {
+            failure
+        }
+    })
+}
+
+fn one_from_stdin() -> Failure {
+    Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
+}
+
+/// All that stands in a file with a value, or on stdin for the path `-`; stdin can be read once.
+pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if path != Path::new("-") {
+        return read_all(File::open(path), MAX_VALUE_BYTES, &path.display().to_string());
+    }
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(one_from_stdin());
+    }
+    read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")
 }
 
 /// The text in a file; the hint is for one that is something else.
@@ -211,8 +266,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// How to come by the key of a store.
-pub const STORE_KEY_HINT: &str =
-    "give the key that the store was made with; for a new store `openssl rand -hex 32` makes one";
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork keygen --store-key -o FILE` makes one";
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
@@ -248,6 +302,14 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     let identity = identity
         .map_err(|e| Failure::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))?;
     Ok((identity, Zeroizing::new(pem.to_owned())))
+}
+
+/// Whether other users can read or change an open file.
+pub fn is_open_to_others(file: &File) -> io::Result<bool> {
+    #[cfg(unix)]
+    return Ok(std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions()) & 0o077 != 0);
+    #[cfg(not(unix))]
+    file.metadata().map(|_| false)
 }
 
 #[cfg(unix)]

@@ -9,16 +9,19 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::{Report, plural, thousands};
 
-/// Show a program's ports, components, AND gates and wire map
+/// Show a program's ports, components and AND gates, and its wires if asked
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
+    /// Show which wire is which bit of which input and output, too
+    #[arg(long)]
+    wires: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let info = files::program(&arguments.program)?.info();
-    let human = as_text(&info);
+    let human = as_text(&info, arguments.wires);
     Ok(Report::new(json(info)?, human))
 }
 
@@ -44,19 +47,11 @@ fn list<T>(out: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> Stri
     }
 }
 
-/// A type may be a struct of a million fields.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into(),
-    }
-}
-
 fn to(recipient: &str) -> String {
     if recipient == "both" { "to both".into() } else { format!("to the {recipient}") }
 }
 
-fn as_text(info: &Info) -> String {
+fn as_text(info: &Info, wires: bool) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(
@@ -70,7 +65,7 @@ fn as_text(info: &Info) -> String {
         plural(info.wires, "wire"),
         info.digest
     );
-    let port = |p: &PortInfo| format!("{}: {}, {}", p.name, shortened(&p.ty), plural(p.width, "bit"));
+    let port = |p: &PortInfo| format!("{}: {}, {}", p.name, p.ty, plural(p.width, "bit"));
     list(&mut out, "input of the garbler", &info.garbler_inputs, port);
     list(&mut out, "input of the evaluator", &info.evaluator_inputs, port);
     list(&mut out, "outputs", &info.outputs, |o: &OutputInfo| format!("{} {}", port(&o.port), to(o.to)));
@@ -85,6 +80,9 @@ fn as_text(info: &Info) -> String {
             c.outputs
         )
     });
+    if !wires {
+        return out + "\n--wires shows which wire is which bit.\n";
+    }
     let range = |r: &WireRange| {
         let last = u64::from(r.first_wire) + r.wires - 1;
         let wires =
@@ -94,11 +92,11 @@ fn as_text(info: &Info) -> String {
     };
     list(&mut out, "input wires", &info.input_map, |r| {
         let (wires, bits) = range(r);
-        format!("{wires}: {}'s {}{bits}", r.party, shortened(&r.value))
+        format!("{wires}: {}'s {}{bits}", r.party, r.value)
     });
     list(&mut out, "output wires", &info.output_map, |r| {
         let (wires, bits) = range(r);
-        format!("{wires}: {}{bits} {}", shortened(&r.value), to(r.party))
+        format!("{wires}: {}{bits} {}", r.value, to(r.party))
     });
     out
 }

@@ -1,13 +1,15 @@
-//! `brickwork keygen`: a key pair for a party.
+//! `brickwork keygen`: a key pair for a party, or the key of a store.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
+use brickwork_kernels::Erasing;
 use serde_json::json;
 
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::report::Report;
 
 /// Make a key pair: write the private key, print the public one for the peer
@@ -16,11 +18,17 @@ pub struct Arguments {
     /// Where to write the private key; an existing file is never overwritten.
     #[arg(short, long, value_name = "KEYFILE")]
     output: PathBuf,
+    /// Make the key of a store instead, which has no public part
+    #[arg(long)]
+    store_key: bool,
 }
 
 /// Only the key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has it.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
+    if arguments.store_key {
+        return store_key(path);
+    }
     let identity = make(path)?;
     let public = identity.public_key();
     if !quiet {
@@ -40,21 +48,39 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 /// Makes a key pair and writes the private key to a new file that only its owner can read.
 pub fn make(path: &Path) -> Result<Identity, Failure> {
     let (identity, pem) = Identity::generate()?;
+    write(path, &pem)?;
+    Ok(identity)
+}
+
+/// Makes the key of a store.
+fn store_key(path: &Path) -> Result<Report, Failure> {
+    let _erasing = Erasing::begin();
+    let key = StoreKey::generate()?;
+    write(path, &format!("{}\n", *key))?;
+    let name = path.display().to_string();
+    let human = format!(
+        "The key is in {name}; give it as --store-key {name}. Without it nobody can read the store, nor can you.\n"
+    );
+    Ok(Report::new(json!({ "store_key": name }), human))
+}
+
+/// Writes a secret to a new file that only its owner can read.
+fn write(path: &Path, secret: &str) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path).map_err(|e| {
-        let hint = match e.kind() {
-            ErrorKind::AlreadyExists => "choose another name; a key is never overwritten",
-            _ => "check the folder and its permissions",
-        };
-        Failure::new(code::OTHER, format!("cannot write {}: {e}", path.display()), hint)
+        let failure = Failure::cannot_write(path, &e);
+        match e.kind() {
+            ErrorKind::AlreadyExists => failure.advise("choose another name; a key is never overwritten"),
+            _ => failure,
+        }
     })?;
-    if let Err(e) = file.write_all(pem.as_bytes()).and_then(|()| file.sync_all()) {
+    if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
         // Half a key is of no use; that it cannot be removed either adds nothing.
         let _ = fs::remove_file(path);
         return Err(Failure::cannot_write(path, &e));
     }
-    Ok(identity)
+    Ok(())
 }

@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod audit;
 mod bench;
 mod chart;
 mod compile;
 mod cut;
 mod cuts;
+mod decimal;
 mod demo_cheat;
 mod doctor;
 mod examples;
@@ -19,6 +21,8 @@ mod info;
 mod keygen;
 mod link;
 mod machine;
+mod manual;
+mod meeting;
 #[doc(hidden)]
 pub mod parsers;
 mod party;
@@ -32,13 +36,20 @@ mod simulate;
 mod stock;
 mod store;
 mod table;
+mod words;
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::Listener;
 use clap::Parser;
+use tracing::Level;
+use tracing_subscriber::fmt::writer::MakeWriterExt;
 
 use arguments::{Cli, Command};
 use failure::Failure;
@@ -62,7 +73,9 @@ pub fn main() -> ExitCode {
             return fail(Failure::from(e), json);
         }
     };
-    start_log(cli.quiet);
+    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref()) {
+        return fail(failure, cli.json);
+    }
     keep_memory_private();
     match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
@@ -80,12 +93,16 @@ fn keep_memory_private() {
         limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
     if let Err(error) = limited {
         tracing::warn!(
-            "core dumps cannot be switched off ({error}): if the process dies, secrets may reach the disk"
+            "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
+            words::of(&error.into()).0
         );
     }
 }
 
 fn execute(cli: &Cli) -> Result<Report, Failure> {
+    brickwork_kernels::Kernel::chosen().map_err(|refused| {
+        Failure::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+    })?;
     match &cli.command {
         Command::Compile(command) => compile::run(command),
         Command::Examples(command) => examples::run(command),
@@ -93,28 +110,52 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Keygen(command) => keygen::run(command, cli.quiet),
         Command::Simulate(command) => simulate::run(command),
         Command::Run(command) => run::run(command, cli.quiet),
-        Command::Garbler(command) => party::run(Party::Garbler, command, cli.quiet),
-        Command::Evaluator(command) => party::run(Party::Evaluator, command, cli.quiet),
+        Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
+        Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
         Command::Stock(command) => stock::run(command),
-        Command::DemoCheat(command) => demo_cheat::run(command),
+        Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
+        Command::Completions(command) => manual::completions(command),
+        Command::Man(command) => manual::manual(command),
     }
 }
 
-/// Warnings, such as those of refused strangers, go to stderr.
-fn start_log(quiet: bool) {
-    let level = if quiet { tracing::Level::ERROR } else { tracing::Level::WARN };
+/// Whether the user wants no warnings on stderr.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Warnings, such as those of refused strangers, go to stderr, and with what else happens at a listener to
+/// the end of a file, if there is one. Each line has its time; colours are for terminals.
+fn start_log(quiet: bool, file: Option<&Path>) -> Result<(), Failure> {
+    QUIET.store(quiet, Ordering::Relaxed);
+    let level = if quiet { Level::ERROR } else { Level::WARN };
+    let stderr = std::io::stderr.with_max_level(level);
     // A warning that cannot be written is no reason to panic.
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false);
-    log.with_max_level(level).without_time().with_target(false).init();
+    let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
+    match file {
+        None => {
+            let colours = std::io::stderr().is_terminal();
+            log.with_ansi(colours).with_max_level(level).with_writer(stderr).init();
+        }
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let file = Arc::new(opened.map_err(|e| Failure::cannot_write(path, &e))?);
+            log.with_ansi(false).with_max_level(Level::INFO).with_writer(stderr.and(file)).init();
+        }
+    }
+    Ok(())
 }
 
 /// Says on stderr where a listener waits; with port 0 only it knows.
 fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
     let address = listener.local_addr()?;
+    tracing::info!("waiting for the peer at {address}");
     if !quiet {
         // A closed stderr is no reason to stop.
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
@@ -126,8 +167,8 @@ fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
         Failure::other(
-            format!("stdout: {e}"),
-            "what reads the output must stay, and a file for it needs space on its disk",
+            format!("cannot write the output: {}", words::of(&e).0),
+            "what reads it must stay, and a file for it needs space on its disk",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What work costs on this machine: measured once, and kept.
+//! What work costs on this machine: measured once, and kept; or estimated, which takes no time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,19 @@ use crate::failure::Failure;
 /// Largest file with the constants of a machine.
 const MAX_MACHINE_BYTES: u64 = 1 << 16;
 
-/// The constants of this machine: measured once for each version, and kept in the user's folder of caches.
-pub fn constants(calibrate: bool, quiet: bool) -> Result<Machine, Failure> {
-    let path = cache_file();
-    if !calibrate && let Some(machine) = path.as_deref().and_then(kept) {
+/// The constants that a run goes by: those that were measured, if they were; or else an estimate, for which
+/// nobody waits.
+pub fn at_hand() -> Result<Machine, Failure> {
+    match kept() {
+        Some(machine) => Ok(machine),
+        None => Ok(Machine::estimated()?),
+    }
+}
+
+/// The constants of this machine: measured once for each version and kernel, and kept in the user's folder of
+/// caches.
+pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
+    if !again && let Some(machine) = kept() {
         return Ok(machine);
     }
     if !quiet {
@@ -26,7 +35,7 @@ pub fn constants(calibrate: bool, quiet: bool) -> Result<Machine, Failure> {
     if !quiet {
         eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
     }
-    if let Some(path) = path {
+    if let Some(path) = cache_file() {
         // A cache that cannot be written is no cache.
         let _ = keep(&path, &machine);
     }
@@ -38,9 +47,11 @@ fn eprint_line(text: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
 }
 
-fn kept(path: &Path) -> Option<Machine> {
-    let short = fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
-    let machine: Machine = serde_json::from_slice(&fs::read(path).ok().filter(|_| short)?).ok()?;
+/// What was measured before.
+pub fn kept() -> Option<Machine> {
+    let path = cache_file()?;
+    let short = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
+    let machine: Machine = serde_json::from_slice(&fs::read(&path).ok().filter(|_| short)?).ok()?;
     machine.is_sound().then_some(machine)
 }
 
@@ -64,9 +75,8 @@ fn cache_file() -> Option<PathBuf> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
-    hash.update(Kernel::best().name().as_bytes())
-        .update(model.as_bytes())
-        .update(&(cores as u64).to_le_bytes());
-    let name = format!("machine-{}-{}.json", env!("CARGO_PKG_VERSION"), &hash.finalize().to_hex()[..16]);
+    hash.update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
+    let (version, kernel) = (env!("CARGO_PKG_VERSION"), Kernel::best().name());
+    let name = format!("machine-{version}-{kernel}-{}.json", &hash.finalize().to_hex()[..16]);
     Some(folder.join("brickwork").join(name))
 }

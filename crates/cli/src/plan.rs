@@ -10,7 +10,7 @@ use brickwork::plan::{self, Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
 use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::compile::{self, SourceFlags};
 use crate::cut::{Cut as Named, CutArguments, Origin, Wish};
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
     };
     let executions = arguments.parameters.executions.executions;
-    let machine = machine::constants(arguments.calibrate, quiet)?.with_threads(arguments.threads);
+    let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let pricing = Pricing {
         executions,
@@ -92,6 +92,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({
         "cut": chosen.cut.to_string(),
+        "cut_reason": cuts.reason(),
+        "buckets_reason": buckets_reason(&options, arguments.choice.buckets),
         "choice": chosen.parameters.report(repeated),
         "alternatives": alternatives,
         "decompositions": cuts.json(),
@@ -103,7 +105,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let human = text(&program, executions.unwrap_or(1), repeated, cost, &options) + &cuts_text(&cuts);
+    let mut human = text(&program, executions.unwrap_or(1), repeated, cost, &options);
+    if let Some(reason) = buckets_reason(&options, arguments.choice.buckets) {
+        human += &format!("  * is not the fastest of these: {reason}.\n");
+    }
+    human += &cuts_text(&cuts);
     Ok(Report::new(json, human))
 }
 
@@ -112,6 +118,7 @@ pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "phases": cost.phases,
         "seconds": cost.seconds(),
+        "cpu_seconds": cost.cpu_seconds,
         "round_trips": cost.crossings() as f64 / 2.0,
         "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
         "disk_bytes": cost.disk_bytes,
@@ -138,6 +145,19 @@ fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec
         .collect();
     options.sort_by_key(|option| option.cut.bucket);
     Ok(options)
+}
+
+/// Why the buckets that are taken are not the fastest, if they are not.
+fn buckets_reason(options: &[Alternative], wish: Buckets) -> Option<String> {
+    let least = options.iter().map(|option| option.cost.seconds()).fold(f64::INFINITY, f64::min);
+    let chosen = options.iter().find(|option| option.chosen)?;
+    (chosen.cost.seconds() > least).then(|| match wish {
+        Buckets::Standard => "--buckets says standard".into(),
+        Buckets::Fastest => format!(
+            "of those that take at most {:.0} % longer than the fastest, it sends least",
+            100.0 * (plan::AS_GOOD_AS_FASTEST - 1.0)
+        ),
+    })
 }
 
 impl Alternative {
@@ -236,6 +256,9 @@ fn cuts_text(cuts: &Cuts) -> String {
             cut.cut,
         );
     }
+    if let Some(reason) = cuts.reason() {
+        text += &format!("  * is not the fastest of these: {reason}.\n");
+    }
     if !cuts.complete {
         text += "There are more cuts than were tried.\n";
     }
@@ -253,6 +276,7 @@ fn cuts_chart(cuts: &Cuts) -> Chart {
             plural(cut.components as u64, "component"),
             plural(cut.slots as u64, "slot")
         ),
+        label: cut.cut.to_string(),
         marked: k == cuts.chosen,
     };
     Chart {
@@ -277,6 +301,7 @@ fn buckets_chart(options: &[Alternative]) -> Chart {
             option.cut.opened,
             option.cost.bytes()
         ),
+        label: format!("B = {}", option.cut.bucket),
         marked: option.chosen,
     };
     Chart {

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// This party's private key, made by `brickwork keygen`
     #[arg(long, value_name = "KEYFILE")]
     identity: PathBuf,
-    /// The peer's public key
+    /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
     /// The folder of the store; it is made if there is none
@@ -109,8 +109,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
     };
     let mut store = arguments.key.open(&arguments.store)?;
-    let options = arguments.resources.options(party, agreed(&steps, arguments.security));
-    let channel = connect(&arguments.address, &identity, peer, &options, quiet, false)?;
+    let options = arguments.resources.options(party);
+    let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
     let mut bar = Bar::new(quiet);
     let session = Stocked::open(party, channel, &mut store, &terms, &mut bar)?;
     let (done, session) = session.preprocess(&steps)?;
@@ -129,18 +129,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "phases": phases,
         "store": arguments.store.display().to_string(),
     });
-    human += &phases_text(&json);
+    human += &phases_text(&json, quiet);
     Ok(Report::new(json, human))
-}
-
-/// What both sides must ask for alike.
-fn agreed(steps: &[Request], security: u32) -> [u8; 32] {
-    let mut hash = blake3::Hasher::new_derive_key("brickwork 2026 terms of preprocessing");
-    steps.iter().for_each(|step| {
-        hash.update(&step.digest());
-    });
-    hash.update(&security.to_le_bytes()).update(&brickwork::session::PROTOCOL_VERSION.to_le_bytes());
-    *hash.finalize().as_bytes()
 }
 
 fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {

@@ -2,12 +2,39 @@
 
 use std::time::Duration;
 
-use brickwork::session::Observer;
+use brickwork::session::{Observer, PHASES};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shows the running phase.
 pub struct Bar {
     bar: ProgressBar,
+    far: Far,
+}
+
+/// How far a run is. Phases share flights, so a run goes back and forth between them; what is shown does not.
+#[derive(Default)]
+struct Far {
+    /// The place of the furthest phase so far, counted from 1.
+    phase: usize,
+    /// Bytes that have passed, and all that will.
+    bytes: (u64, u64),
+}
+
+impl Far {
+    /// Whether this phase comes after all so far.
+    fn enters(&mut self, name: &str) -> bool {
+        let place = PHASES.iter().position(|phase| *phase == name).map_or(0, |place| place + 1);
+        let further = place > self.phase;
+        self.phase = self.phase.max(place);
+        further
+    }
+
+    /// What is to be shown of so many bytes; more may pass than were announced, but never fewer.
+    fn passes(&mut self, done: u64, total: u64) -> (u64, u64) {
+        let (before, all) = self.bytes;
+        self.bytes = (before.max(done), all.max(total).max(done));
+        self.bytes
+    }
 }
 
 impl Bar {
@@ -18,7 +45,9 @@ impl Bar {
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Bar { bar }
+        let bar = Bar { bar, far: Far::default() };
+        bar.style("{msg:10} {spinner} {elapsed}");
+        bar
     }
 
     fn style(&self, template: &str) {
@@ -31,13 +60,13 @@ impl Bar {
 
 impl Observer for Bar {
     fn phase(&mut self, name: &'static str) {
-        self.bar.reset();
-        self.bar.unset_length();
-        self.style("{msg:10} {spinner} {elapsed}");
-        self.bar.set_message(name);
+        if self.far.enters(name) {
+            self.bar.set_message(name);
+        }
     }
 
     fn progress(&mut self, done: u64, total: u64) {
+        let (done, total) = self.far.passes(done, total);
         if total > 0 && self.bar.length() != Some(total) {
             self.bar.set_length(total);
             // What came before says nothing about the speed.
@@ -51,5 +80,42 @@ impl Observer for Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run really announces, on a bar.
+    #[test]
+    fn a_bar_runs_forward_only() {
+        let mut bar = Bar::new(true);
+        let mut shown = Vec::new();
+        let mut see = |bar: &Bar| shown.push((bar.bar.position(), bar.bar.length(), bar.bar.message()));
+        for (phase, steps) in [
+            ("setup", &[][..]),
+            ("preprocess", &[]),
+            ("setup", &[]),
+            ("prepare", &[]),
+            ("preprocess", &[(10, 40), (20, 40), (30, 40), (25, 30), (40, 40)]),
+            ("prepare", &[]),
+            ("evaluate", &[]),
+            ("build", &[]),
+            ("decode", &[]),
+        ] {
+            bar.phase(phase);
+            see(&bar);
+            for (done, total) in steps {
+                bar.progress(*done, *total);
+                see(&bar);
+            }
+        }
+        let order = |message: &str| PHASES.iter().position(|phase| *phase == message);
+        for pair in shown.windows(2) {
+            assert!(pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1, "{pair:?}");
+            assert!(order(&pair[0].2) <= order(&pair[1].2), "{pair:?}");
+        }
+        assert_eq!(shown.last(), Some(&(40, Some(40), "decode".to_owned())));
     }
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::audit::AuditArguments;
 use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
@@ -25,7 +26,7 @@ use crate::party::{self, outputs_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, machine};
+use crate::{files, keygen, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -46,6 +47,8 @@ pub struct Arguments {
     cut: CutArguments,
     #[command(flatten)]
     stock: StoreArguments,
+    #[command(flatten)]
+    audit: AuditArguments,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -73,9 +76,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         choice: &arguments.choice,
         cut: &arguments.cut.cut,
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
+        audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
-    Ok(merge(&garbler, &evaluator))
+    Ok(merge(&garbler, &evaluator, quiet))
 }
 
 /// What both parties are to do.
@@ -89,15 +93,13 @@ pub struct Both<'a> {
     pub cut: &'a Wish,
     /// The folder with both parties' stores and keys, and how they are to be used.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
+    /// Where the evaluator's process notes what must not show.
+    pub audit: Option<&'a Path>,
 }
 
 impl Both<'_> {
     /// Runs both parties, each in its process, on these inputs; the objects that they print.
     pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
-        if self.stock.is_none() {
-            // Measured here, and not by both children at once.
-            machine::constants(false, quiet)?;
-        }
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
@@ -144,10 +146,11 @@ impl Both<'_> {
     /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with
     /// it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
-        let Some((directory, _)) = self.stock else {
+        let Some((directory, stock)) = self.stock else {
             let (identity, pem) = Identity::generate()?;
             return Ok((identity, pem));
         };
+        stock.may_be_made(&directory.join(files::role(party)))?;
         let path = directory.join(format!("{}.key", files::role(party)));
         if !path.exists() {
             let made = std::fs::create_dir_all(directory);
@@ -166,10 +169,8 @@ impl Both<'_> {
         quiet: bool,
     ) -> Result<Command, Failure> {
         let program = std::env::current_exe().map_err(|e| {
-            Failure::other(
-                format!("this program does not find itself: {e}"),
-                "start it by its full path; was it moved or replaced meanwhile?",
-            )
+            Failure::cannot_start("this program once more", &e)
+                .advise("start it by its full path; was it moved or replaced meanwhile?")
         })?;
         let mut command = Command::new(program);
         command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
@@ -190,6 +191,9 @@ impl Both<'_> {
         command.args(self.program.map.as_flags());
         if let Some((directory, stock)) = self.stock {
             command.args(stock.as_flags(&directory.join(files::role(party))));
+        }
+        if let (Party::Evaluator, Some(file)) = (party, self.audit) {
+            command.arg("--audit").arg(file);
         }
         if quiet {
             command.arg("--quiet");
@@ -216,8 +220,7 @@ impl Process {
         secrets: &str,
         said: Sender<(Party, String)>,
     ) -> Result<Self, Failure> {
-        let failed =
-            |e| Failure::other(format!("the {} does not start: {e}", files::role(party)), PROCESS_HINT);
+        let failed = |e| Failure::cannot_start(&format!("the {}", files::role(party)), &e);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -239,9 +242,7 @@ impl Process {
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
-            stdout
-                .read_line(&mut line)
-                .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))?;
+            stdout.read_line(&mut line).map_err(|e| self.lost(&e))?;
         }
         Ok(serde_json::from_str(&line).ok())
     }
@@ -260,9 +261,14 @@ impl Process {
     }
 
     fn wait(&mut self) -> Result<ExitStatus, Failure> {
-        self.child
-            .wait()
-            .map_err(|e| Failure::other(format!("the {}: {e}", files::role(self.party)), PROCESS_HINT))
+        let ended = self.child.wait();
+        ended.map_err(|e| self.lost(&e))
+    }
+
+    /// The child cannot be heard any more.
+    fn lost(&self, why: &std::io::Error) -> Failure {
+        let message = format!("the {} is lost: {}", files::role(self.party), words::of(why).0);
+        Failure::other(message, PROCESS_HINT)
     }
 }
 
@@ -331,7 +337,7 @@ fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
-fn merge(garbler: &Value, evaluator: &Value) -> Report {
+fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
@@ -342,14 +348,13 @@ fn merge(garbler: &Value, evaluator: &Value) -> Report {
         "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
-        "recovered": evaluator["recovered"],
     });
     let mut json = json;
     if let Some(made) = evaluator.get("made_on_the_spot") {
         json["made_on_the_spot"] = made.clone();
     }
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
-        + &party::phases_text(&json)
+        + &party::phases_text(&json, quiet)
         + &party::cut_text(&json)
         + &party::security_json_text(&json["security"]);
     Report::new(json, human)

@@ -4,7 +4,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork_kernels::Erasing;
 use serde_json::json;
 
-use crate::arguments::{Executions, ProgramArguments};
+use crate::arguments::{Executions, ProgramArguments, Reading};
 use crate::failure::Failure;
 use crate::files;
 use crate::party::outputs_text;
@@ -24,29 +24,25 @@ pub struct Arguments {
 /// The inputs of both parties.
 #[derive(clap::Args)]
 pub struct Values {
-    /// The garbler's input: JSON, @file, @table.csv, or - for stdin
+    /// The garbler's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub garbler: Option<String>,
-    /// The evaluator's input: JSON, @file, @table.csv, or - for stdin
+    /// The evaluator's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub evaluator: Option<String>,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 impl Values {
-    /// Both values as given.
+    /// Both values, with everything that they name.
     pub fn read(
         &self,
         program: &Program,
         executions: Option<u32>,
     ) -> Result<[serde_json::Value; 2], Failure> {
-        if self.garbler.as_deref() == Some("-") && self.evaluator.as_deref() == Some("-") {
-            return Err(Failure::usage(
-                "only one value can come from stdin",
-                "give the other one inline or as @FILE",
-            ));
-        }
-        let read = |text: &Option<String>, party| files::value(text.as_deref(), program, party, executions);
-        Ok([read(&self.garbler, Party::Garbler)?, read(&self.evaluator, Party::Evaluator)?])
+        let texts = [self.garbler.as_deref(), self.evaluator.as_deref()];
+        files::values(texts, program, executions, &self.reading)
     }
 }
 

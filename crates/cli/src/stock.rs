@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use brickwork::circuit::{Party, Program};
+use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{BatchInventory, Inventory, inventory};
-use brickwork::stock::{Entry, EpochId, Store};
+use brickwork::session::PROTOCOL_VERSION;
+use brickwork::stock::{Entry, EpochId, PairId, Relation, Store};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -57,6 +59,11 @@ impl Place {
     fn open(&self) -> Result<Store, Failure> {
         self.key.open_existing(&self.path())
     }
+
+    /// As it is at this moment, also while a party has it.
+    fn view(&self) -> Result<Store, Failure> {
+        self.key.view(&self.path())
+    }
 }
 
 #[derive(Args)]
@@ -76,14 +83,16 @@ struct Verify {
     place: Place,
 }
 
+// Named as one group, so that whoever gives neither is told of both.
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").args(["epoch", "all"]).required(true))]
 struct Burn {
     #[command(flatten)]
     place: Place,
     /// The part to burn: the beginning of its identifier, as `ls` shows it
-    #[arg(long, value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(long, value_name = "ID")]
     epoch: Option<String>,
-    /// Burn everything
+    /// Burn everything that the store holds
     #[arg(long)]
     all: bool,
 }
@@ -112,10 +121,10 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
         .iter()
         .map(|path| Ok((path, files::load(path, &command.map.parties())?)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let store = command.place.open()?;
+    let store = command.place.view()?;
     let epochs = inventory(&store)?;
-    let mut json = summary(&command.place, &epochs);
-    let mut human = text(&epochs);
+    let mut json = summary(&command.place, &store, &epochs)?;
+    let mut human = text(&store, &epochs)?;
     let mut makes = Vec::new();
     for (path, program) in &programs {
         let executions = executions(&store, &epochs, program)?;
@@ -131,9 +140,9 @@ fn executions(store: &Store, epochs: &[Inventory], program: &Program) -> Result<
     Ok(each.sum::<Result<u64, _>>()?)
 }
 
-fn peer(epoch: &Inventory) -> String {
-    let [garbler, evaluator] = epoch.epoch.identities;
-    let key = if epoch.epoch.role == Party::Garbler { evaluator } else { garbler };
+fn peer(relation: &Relation) -> String {
+    let [garbler, evaluator] = relation.identities;
+    let key = if relation.role == Party::Garbler { evaluator } else { garbler };
     PublicKey::from_bytes(key).to_string()
 }
 
@@ -149,10 +158,18 @@ fn condition(epoch: &Inventory) -> &'static str {
     }
 }
 
-fn summary(place: &Place, epochs: &[Inventory]) -> Value {
+fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, Failure> {
+    let pairs = store.pairs()?;
+    let pair = |(relation, id): &(Relation, PairId)| json!({ "id": hex(id), "role": files::role(relation.role), "peer": peer(relation) });
+    let pairs: Vec<Value> = pairs.iter().map(pair).collect();
     let epochs: Vec<Value> = epochs.iter().map(epoch_json).collect();
     let total: u64 = epochs.iter().filter_map(|epoch| epoch["bytes"].as_u64()).sum();
-    json!({ "store": place.path().display().to_string(), "bytes": total, "epochs": epochs })
+    Ok(json!({
+        "store": place.path().display().to_string(),
+        "bytes": total,
+        "pairs": pairs,
+        "epochs": epochs,
+    }))
 }
 
 fn epoch_json(epoch: &Inventory) -> Value {
@@ -167,8 +184,10 @@ fn epoch_json(epoch: &Inventory) -> Value {
     json!({
         "id": hex(&epoch.id),
         "protocol": epoch.epoch.protocol,
+        "version": epoch.epoch.version,
+        "pair": epoch.pair.map(|id| hex(&id)),
         "role": files::role(epoch.epoch.role),
-        "peer": peer(epoch),
+        "peer": peer(&epoch.epoch.relation()),
         "security": epoch.epoch.security,
         "created": epoch.epoch.created,
         "age_seconds": age(epoch.epoch.created),
@@ -178,16 +197,21 @@ fn epoch_json(epoch: &Inventory) -> Value {
         "entries": epoch.state.shared(),
         "head": hex(epoch.state.head()),
         "progress": progress,
+        "bound_log2": epoch.bound_log2,
         "bytes": epoch.batches.iter().map(|b| b.bytes).sum::<u64>(),
         "batches": epoch.batches.iter().map(batch).collect::<Vec<_>>(),
     })
 }
 
-fn text(epochs: &[Inventory]) -> String {
-    if epochs.is_empty() {
-        return "The store is empty.\n".into();
-    }
+fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
     let mut text = String::new();
+    for (relation, id) in store.pairs()? {
+        let role = files::role(relation.role);
+        text += &format!("pair {}: as {role}, with {}\n", &hex(&id)[..12], peer(&relation));
+    }
+    if epochs.is_empty() {
+        text += "The store is empty.\n";
+    }
     for epoch in epochs {
         let size = bytes(epoch.batches.iter().map(|b| b.bytes).sum());
         let days = age(epoch.epoch.created) as f64 / 86400.0;
@@ -198,11 +222,20 @@ fn text(epochs: &[Inventory]) -> String {
             epoch.epoch.security,
             condition(epoch),
             plural(epoch.uses, "use"),
-            peer(epoch),
+            peer(&epoch.epoch.relation()),
         );
         if let Some(why) = epoch.state.burned() {
             text += &format!("    burned: {why}\n");
             continue;
+        }
+        if epoch.epoch.version != PROTOCOL_VERSION {
+            text += &format!(
+                "    made by version {} of the protocol; this is version {PROTOCOL_VERSION}, which cannot use it\n",
+                epoch.epoch.version
+            );
+        }
+        if let Some(bound) = epoch.bound_log2.filter(|_| !epoch.batches.is_empty()) {
+            text += &format!("    all programs from it together: at most {}\n", at_most(bound));
         }
         if let Some((made, of)) = epoch.progress.filter(|(made, of)| made < of) {
             text +=
@@ -216,7 +249,7 @@ fn text(epochs: &[Inventory]) -> String {
                     format!("{} {}, {} opened", thousands(cut.items), cut.of, thousands(cut.opened.into()))
                 })
                 .collect();
-            let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", 2^{bound:.2}"));
+            let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", {}", at_most(bound)));
             let attempts =
                 if batch.attempts > 1 { format!(", attempt {}", batch.attempts) } else { String::new() };
             let (left, items) = (thousands(batch.left), thousands(batch.items));
@@ -225,12 +258,17 @@ fn text(epochs: &[Inventory]) -> String {
                 batch.name,
                 bytes(batch.bytes)
             );
+            if let Some(why) = &batch.missing {
+                text += &format!(
+                    "        MISSING: {why}; no program runs until it is back or this part is burned\n"
+                );
+            }
             if !cuts.is_empty() {
                 text += &format!("        {}\n", cuts.join("; "));
             }
         }
     }
-    text
+    Ok(text)
 }
 
 fn verify(command: &Verify) -> Result<Report, Failure> {
@@ -276,9 +314,9 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
 }
 
 fn export(command: &ExportReport) -> Result<Report, Failure> {
-    let store = command.place.open()?;
+    let store = command.place.view()?;
     let epochs = inventory(&store)?;
-    let mut report = summary(&command.place, &epochs);
+    let mut report = summary(&command.place, &store, &epochs)?;
     for (value, epoch) in report["epochs"].as_array_mut().into_iter().flatten().zip(&epochs) {
         value["log"] = store.log(&epoch.id)?.iter().map(entry).collect();
     }

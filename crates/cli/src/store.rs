@@ -7,7 +7,7 @@ use brickwork::stock::{Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::files;
 
 /// The variable that holds the store's key where no file does.
@@ -50,7 +50,7 @@ impl KeyArguments {
 
     /// Whether a store would open, or could be made.
     pub fn check(&self, directory: &Path) -> Result<String, Failure> {
-        if directory.join("index.redb").is_file() {
+        if is_store(directory) {
             self.open(directory)?;
             return Ok(format!("{} opens with its key", directory.display()));
         }
@@ -60,13 +60,28 @@ impl KeyArguments {
 
     /// Opens a store that must exist.
     pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
-        if !directory.join("index.redb").is_file() {
-            return Err(Failure::input(
-                format!("{} is no store", directory.display()),
-                "`brickwork preprocess` makes one",
-            ));
-        }
+        must_exist(directory)?;
         self.open(directory)
+    }
+
+    /// Looks at a store that must exist, also while another process has it.
+    pub fn view(&self, directory: &Path) -> Result<Store, Failure> {
+        must_exist(directory)?;
+        Store::view(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
+    }
+}
+
+fn is_store(directory: &Path) -> bool {
+    directory.join("index.redb").is_file()
+}
+
+fn must_exist(directory: &Path) -> Result<(), Failure> {
+    match is_store(directory) {
+        true => Ok(()),
+        false => Err(Failure::input(
+            format!("{} is no store", directory.display()),
+            "`brickwork preprocess` makes one",
+        )),
     }
 }
 
@@ -84,6 +99,24 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
+    /// Opens the store, or makes one if something may be made in it.
+    pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
+        self.may_be_made(directory)?;
+        self.key.open(directory)
+    }
+
+    /// Whether there is a store, or one may be made.
+    pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
+        match self.no_top_up && !is_store(directory) {
+            false => Ok(()),
+            true => Err(Failure::new(
+                code::STOCK,
+                format!("{} is no store, and with --no-top-up none is made", directory.display()),
+                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without --no-top-up",
+            )),
+        }
+    }
+
     pub fn lacking(&self) -> Lacking {
         if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
     }

@@ -1,68 +1,324 @@
-//! Tables: CSV files whose named columns become the fields of an array of structs.
+//! Tables: CSV files whose named columns become the fields of an array of structs; and what else a value may
+//! leave to this command: the zeros after a short array, and the points of decimals.
 //!
 //! Messages name the line and the column, but repeat nothing that the file says: it may be secret.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use brickwork::circuit::{Port, Type, value};
+use brickwork::circuit::{Party, Port, Program, Type, value};
 use csv::StringRecord;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
+use crate::arguments::{Reading, Scale};
+use crate::decimal;
 use crate::failure::Failure;
 use crate::files;
 
-/// Puts tables where a value of this type names one, as `"@file.csv"`; paths start from `folder`.
-pub fn fill(value: &mut Value, ty: &Type, folder: &Path) -> Result<(), Failure> {
-    match (&mut *value, ty) {
-        (Value::String(text), _) => {
-            let Some(path) = table_path(text, folder)? else { return Ok(()) };
-            match ty {
-                Type::Array(row, rows) => *value = read(&path, row, *rows, Rows::All)?.0,
-                Type::Struct(fields) => {
-                    // The struct with the table in it, and the number of its rows if it has a place for that.
-                    let rest: Vec<_> = fields.iter().filter(|field| !is_count(field)).collect();
-                    let [(field, _)] = rest[..] else { return Err(no_table(&path)) };
-                    *value = json!({ field: value });
-                    fill(value, ty, folder)?;
-                }
-                _ => return Err(no_table(&path)),
-            }
-        }
-        (Value::Array(values), Type::Array(element, _)) => {
-            values.iter_mut().try_for_each(|value| fill(value, element, folder))?
-        }
-        (Value::Object(given), Type::Struct(fields)) => fill_fields(given, fields, folder)?,
-        // Whatever does not fit is refused when the value becomes bits.
-        _ => {}
+/// The type of what a party gives on these ports.
+pub fn type_of(ports: &[Port]) -> Type {
+    match ports {
+        [port] => port.ty.clone(),
+        ports => Type::Struct(ports.iter().map(|port| (port.name.clone(), port.ty.clone())).collect()),
     }
-    Ok(())
 }
 
-fn fill_fields(
-    given: &mut Map<String, Value>,
-    fields: &[(String, Type)],
+/// Puts tables where a value for these ports names one, as `"@file.csv"` or `"csv:file"`, zeros where an
+/// array with a count is short, and integers where decimals have a scale; paths start from `folder`.
+pub fn fill(
+    value: &mut Value,
+    ports: &[Port],
+    executions: Option<u32>,
     folder: &Path,
+    reading: &Reading,
 ) -> Result<(), Failure> {
-    let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
-    let counts = !given.contains_key("count")
-        && fields.iter().any(is_count)
-        && fields.iter().filter(is_array).count() == 1;
-    for (name, ty) in fields {
-        let Some(value) = given.get_mut(name) else { continue };
-        if let (true, Type::Array(row, rows), Value::String(text)) = (counts, ty, &*value)
-            && let Some(path) = table_path(text, folder)?
-        {
-            let (table, count) = read(&path, row, *rows, Rows::Some)?;
-            *value = table;
-            given.insert("count".into(), count.into());
-        } else {
-            fill(value, ty, folder)?;
+    let one = type_of(ports);
+    let ty = match executions {
+        Some(n) => Type::Array(Box::new(one), n),
+        None => one,
+    };
+    let top = Place::Top;
+    let place = match ports {
+        [port] => Place::Name(&top, &port.name),
+        _ => top,
+    };
+    Filler { folder, reading }.fill(value, &ty, place)
+}
+
+/// Whether a value, tables not yet read, is a list of one value of this type, and not that value itself.
+pub fn is_list(value: &Value, ty: &Type) -> bool {
+    match value {
+        Value::Array(values) => matches!(&values[..], [value] if has_form(value, ty)),
+        // It has a row for each value, unless the value itself is a table.
+        Value::String(text) => names_one(text) && !takes_table(ty),
+        _ => false,
+    }
+}
+
+/// Whether a value might be one of this type, lengths and ranges aside.
+fn has_form(value: &Value, ty: &Type) -> bool {
+    match (value, ty) {
+        (Value::String(_), _) | (Value::Number(_), Type::Uint(_) | Type::Int(_)) => true,
+        (Value::Object(_), Type::Struct(_)) => true,
+        (Value::Array(values), Type::Array(element, _)) => {
+            values.iter().all(|value| has_form(value, element))
+        }
+        _ => false,
+    }
+}
+
+/// Where in a party's input something stands.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Top,
+    Name(&'a Place<'a>, &'a str),
+    Index(&'a Place<'a>, usize),
+}
+
+impl<'a> Place<'a> {
+    /// The names on the way here, from the innermost one.
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let mut place = self;
+        std::iter::from_fn(move || {
+            loop {
+                match place {
+                    Place::Top => return None,
+                    Place::Index(outer, _) => place = *outer,
+                    Place::Name(outer, name) => {
+                        place = *outer;
+                        return Some(name);
+                    }
+                }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Top => f.write_str("the value"),
+            Place::Name(Place::Top, name) => f.write_str(name),
+            Place::Name(outer, name) => write!(f, "{outer}.{name}"),
+            Place::Index(outer, index) => write!(f, "{outer}[{index}]"),
         }
     }
-    Ok(())
+}
+
+impl Scale {
+    /// Whether it is for the field with this name and those around it, innermost first.
+    fn is_for<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
+        self.name.rsplit('.').all(|part| names.next() == Some(part))
+    }
+}
+
+/// Refuses a scale for a field that these parties do not give, and two for one: nothing may be read by
+/// another scale than was meant.
+pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Failure> {
+    if reading.scales.is_empty() {
+        return Ok(());
+    }
+    let (mut uses, mut known) = (vec![0; reading.scales.len()], Vec::new());
+    for port in parties.iter().flat_map(|party| program.input_ports(*party)) {
+        each_field(&port.ty, Place::Name(&Place::Top, &port.name), &mut |place| {
+            let mut scales = reading.scales.iter().zip(&mut uses).filter(|(s, _)| s.is_for(place.names()));
+            let (first, second) = (scales.next(), scales.next());
+            if let (Some((first, _)), Some((second, _))) = (&first, &second) {
+                return Err(Failure::usage(
+                    format!("--scale {} and --scale {} are both for {place}", first.name, second.name),
+                    "give one of them, or more of the names around the field, such as price.net=2",
+                ));
+            }
+            if let Some((_, uses)) = first {
+                *uses += 1;
+            }
+            if known.len() < 20 {
+                known.push(place.to_string());
+            }
+            Ok(())
+        })?;
+    }
+    match reading.scales.iter().zip(&uses).find(|(_, uses)| **uses == 0) {
+        Some((scale, _)) => Err(Failure::usage(
+            format!("--scale {}: no input has a field of integers of this name", scale.name),
+            format!("there are {}", known.join(", ")),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Every field of integers of a type, elements of arrays counted once.
+fn each_field(
+    ty: &Type,
+    place: Place<'_>,
+    visit: &mut impl FnMut(Place<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match ty {
+        Type::Uint(_) | Type::Int(_) => visit(place),
+        Type::Array(element, _) => each_field(element, place, visit),
+        Type::Struct(fields) => {
+            fields.iter().try_for_each(|(name, ty)| each_field(ty, Place::Name(&place, name), visit))
+        }
+    }
+}
+
+/// What was asked for of the values, and where their paths start.
+struct Filler<'a> {
+    folder: &'a Path,
+    reading: &'a Reading,
+}
+
+impl Filler<'_> {
+    fn fill(&self, value: &mut Value, ty: &Type, place: Place<'_>) -> Result<(), Failure> {
+        match (&mut *value, ty) {
+            (Value::String(text), _) if text.starts_with('@') || text.starts_with(CSV) => {
+                let path = self.table_path(text)?;
+                match ty {
+                    Type::Array(row, rows) => *value = self.read(&path, row, *rows, Rows::All, place)?.0,
+                    Type::Struct(fields) => {
+                        let Some((field, _)) = table_of(fields) else { return Err(no_table(&path)) };
+                        *value = Value::Object(Map::from_iter([(field.clone(), value.take())]));
+                        self.fill(value, ty, place)?;
+                    }
+                    _ => return Err(no_table(&path)),
+                }
+            }
+            (Value::Array(values), Type::Array(element, _)) => {
+                for (index, value) in values.iter_mut().enumerate() {
+                    self.fill(value, element, Place::Index(&place, index))?;
+                }
+            }
+            (Value::Object(given), Type::Struct(fields)) => self.fill_fields(given, fields, place)?,
+            (Value::String(_) | Value::Number(_), Type::Uint(_) | Type::Int(_)) => {
+                let text = match &*value {
+                    Value::Number(number) => number.as_str(),
+                    other => other.as_str().unwrap_or_default(),
+                };
+                let integer = decimal::integer(text, self.digits(place), '.')
+                    .map_err(|why| bad_decimal(&format!("{place} ({ty}): {why}"), place))?;
+                if integer != text {
+                    *value = Value::String(integer.into_owned());
+                }
+            }
+            // Whatever does not fit is refused when the value becomes bits.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn fill_fields(
+        &self,
+        given: &mut Map<String, Value>,
+        fields: &[(String, Type)],
+        place: Place<'_>,
+    ) -> Result<(), Failure> {
+        let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
+        let counted = fields.iter().any(is_count) && fields.iter().filter(is_array).count() == 1;
+        // How many elements were given, and of how many.
+        let mut lengths = None;
+        for (name, ty) in fields {
+            let Some(value) = given.get_mut(name) else { continue };
+            let place = Place::Name(&place, name);
+            match (&mut *value, ty) {
+                (Value::String(text), Type::Array(row, rows))
+                    if counted && (text.starts_with('@') || text.starts_with(CSV)) =>
+                {
+                    let path = self.table_path(text)?;
+                    let (table, count) = self.read(&path, row, *rows, Rows::Some, place)?;
+                    *value = table;
+                    lengths = Some((count, *rows));
+                }
+                (Value::Array(values), Type::Array(element, n)) if counted && values.len() <= *n as usize => {
+                    lengths = Some((values.len() as u32, *n));
+                    self.fill(value, ty, place)?;
+                    if let Value::Array(values) = value {
+                        let zero = format!("bits:{}", "0".repeat(element.width() as usize));
+                        values.resize(*n as usize, Value::String(zero));
+                    }
+                }
+                _ => self.fill(value, ty, place)?,
+            }
+        }
+        let (Some((length, of)), Some(port)) = (lengths, fields.iter().find(|field| is_count(field))) else {
+            return Ok(());
+        };
+        match given.get("count") {
+            None => {
+                given.insert("count".into(), length.into());
+            }
+            // Elements that were left out must not count. A number that is none is refused later.
+            Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
+                return Err(Failure::input(
+                    format!("{}: it counts more than there are in the array", Place::Name(&place, "count")),
+                    "give those that are missing, or leave the count out: it then becomes their number",
+                ));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// How many digits after its point the decimals of this field have.
+    fn digits(&self, place: Place<'_>) -> Option<u8> {
+        self.reading.scales.iter().find(|scale| scale.is_for(place.names())).map(|scale| scale.digits)
+    }
+
+    /// The file of a table that a string in a value names; `-` is stdin.
+    fn table_path(&self, text: &str) -> Result<PathBuf, Failure> {
+        match text.strip_prefix(CSV) {
+            Some("-") => Ok("-".into()),
+            Some(path) => Ok(self.folder.join(path)),
+            None if names_one(text) => Ok(self.folder.join(&text[1..])),
+            None => Err(Failure::input(
+                "a file named inside a value must be a table that ends in .csv",
+                "a table in a file of another name is csv:FILE; give other values inline",
+            )),
+        }
+    }
+
+    /// The table in a file, as the value of an array that is filled up with zeros, and the number of its
+    /// rows.
+    fn read(
+        &self,
+        path: &Path,
+        row: &Type,
+        rows: u32,
+        wanted: Rows,
+        place: Place<'_>,
+    ) -> Result<(Value, u32), Failure> {
+        let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
+        let bytes = files::value_bytes(path)?;
+        let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
+        self.parse(text, row, rows, wanted, place).map_err(|e| e.within(&name))
+    }
+}
+
+/// What stands before the name of a table in a file of any name.
+const CSV: &str = "csv:";
+
+/// Whether a value is the name of a table.
+pub fn names_one(text: &str) -> bool {
+    let ends_in_csv = |path: &str| {
+        Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+    };
+    text.starts_with(CSV) || text.strip_prefix('@').is_some_and(ends_in_csv)
+}
+
+/// Whether a table may be the whole of a value of this type.
+fn takes_table(ty: &Type) -> bool {
+    match ty {
+        Type::Array(..) => true,
+        Type::Struct(fields) => table_of(fields).is_some_and(|(_, ty)| takes_table(ty)),
+        Type::Uint(_) | Type::Int(_) => false,
+    }
+}
+
+/// The one field beside a place for the number of its rows, if there is such a place.
+fn table_of(fields: &[(String, Type)]) -> Option<&(String, Type)> {
+    let mut rest = fields.iter().filter(|field| !is_count(field));
+    rest.next().filter(|_| rest.next().is_none())
 }
 
 /// Whether a field is for the number of rows of a table beside it.
@@ -70,16 +326,12 @@ fn is_count((name, ty): &(String, Type)) -> bool {
     name == "count" && matches!(ty, Type::Uint(_))
 }
 
-/// The file that a string in a value names, if it does.
-fn table_path(text: &str, folder: &Path) -> Result<Option<PathBuf>, Failure> {
-    match text.strip_prefix('@') {
-        Some(path) if is_table(path) => Ok(Some(folder.join(path))),
-        Some(_) => Err(Failure::input(
-            "a file named inside a value must be a table that ends in .csv",
-            "give other values inline",
-        )),
-        None => Ok(None),
-    }
+/// The number that is given for this field, as far as it fits it.
+fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
+    let bits = value::encode(&[Port::new(name.clone(), ty.clone())], value).map(Zeroizing::new).ok()?;
+    let high = bits.iter().skip(64).any(|bit| *bit);
+    let low = bits.iter().take(64).rev().fold(0, |number, bit| number << 1 | u64::from(*bit));
+    Some(if high { u64::MAX } else { low })
 }
 
 fn no_table(path: &Path) -> Failure {
@@ -89,9 +341,11 @@ fn no_table(path: &Path) -> Failure {
     )
 }
 
-/// Whether a file of this name is a table.
-pub fn is_table(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+/// Says how decimals are read.
+fn bad_decimal(message: &str, place: Place<'_>) -> Failure {
+    let name = place.names().next().unwrap_or("NAME");
+    let hint = format!("--scale {name}=2 makes 12.50 the integer 1250, --scale {name}=3 the integer 12500");
+    Failure::input(message, hint)
 }
 
 /// How many rows a table must have.
@@ -115,58 +369,140 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     }
 }
 
-/// The table in a file, as the value of an array that is filled up with zeros, and the number of its rows.
-fn read(path: &Path, row: &Type, rows: u32, wanted: Rows) -> Result<(Value, u32), Failure> {
-    let name = path.display().to_string();
-    let bytes = files::read_all(File::open(path), files::MAX_VALUE_BYTES, &name)?;
-    let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
-    parse(text, row, rows, wanted).map_err(|e| e.within(&name))
-}
-
 /// The table in a text, of no more than so many rows.
 pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure> {
-    parse(text, row, rows, Rows::Some)
+    let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
+    filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
 }
 
-fn parse(text: &str, ty: &Type, rows: u32, wanted: Rows) -> Result<(Value, u32), Failure> {
-    let mut expected = Vec::new();
-    columns(ty, String::new(), &mut expected);
-    // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate by
-    // semicolons.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let delimiter = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|e| broken(&e))?;
-    let places = order(header, line(header, text), &mut expected)?;
+/// One column of those that the program takes.
+struct Column {
+    port: Port,
+    /// After the point of its decimals.
+    digits: Option<u8>,
+    /// Where it stands in a line.
+    place: usize,
+}
 
-    let mut bits = Zeroizing::new(String::from("bits:"));
-    let mut count = 0;
-    for record in reader.into_records() {
-        let record = record.map_err(|e| broken(&e))?;
-        let line = line(&record, text);
-        if count == rows {
+impl Filler<'_> {
+    fn parse(
+        &self,
+        text: &str,
+        ty: &Type,
+        rows: u32,
+        wanted: Rows,
+        place: Place<'_>,
+    ) -> Result<(Value, u32), Failure> {
+        // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate
+        // by semicolons, as the comma stands in the numbers.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let delimiter = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .delimiter(delimiter)
+            .from_reader(text.as_bytes());
+        let header = reader.headers().map_err(|e| broken(&e))?.clone();
+        let columns = self.columns(&header, line(&header, text), ty, place)?;
+        let mut lines = Lines { columns, width: header.len(), delimiter, mark: None };
+
+        let mut bits = Zeroizing::new(String::from("bits:"));
+        let mut count = 0;
+        for record in reader.into_records() {
+            let record = record.map_err(|e| broken(&e))?;
+            let line = line(&record, text);
+            if count == rows {
+                return Err(Failure::input(
+                    format!("line {line}: the program takes no more than {}", rows_text(rows)),
+                    "leave some out, or use a program for more rows; both parties need the same one",
+                ));
+            }
+            lines.encode(&record, line, &mut bits)?;
+            count += 1;
+        }
+        if count < rows && wanted == Rows::All {
             return Err(Failure::input(
-                format!("line {line}: the program takes no more than {}", rows_text(rows)),
-                "leave some out, or use a program for more rows; both parties need the same one",
+                format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
+                "add rows that mean nothing to the program; or let its author put a field `count` beside the array, which is then \
+                 filled in where it is not given, and shorter tables will do",
             ));
         }
-        row(&record, line, &expected, &places, &mut bits)?;
-        count += 1;
+        bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));
+        Ok((Value::String(std::mem::take(&mut *bits)), count))
     }
-    if count < rows && wanted == Rows::All {
-        return Err(Failure::input(
-            format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
-            "add rows that mean nothing to the program; or let its author put a field `count` beside the array, which is then \
-             filled in where it is not given, and shorter tables will do",
-        ));
+
+    /// The columns that the rows of this type need, and where the first line has them. `place` is that of the
+    /// array.
+    fn columns(
+        &self,
+        header: &StringRecord,
+        line: u64,
+        ty: &Type,
+        place: Place<'_>,
+    ) -> Result<Vec<Column>, Failure> {
+        let mut expected = Vec::new();
+        columns(ty, String::new(), &mut expected);
+        let own = place.names().next().unwrap_or("value");
+        let places = order(header, line, &mut expected, own, self.reading.ignore_extra_columns)?;
+        let bare = matches!(ty, Type::Uint(_) | Type::Int(_));
+        let column = |(port, at): (Port, usize)| {
+            // The name of a column has the fields of a row only, and the index of an element.
+            let of_row = if bare { "" } else { &*port.name };
+            let fields = of_row.rsplit('.').map(|part| part.split('[').next().unwrap_or(part));
+            let names = || fields.clone().filter(|name| !name.is_empty()).chain(place.names());
+            let digits = self.reading.scales.iter().find(|scale| scale.is_for(names())).map(|s| s.digits);
+            Column { digits, place: at, port }
+        };
+        Ok(expected.into_iter().zip(places).map(column).collect())
     }
-    bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));
-    Ok((Value::String(std::mem::take(&mut *bits)), count))
+}
+
+/// The lines below the first one.
+struct Lines {
+    columns: Vec<Column>,
+    /// How many cells a line has.
+    width: usize,
+    delimiter: u8,
+    /// What stands before the fraction of a decimal, once one was seen.
+    mark: Option<char>,
+}
+
+impl Lines {
+    /// Appends the wire bits of a line.
+    fn encode(&mut self, record: &StringRecord, line: u64, bits: &mut String) -> Result<(), Failure> {
+        if record.len() != self.width {
+            let plural = |count: usize, noun| crate::report::plural(count as u64, noun);
+            return Err(Failure::input(
+                format!("line {line}: {} for {}", plural(record.len(), "cell"), plural(self.width, "column")),
+                "every line needs a number for every column; are there commas in the numbers?",
+            ));
+        }
+        for Column { port, digits, place } in &self.columns {
+            let cell = &record[*place];
+            let within = |failure: Failure| failure.within(&format!("line {line}, column {}", place + 1));
+            let may_be_comma = self.delimiter == b';' && self.mark != Some('.');
+            let mark = if may_be_comma && cell.contains(',') { ',' } else { self.mark.unwrap_or('.') };
+            let name = Place::Name(&Place::Top, port.name.rsplit('.').next().unwrap_or(&port.name));
+            let integer = decimal::integer(cell, *digits, mark)
+                .map_err(|why| within(bad_decimal(&format!("{} ({}): {why}", port.name, port.ty), name)))?;
+            if digits.is_some() && cell.contains(mark) {
+                self.mark = Some(mark);
+            }
+            let encoded = value::encode(std::slice::from_ref(port), &Value::String(integer.into_owned()));
+            let encoded = encoded.map(Zeroizing::new).map_err(|e| {
+                let failure = Failure::from(e);
+                within(match digits {
+                    Some(digits) => failure.advise(format!(
+                        "the number and {digits} digits after its point are one integer, and that must fit"
+                    )),
+                    None => failure,
+                })
+            })?;
+            bits.extend(encoded.iter().map(|bit| if *bit { '1' } else { '0' }));
+        }
+        Ok(())
+    }
 }
 
 fn rows_text(rows: u32) -> String {
@@ -186,11 +522,18 @@ fn broken(error: &csv::Error) -> Failure {
     Failure::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
 }
 
-/// Where each of the expected columns stands in a line.
-fn order(header: &StringRecord, line: u64, expected: &mut [Port]) -> Result<Vec<usize>, Failure> {
+/// Where each of the expected columns stands in a line. Where the rows are integers, the one column has any
+/// name, or among several that of the array.
+fn order(
+    header: &StringRecord,
+    line: u64,
+    expected: &mut [Port],
+    array: &str,
+    ignore_extra: bool,
+) -> Result<Vec<usize>, Failure> {
     let names: Vec<_> = expected.iter().take(20).map(|port| &*port.name).collect();
     let known = match &names[..] {
-        [""] => "any one name".to_owned(),
+        [""] => format!("any one name; or {array} and, with --ignore-extra-columns, others"),
         _ => format!("{}{}", names.join(", "), if expected.len() > 20 { ", …" } else { "" }),
     };
     let hint = format!("the first line must name the columns, in any order: {known}");
@@ -209,63 +552,48 @@ fn order(header: &StringRecord, line: u64, expected: &mut [Port]) -> Result<Vec<
     if let [port] = &mut *expected
         && port.name.is_empty()
     {
-        port.name = "value".into();
-        return match header.len() {
-            1 => Ok(vec![0]),
-            columns => fail(format!("line {line}, column 2: one column is expected, not {columns}")),
-        };
+        if header.len() == 1 {
+            port.name = "value".into();
+            return Ok(vec![0]);
+        }
+        if !ignore_extra {
+            return fail(format!("line {line}, column 2: one column is expected, not {}", header.len()));
+        }
+        port.name = array.into();
     }
     let mut given = HashMap::new();
+    let mut twice = HashMap::new();
     for (column, name) in header.iter().enumerate() {
         if given.insert(name, column).is_some() {
-            return fail(format!("line {line}, column {}: another column has the same name", column + 1));
+            twice.insert(name, column);
         }
+    }
+    if !ignore_extra && let Some(column) = twice.values().min() {
+        return fail(format!("line {line}, column {}: another column has the same name", column + 1));
     }
     let mut places = Vec::with_capacity(expected.len());
     for port in &*expected {
+        if let Some(column) = twice.get(&*port.name) {
+            return fail(format!("line {line}, column {}: another column has the same name", column + 1));
+        }
         match given.remove(&*port.name) {
             Some(place) => places.push(place),
             None => return fail(format!("line {line}: the column {} ({}) is missing", port.name, port.ty)),
         }
     }
     match given.into_values().min() {
-        Some(unknown) => {
-            fail(format!("line {line}, column {}: the program has no column of this name", unknown + 1))
-        }
-        None => Ok(places),
+        Some(unknown) if !ignore_extra => Err(Failure::input(
+            format!("line {line}, column {}: the program has no column of this name", unknown + 1),
+            format!("{hint}; --ignore-extra-columns leaves out all others"),
+        )),
+        _ => Ok(places),
     }
-}
-
-/// Appends the wire bits of a line.
-fn row(
-    record: &StringRecord,
-    line: u64,
-    expected: &[Port],
-    places: &[usize],
-    bits: &mut String,
-) -> Result<(), Failure> {
-    if record.len() != places.len() {
-        let (cells, columns) = (
-            crate::report::plural(record.len() as u64, "cell"),
-            crate::report::plural(places.len() as u64, "column"),
-        );
-        return Err(Failure::input(
-            format!("line {line}: {cells} for {columns}"),
-            "every line needs a number for every column; are there commas in the numbers?",
-        ));
-    }
-    for (port, &place) in expected.iter().zip(places) {
-        let cell = Value::String(record[place].to_owned());
-        let encoded = value::encode(std::slice::from_ref(port), &cell).map(Zeroizing::new);
-        let encoded =
-            encoded.map_err(|e| Failure::from(e).within(&format!("line {line}, column {}", place + 1)))?;
-        bits.extend(encoded.iter().map(|bit| if *bit { '1' } else { '0' }));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn uint(width: u32) -> Type {
@@ -286,22 +614,22 @@ mod tests {
     }
 
     /// The value of this type that a file with this text gives.
-    fn value_of(text: &str, ty: &Type) -> Result<Value, Failure> {
+    fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Failure> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("t.csv"), text).expect("a file");
         let mut value = json!("@t.csv");
-        fill(&mut value, ty, folder.path()).map(|()| value)
+        fill(&mut value, &[Port::new("input1", ty.clone())], None, folder.path(), reading).map(|()| value)
     }
 
     /// What a table means, in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
-        let value = value_of(text, ty).unwrap_or_else(|e| panic!("{}", e.human()));
+        let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{}", e.human()));
         let port = [Port::new("input1", ty.clone())];
         value::decode(&port, &value::encode(&port, &value).expect("bits of this type"))
     }
 
     fn bad(text: &str, ty: &Type, words: &str) {
-        let failure = value_of(text, ty).expect_err(text);
+        let failure = value_of(text, ty, &Reading::default()).expect_err(text);
         assert!(failure.is(crate::failure::code::INPUT), "{}", failure.human());
         assert!(failure.message().contains(words), "{}", failure.human());
         assert!(!failure.hint().is_empty(), "{}", failure.human());
@@ -410,26 +738,205 @@ mod tests {
     fn values_name_tables_inside() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("v.CSV"), "v\n1\n2\n").expect("a file");
+        std::fs::write(folder.path().join("rows.txt"), "v\n1\n2\n").expect("a file");
+        let fill = |value: &mut Value, ty: &Type| {
+            fill(value, &[Port::new("input1", ty.clone())], None, folder.path(), &Reading::default())
+        };
         let ty = array(structure(&[("limit", uint(8)), ("rows", array(uint(8), 2))]), 2);
-        let mut value = json!([{"limit": 9, "rows": "@v.CSV"}, {"limit": 3, "rows": [3, 4]}]);
-        fill(&mut value, &ty, folder.path()).expect("a table");
-        assert_eq!(
-            value,
-            json!([{"limit": 9, "rows": "bits:1000000001000000"}, {"limit": 3, "rows": [3, 4]}])
-        );
-        let counted = structure(&[("limit", uint(8)), ("rows", array(uint(8), 3)), ("count", uint(8))]);
-        let mut value = json!({"limit": 9, "rows": "@v.CSV"});
-        fill(&mut value, &counted, folder.path()).expect("a table");
-        assert_eq!(value, json!({"limit": 9, "rows": "bits:100000000100000000000000", "count": 2}));
-        // Who gives the number has to give all of the rows.
-        let failure = fill(&mut json!({"limit": 9, "rows": "@v.CSV", "count": 2}), &counted, folder.path())
-            .expect_err("too short");
-        assert!(failure.message().contains("2 rows only"), "{}", failure.human());
-        for (given, words) in
-            [(json!([{"rows": "@w.csv"}]), "cannot read"), (json!([{"rows": "@v.txt"}]), "must be a table")]
-        {
-            let failure = fill(&mut given.clone(), &ty, folder.path()).expect_err("no table");
+        for table in ["@v.CSV", "csv:rows.txt", "csv:v.CSV"] {
+            let mut value = json!([{"limit": 9, "rows": table}, {"limit": 3, "rows": [3, 4]}]);
+            fill(&mut value, &ty).expect("a table");
+            let expected =
+                json!([{"limit": 9, "rows": "bits:1000000001000000"}, {"limit": 3, "rows": [3, 4]}]);
+            assert_eq!(value, expected);
+        }
+        for (given, words) in [
+            (json!([{"rows": "@w.csv"}]), "cannot read"),
+            (json!([{"rows": "@rows.txt"}]), "must be a table"),
+            (json!([{"limit": "csv:rows.txt"}]), "not a table"),
+        ] {
+            let failure = fill(&mut given.clone(), &ty).expect_err("no table");
             assert!(failure.message().contains(words), "{}", failure.human());
+        }
+    }
+
+    #[test]
+    fn short_arrays_and_tables_beside_a_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("v.csv"), "v\n1\n2\n").expect("a file");
+        let port = |count| {
+            let fields = [("limit", uint(8)), ("rows", array(uint(8), 3)), ("count", count)];
+            [Port::new("input1", structure(&fields))]
+        };
+        let counted = port(uint(8));
+        let fill = |ports: &[Port], value: Value| {
+            let mut value = value;
+            fill(&mut value, ports, None, folder.path(), &Reading::default()).map(|()| value)
+        };
+        let bits = |value: &Value| value::decode(&counted, &value::encode(&counted, value).expect("bits"));
+        for (rows, count, expected, counts) in [
+            (json!("@v.csv"), json!(null), [1, 2, 0], 2),
+            (json!("@v.csv"), json!(2), [1, 2, 0], 2),
+            // Who counts may leave out the last ones.
+            (json!("@v.csv"), json!("0x1"), [1, 2, 0], 1),
+            (json!([7]), json!(null), [7, 0, 0], 1),
+            (json!([7]), json!(1), [7, 0, 0], 1),
+            (json!([]), json!(null), [0, 0, 0], 0),
+            (json!([7, 8, 9]), json!(null), [7, 8, 9], 3),
+            // Nothing is left out: what counts is a matter of the program.
+            (json!([7, 8, 9]), json!(200), [7, 8, 9], 200),
+        ] {
+            let mut given = json!({"limit": 9, "rows": rows});
+            if !count.is_null() {
+                given["count"] = count;
+            }
+            let filled = fill(&counted, given).unwrap_or_else(|e| panic!("{}", e.human()));
+            assert_eq!(bits(&filled), json!({"limit": 9, "rows": expected, "count": counts}));
+        }
+        for rows in [json!("@v.csv"), json!([1, 2])] {
+            let given = json!({"limit": 9, "rows": rows, "count": 177});
+            let failure = fill(&counted, given).expect_err("too few");
+            assert!(failure.message().contains("input1.count: it counts more than"), "{}", failure.human());
+            assert!(!failure.human().contains("77"), "{}", failure.human());
+            // A count of another type is a number like any other.
+            let given = json!({"limit": 9, "rows": rows, "count": 1});
+            let ports = port(Type::Int(8));
+            assert!(fill(&ports, given).and_then(|v| Ok(value::encode(&ports, &v)?)).is_err());
+        }
+        // Nothing is added to an array that is too long, or has no count beside it.
+        assert!(
+            value::encode(&counted, &fill(&counted, json!({"limit": 9, "rows": [1, 2, 3, 4]})).unwrap())
+                .is_err()
+        );
+        let ports = [Port::new("input1", array(uint(8), 3))];
+        assert!(value::encode(&ports, &fill(&ports, json!([1, 2])).unwrap()).is_err());
+    }
+
+    fn scaled(scales: &[(&str, u8)]) -> Reading {
+        let scales = scales.iter().map(|(name, digits)| Scale { name: (*name).into(), digits: *digits });
+        Reading { scales: scales.collect(), ignore_extra_columns: false }
+    }
+
+    #[test]
+    fn decimals_have_a_scale() {
+        let price = structure(&[("net", uint(16)), ("weights", array(Type::Int(12), 2))]);
+        let ty = array(structure(&[("id", uint(8)), ("price", price)]), 2);
+        let expected = json!([
+            {"id": 1, "price": {"net": 1250, "weights": [-5, 10]}},
+            {"id": 2, "price": {"net": 9900, "weights": [15, 2]}}
+        ]);
+        let table = "price.net,id,price.weights[0],price.weights[1]\n12.50,1,-0.5,1\n99,2,1.5,0x2\n";
+        let port = [Port::new("input1", ty.clone())];
+        let meaning = |value: &Value| value::decode(&port, &value::encode(&port, value).expect("bits"));
+        for names in [["net", "weights"], ["price.net", "input1.price.weights"]] {
+            let reading = scaled(&[(names[0], 2), (names[1], 1)]);
+            let value = value_of(table, &ty, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
+            assert_eq!(meaning(&value), expected);
+            // The same in JSON: numbers and strings.
+            let mut value: Value = serde_json::from_str(
+                r#"[{"id": 1, "price": {"net": 12.50, "weights": ["-0.5", 1]}},
+                    {"id": 2, "price": {"net": "99", "weights": [1.5, "0x2"]}}]"#,
+            )
+            .expect("JSON");
+            fill(&mut value, &port, None, Path::new(""), &reading)
+                .unwrap_or_else(|e| panic!("{}", e.human()));
+            assert_eq!(meaning(&value), expected);
+        }
+        // Semicolons go with commas, or with points, but not with both.
+        let numbers = array(uint(16), 2);
+        let reading = scaled(&[("input1", 2)]);
+        for text in ["v;\n1,5;\n2;\n", "v;\n1.5;\n2;\n"] {
+            let text = text.replace(";\n", "\n").replacen('v', "\"v;\"", 1);
+            let value = value_of(&text, &numbers, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
+            let port = [Port::new("input1", numbers.clone())];
+            let meaning = value::decode(&port, &value::encode(&port, &value).expect("bits"));
+            assert_eq!(meaning, json!([150, 200]), "{text}");
+        }
+        for (text, words) in [
+            ("v\n1.5\n77.123\n", "line 3, column 1: value (uint16): expected at most 2 digits"),
+            ("v\n1.5\n777777\n", "line 3, column 1: value (uint16): the number does not fit"),
+            ("v\n1.5\n\"7,70\"\n", "line 3, column 1: value (uint16): expected an integer"),
+            ("\"v;\"\n1,5\n77.2\n", "line 3, column 1: value (uint16): expected an integer"),
+            ("\"v;\"\n1.5\n77,2\n", "line 3, column 1: value (uint16): expected an integer"),
+            ("v\n1.5\n7e7\n", "line 3, column 1: value (uint16): expected an integer"),
+        ] {
+            let failure = value_of(text, &numbers, &reading).expect_err(text);
+            let told = failure.human();
+            assert!(failure.message().contains(words), "{told}");
+            assert!(told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")), "{told}");
+        }
+        for (value, words) in [
+            (json!([1, "77.123"]), "input1[1] (uint16): expected at most 2 digits"),
+            (json!([1, "7,77"]), "expected an integer"),
+        ] {
+            let (mut value, port) = (value, [Port::new("input1", numbers.clone())]);
+            let filled = fill(&mut value, &port, None, Path::new(""), &reading);
+            let failure = filled.and_then(|()| Ok(value::encode(&port, &value)?)).expect_err("a bad decimal");
+            assert!(
+                failure.message().contains(words) && !failure.human().contains("77"),
+                "{}",
+                failure.human()
+            );
+        }
+        let without = value_of("v\n1\n77.5\n", &numbers, &Reading::default()).expect_err("no scale");
+        assert!(without.message().contains("this is a decimal"), "{}", without.human());
+        assert!(without.hint().contains("--scale"), "{}", without.human());
+    }
+
+    #[test]
+    fn extra_columns_are_ignored_when_asked() {
+        let ignoring = Reading { ignore_extra_columns: true, ..Reading::default() };
+        let ty = array(person(), 1);
+        let text = "name,id,,balance,name\nEve,7,,-3,\"E, V\"\n";
+        let failure = value_of(text, &ty, &Reading::default()).expect_err("extra columns");
+        assert!(failure.message().contains("another column has the same name"), "{}", failure.human());
+        let failure = value_of("id,name,balance\n1,x,2\n", &ty, &Reading::default()).expect_err("one more");
+        assert!(failure.hint().contains("--ignore-extra-columns"), "{}", failure.human());
+        let meaning = |text: &str, ty: &Type| {
+            let value = value_of(text, ty, &ignoring).unwrap_or_else(|e| panic!("{}", e.human()));
+            let port = [Port::new("input1", ty.clone())];
+            value::decode(&port, &value::encode(&port, &value).expect("bits"))
+        };
+        assert_eq!(meaning(text, &ty), json!([{"id": 7, "balance": -3}]));
+        // Rows that are integers: the column that is called like the array.
+        let wrapped = structure(&[("salary", array(uint(8), 2))]);
+        assert_eq!(meaning("level,salary\n9,1\n9,2\n", &wrapped), json!({"salary": [1, 2]}));
+        assert_eq!(meaning("any\n1\n2\n", &wrapped), json!({"salary": [1, 2]}));
+        for (text, words) in [
+            ("id,id,balance\n1,2,3\n", "line 1, column 2: another column has the same name"),
+            ("id,name\n1,2\n", "the column balance (int12) is missing"),
+            ("id,balance,name\n1,2\n", "line 2: 2 cells for 3 columns"),
+        ] {
+            let failure = value_of(text, &ty, &ignoring).expect_err(text);
+            assert!(failure.message().contains(words), "{}", failure.human());
+        }
+        let failure = value_of("level,pay\n9,1\n9,2\n", &wrapped, &ignoring).expect_err("no such column");
+        assert!(failure.message().contains("the column salary (uint8) is missing"), "{}", failure.human());
+    }
+
+    /// With one execution a value needs no brackets, and may have them.
+    #[test]
+    fn one_value_or_a_list_of_one() {
+        let (row, table) = (array(uint(8), 1), structure(&[("rows", array(uint(8), 2)), ("count", uint(8))]));
+        for (value, ty, list) in [
+            (json!(5), uint(8), false),
+            (json!([5]), uint(8), true),
+            (json!([5]), row.clone(), false),
+            (json!([[5]]), row.clone(), true),
+            (json!([[5]]), array(row.clone(), 1), false),
+            (json!([[[5]]]), array(row.clone(), 1), true),
+            (json!({"x": 1}), structure(&[("x", uint(8))]), false),
+            (json!([{"x": 1}]), structure(&[("x", uint(8))]), true),
+            (json!([{"x": 1}]), array(structure(&[("x", uint(8))]), 1), false),
+            (json!([1, 2]), array(uint(8), 2), false),
+            (json!("bits:01"), uint(2), false),
+            // A table has a row for each value, but where one value is a table.
+            (json!("@t.csv"), structure(&[("x", uint(8))]), true),
+            (json!("csv:-"), uint(8), true),
+            (json!("@t.csv"), row, false),
+            (json!("csv:-"), table, false),
+        ] {
+            assert_eq!(is_list(&value, &ty), list, "{value} {ty}");
         }
     }
 }

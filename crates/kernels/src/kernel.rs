@@ -1,9 +1,28 @@
 //! The choice of the implementation at run time.
 
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use crate::portable::Portable;
 use crate::vector::Task;
+
+/// The environment variable that names the kernel to use, for tests and measurements: every kernel computes
+/// the same bits.
+pub const KERNEL_VARIABLE: &str = "BRICKWORK_KERNEL";
+
+/// [`KERNEL_VARIABLE`] names a kernel that is unknown, or that this machine cannot execute.
+#[derive(Clone, Debug)]
+pub struct NoSuchKernel(OsString);
+
+impl std::fmt::Display for NoSuchKernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = Kernel::all_available().into_iter().map(Kernel::name).collect();
+        let (wanted, names) = (self.0.display(), names.join(", "));
+        write!(f, "{KERNEL_VARIABLE} is {wanted:?}, which is no kernel of this machine; it has {names}")
+    }
+}
+
+impl std::error::Error for NoSuchKernel {}
 
 /// One implementation of the inner loops.
 ///
@@ -29,10 +48,34 @@ impl Kernel {
     /// Works on every machine; what the others are tested against.
     pub const PORTABLE: Kernel = Kernel(Implementation::Portable);
 
-    /// The fastest kernel of this machine.
+    /// The kernel to compute with: the fastest of this machine, or the one that the environment variable
+    /// [`KERNEL_VARIABLE`] names.
+    ///
+    /// # Panics
+    /// If [`Kernel::chosen`] is an error. A program calls that first, so as to refuse with its message.
     pub fn best() -> Kernel {
-        static BEST: OnceLock<Kernel> = OnceLock::new();
-        *BEST.get_or_init(|| Self::all_available()[0])
+        Self::chosen().unwrap_or_else(|refused| panic!("{refused}"))
+    }
+
+    /// [`Kernel::best`], where the variable may name what is not there. It is read once in a process.
+    ///
+    /// # Errors
+    /// [`NoSuchKernel`] if the variable names none that this machine can execute: never another in its stead,
+    /// as whoever sets it wants to know of that one.
+    pub fn chosen() -> Result<Kernel, NoSuchKernel> {
+        static CHOSEN: OnceLock<Result<Kernel, NoSuchKernel>> = OnceLock::new();
+        CHOSEN.get_or_init(|| Self::of_name(std::env::var_os(KERNEL_VARIABLE))).clone()
+    }
+
+    /// The kernel with this name, or the fastest without one.
+    fn of_name(name: Option<OsString>) -> Result<Kernel, NoSuchKernel> {
+        let available = Self::all_available();
+        match name {
+            None => Ok(available[0]),
+            Some(name) => {
+                available.into_iter().find(|kernel| name == kernel.name()).ok_or(NoSuchKernel(name))
+            }
+        }
     }
 
     /// Every kernel that this machine can execute, the fastest first and the portable one last.

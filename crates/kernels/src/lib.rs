@@ -3,7 +3,11 @@
 //!
 //! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable
 //! code in constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine
-//! runs fastest.
+//! runs fastest, or what the environment variable [`KERNEL_VARIABLE`] names: `vaes-avx512`, `vaes-avx2`,
+//! `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first, to refuse a name in vain.
+//!
+//! Kernels with few registers keep secrets on the stack for a while. So nothing is to go from the stack to
+//! the heap of which not every byte is written.
 //!
 //! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label
 //! its colour.
@@ -40,7 +44,7 @@ pub use blake3::{
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use erase::erase;
 pub use garble::{Keys, LANES, Wires};
-pub use kernel::Kernel;
+pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};

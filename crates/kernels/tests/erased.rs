@@ -10,8 +10,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brickwork::circuit::library;
 use brickwork::wire::memory_pair;
@@ -72,10 +72,17 @@ fn remember(block: &[u8]) {
     freed.blocks.push((at, block.len(), who));
 }
 
-/// What is remembered while `run` runs.
-fn freed_by(run: impl FnOnce()) -> Freed {
+/// While one lives no other test of this file runs: its memory, such as what it looks for, would be taken for
+/// that of the run which is watched.
+struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+fn alone() -> Alone {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap();
+    Alone(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What is remembered while `run` runs.
+fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
     WATCHING.store(true, Ordering::SeqCst);
     run();
     WATCHING.store(false, Ordering::SeqCst);
@@ -133,8 +140,9 @@ fn what_is_freed_by_runs_from_stock_holds_no_secret() {
 }
 
 fn nothing_remains_of(play: impl Fn(&Shared)) {
+    let alone = alone();
     let secrets = Shared::default();
-    let freed = freed_by(|| play(&secrets));
+    let freed = freed_by(&alone, || play(&secrets));
     let secrets = known(&secrets);
     assert!(secrets.len() > 10_000, "{} secrets are known", secrets.len());
     assert!(freed.bytes.len() > 1_000_000, "{} bytes were freed", freed.bytes.len());
@@ -162,10 +170,11 @@ fn nothing_remains_of(play: impl Fn(&Shared)) {
 /// of the parties.
 #[test]
 fn a_computation_in_the_clear_leaves_no_input() {
+    let alone = alone();
     let inputs = [garbler_input(), evaluator_input()];
     let [x, y] = [&inputs[0][..32], &inputs[1][..32]];
     for program in [library::millionaires().unwrap(), library::millionaires().unwrap().whole().unwrap()] {
-        let freed = freed_by(|| drop(program.simulate(x, y)));
+        let freed = freed_by(&alone, || drop(program.simulate(x, y)));
         for input in [x, y] {
             let bytes: Vec<u8> = input.iter().map(|&bit| u8::from(bit)).collect();
             assert_eq!(freed.find_bytes("an input", &bytes).count(), 0, "{} slots", program.slot_count());
@@ -176,10 +185,11 @@ fn a_computation_in_the_clear_leaves_no_input() {
 /// The search finds what is there: a label in a vector that nobody erased, at any place in it.
 #[test]
 fn what_is_not_erased_is_found() {
+    let alone = alone();
     let secret = 0x0123_4567_89ab_cdef_1122_3344_5566_7788_u128;
     let secrets = HashMap::from([(secret, "a label")]);
     for place in [0, 1, 7, 16, 83] {
-        let freed = freed_by(|| {
+        let freed = freed_by(&alone, || {
             let mut block = vec![0xa5u8; 99];
             block[place..place + 16].copy_from_slice(&secret.to_le_bytes());
             drop(std::hint::black_box(block));
@@ -187,17 +197,17 @@ fn what_is_not_erased_is_found() {
         assert_eq!(freed.find(&secrets).len(), 1, "at {place}");
     }
     // What grows leaves a copy behind.
-    let freed = freed_by(|| {
+    let freed = freed_by(&alone, || {
         let mut block = vec![secret];
         block.extend(std::hint::black_box([1; 8]));
         block.fill(0);
         drop(std::hint::black_box(block));
     });
     assert_eq!(freed.find(&secrets).len(), 1);
-    let freed = freed_by(|| drop(std::hint::black_box(vec![secret ^ 1; 8])));
+    let freed = freed_by(&alone, || drop(std::hint::black_box(vec![secret ^ 1; 8])));
     assert_eq!(freed.find(&secrets).len(), 0);
     let input = garbler_input().to_vec();
     let bytes: Vec<u8> = input[32..].iter().map(|&bit| u8::from(bit)).collect();
-    let freed = freed_by(|| drop(std::hint::black_box(input)));
+    let freed = freed_by(&alone, || drop(std::hint::black_box(input)));
     assert_eq!(freed.find_bytes("an input", &bytes).count(), 1);
 }

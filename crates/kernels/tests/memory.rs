@@ -323,7 +323,7 @@ const EACH: usize = 320 << 10;
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();
     let [mine, theirs] = [0, 1].map(|_| Identity::generate().unwrap().0);
-    let options = |party| Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(30) };
+    let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(30) };
     let listener =
         Listener::bind("127.0.0.1:0", &mine, theirs.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap();

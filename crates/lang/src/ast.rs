@@ -167,10 +167,44 @@ pub enum ExprKind {
     Broken,
 }
 
-/// An initialiser of an array.
+/// How a type is named.
+#[derive(Clone, Debug)]
+pub enum TypeName {
+    /// By the name that a `typedef` or a type parameter declares.
+    Named(Ident),
+    /// `uint_t 8` or `int_t (2*w)`, which needs no `typedef`.
+    Int {
+        /// `int_t`, not `uint_t`.
+        signed: bool,
+        /// The width: a number, a name, or anything in parentheses.
+        width: Box<Expr>,
+        /// All of it.
+        span: Span,
+    },
+}
+
+impl TypeName {
+    /// Where it is.
+    pub fn span(&self) -> Span {
+        match self {
+            TypeName::Named(name) => name.span,
+            TypeName::Int { span, .. } => *span,
+        }
+    }
+
+    /// The name, if it has one.
+    pub fn name(&self) -> Option<&Rc<str>> {
+        match self {
+            TypeName::Named(name) => Some(&name.name),
+            TypeName::Int { .. } => None,
+        }
+    }
+}
+
+/// An initialiser: of one variable, of an element, or of an array.
 #[derive(Clone, Debug)]
 pub enum Init {
-    /// One element.
+    /// A value: one element, or an array where an array is expected.
     Expr(Expr),
     /// `{ … }`
     List(Vec<Init>, Span),
@@ -190,8 +224,8 @@ pub struct Declarator {
 /// `T a, b = 1, c[3];`
 #[derive(Clone, Debug)]
 pub struct VarDecl {
-    /// The type's name.
-    pub ty: Ident,
+    /// Their type.
+    pub ty: TypeName,
     /// The variables.
     pub vars: Vec<Declarator>,
     /// All of it.
@@ -231,13 +265,15 @@ pub enum Stmt {
         /// If it does not.
         otherwise: Option<Box<Stmt>>,
     },
+    /// `return e;` or `return;`
+    Return(Option<Expr>, Span),
 }
 
 /// A type with array dimensions.
 #[derive(Clone, Debug)]
 pub struct TypeRef {
-    /// The type's name.
-    pub name: Ident,
+    /// The type of an element.
+    pub name: TypeName,
     /// Its dimensions.
     pub dims: Vec<Expr>,
 }
@@ -267,14 +303,14 @@ pub struct Param {
 pub struct Function {
     /// Its name.
     pub name: Ident,
+    /// The types and sizes that it is generic in: `T` and `n` of `f<T, n>(T a[n])`.
+    pub generics: Vec<Ident>,
     /// What it returns.
     pub ret: TypeRef,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// Its statements, without the final `return`.
+    /// Its statements.
     pub body: Vec<Stmt>,
-    /// The final `return`, if there is one.
-    pub result: Option<(Option<Expr>, Span)>,
     /// Requests of its pragmas.
     pub requests: Vec<(Request, Span)>,
 }
@@ -282,8 +318,8 @@ pub struct Function {
 /// A field list: `T a, b[3];`
 #[derive(Clone, Debug)]
 pub struct FieldDecl {
-    /// The type's name.
-    pub ty: Ident,
+    /// Their type.
+    pub ty: TypeName,
     /// The fields.
     pub names: Vec<(Ident, Vec<Expr>)>,
 }
@@ -305,8 +341,8 @@ pub enum Item {
         party: u64,
         /// Place of that number.
         party_span: Span,
-        /// The type's name.
-        ty: Ident,
+        /// Its type.
+        ty: TypeName,
         /// All of it.
         span: Span,
     },

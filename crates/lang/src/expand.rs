@@ -125,6 +125,18 @@ fn too_large(what: &str, span: Span) -> Diagnostic {
         .hint("split it into files and `#include` them; is it a source at all?")
 }
 
+/// Puts these values in the place of names in a function, as `#define`s would.
+pub(crate) fn substitute(
+    function: &mut Function,
+    values: impl Iterator<Item = (Rc<str>, Expr)>,
+    sink: &mut Sink,
+) {
+    let define = |body: Expr| Define { nodes: 1, height: body.height, body: Rc::new(body) };
+    function.generics.clear();
+    let defines = values.map(|(name, value)| (name, define(value))).collect();
+    Expander { defines, sink }.function(function);
+}
+
 struct Define {
     body: Rc<Expr>,
     nodes: u64,
@@ -164,7 +176,8 @@ impl Expander<'_> {
                     .insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
             }
             Item::Include(..) | Item::Parties(..) => {}
-            Item::Io { ty, .. } => {
+            Item::Io { ty: TypeName::Int { width, .. }, .. } => drop(self.expr(width)),
+            Item::Io { ty: TypeName::Named(ty), .. } => {
                 if let Some(define) = self.defines.get(&ty.name) {
                     let what = if matches!(define.body.kind, ExprKind::Number(_)) {
                         "a number"
@@ -190,27 +203,27 @@ impl Expander<'_> {
             Item::StructType { name, fields } => {
                 self.type_name(name);
                 for field in fields {
-                    self.ident(&mut field.ty);
+                    self.type_of(&mut field.ty);
                     for (name, dims) in &mut field.names {
                         self.ident(name);
                         self.each(dims);
                     }
                 }
             }
-            Item::Function(f) => {
-                self.ident(&mut f.name);
-                self.type_ref(&mut f.ret);
-                for p in &mut f.params {
-                    self.type_ref(&mut p.ty);
-                    self.ident(&mut p.name);
-                }
-                f.body.iter_mut().for_each(|s| self.stmt(s));
-                if let Some((Some(value), _)) = &mut f.result {
-                    self.expr(value);
-                }
-            }
+            Item::Function(f) => self.function(f),
             Item::Vars(decl) => self.vars(decl),
         }
+    }
+
+    fn function(&mut self, f: &mut Function) {
+        self.ident(&mut f.name);
+        f.generics.iter_mut().for_each(|name| self.ident(name));
+        self.type_ref(&mut f.ret);
+        for p in &mut f.params {
+            self.type_ref(&mut p.ty);
+            self.ident(&mut p.name);
+        }
+        f.body.iter_mut().for_each(|s| self.stmt(s));
     }
 
     fn type_name(&mut self, name: &Ident) {
@@ -229,8 +242,15 @@ impl Expander<'_> {
     }
 
     fn type_ref(&mut self, ty: &mut TypeRef) {
-        self.ident(&mut ty.name);
+        self.type_of(&mut ty.name);
         self.each(&mut ty.dims);
+    }
+
+    fn type_of(&mut self, ty: &mut TypeName) {
+        match ty {
+            TypeName::Named(name) => self.ident(name),
+            TypeName::Int { width, .. } => drop(self.expr(width)),
+        }
     }
 
     /// A name in a place where only a name can stand: it is replaced if the definition is itself a name.
@@ -260,7 +280,7 @@ impl Expander<'_> {
     }
 
     fn vars(&mut self, decl: &mut VarDecl) {
-        self.ident(&mut decl.ty);
+        self.type_of(&mut decl.ty);
         for var in &mut decl.vars {
             self.ident(&mut var.name);
             self.each(&mut var.dims);
@@ -284,7 +304,8 @@ impl Expander<'_> {
             Stmt::Expr(e) => {
                 self.expr(e);
             }
-            Stmt::Empty => {}
+            Stmt::Empty | Stmt::Return(None, _) => {}
+            Stmt::Return(Some(e), _) => drop(self.expr(e)),
             Stmt::Vars(decl) => self.vars(decl),
             Stmt::Block(list) => list.iter_mut().for_each(|s| self.stmt(s)),
             Stmt::For { init, cond, step, body, .. } => {

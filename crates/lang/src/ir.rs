@@ -33,14 +33,12 @@ pub enum ExKind {
     Part(Box<Ex>, Vec<Part>),
     /// Writes a place, yields what it then holds.
     Assign(Place, Box<Ex>),
-    /// `++` or `--`.
+    /// `x++` or `x--`: changes the place, yields what it held before.
     Step {
         /// What is changed.
         place: Place,
         /// Whether it adds.
         increment: bool,
-        /// Whether it yields the new value.
-        prefix: bool,
     },
     /// An operator on two numbers (or, for `==` and `!=`, on two values of any kind).
     Binary {
@@ -125,6 +123,11 @@ pub enum Part {
         /// Where the selection is.
         span: Span,
     },
+    /// All of it, after `++` or `--` before it has changed it. Only places have this part.
+    Step {
+        /// Whether it adds.
+        increment: bool,
+    },
 }
 
 /// A statement.
@@ -136,10 +139,8 @@ pub enum St {
     Declare {
         /// Which.
         var: u32,
-        /// Values of the elements, each brought to this width.
-        init: Vec<Ex>,
-        /// Bits of an element.
-        width: u32,
+        /// Values of elements or of arrays of them, and the width that each is brought to.
+        init: Vec<(Ex, u32)>,
     },
     /// Several.
     Block(Vec<St>),
@@ -165,12 +166,14 @@ pub enum St {
         /// If not.
         otherwise: Option<Box<St>>,
     },
+    /// The function ends, with this value.
+    Return(Option<Ex>, Span),
 }
 
 /// A function. Its parameters are its first variables.
 #[derive(Debug)]
 pub struct Func {
-    /// Name.
+    /// Name; if it was made of a generic one, `name.types.sizes`.
     pub name: Rc<str>,
     /// Where the name is.
     pub span: Span,
@@ -180,14 +183,20 @@ pub struct Func {
     pub ret: Type,
     /// Bits of its variables, by number.
     pub vars: Vec<u32>,
-    /// What it does.
+    /// What it does. Every way through it ends with a `return`, unless it is `void`, or empty: then it
+    /// returns zeros.
     pub body: Vec<St>,
-    /// What it returns; nothing for `void` and for an empty body, which returns zeros.
-    pub result: Option<Ex>,
     /// The functions it calls, each once, and where.
     pub calls: Vec<(usize, Span)>,
     /// Requests of pragmas.
     pub requests: Vec<(Request, Span)>,
+}
+
+impl Func {
+    /// The name in the source.
+    pub fn base_name(&self) -> &str {
+        self.name.split('.').next().unwrap_or_default()
+    }
 }
 
 /// An input or output of a party.

@@ -57,6 +57,19 @@ const SYMBOLS: [&str; 41] = [
     ";", ":", ".",
 ];
 
+/// How to write a decimal fraction: as a fixed-point number, half of whose bits are behind the point.
+fn fixed_point(fraction: &str) -> String {
+    let value: f64 = fraction.parse().unwrap_or(f64::INFINITY);
+    let library = "`#include \"fixed.wir\"` computes with fixed-point numbers";
+    match [32u32, 64].into_iter().find(|width| value + 1.0 < 2f64.powi(*width as i32 / 2 - 1)) {
+        Some(width) => {
+            let scaled = (value * 2f64.powi(width as i32 / 2)).round();
+            format!("{library}; {fraction} with {} bits behind the point is `{scaled:.0}#{width}`", width / 2)
+        }
+        None => format!("{library}; use a smaller unit, so that the number is a whole one"),
+    }
+}
+
 /// Splits a file into tokens. What is no token is reported and skipped.
 pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let bytes = text.as_bytes();
@@ -126,6 +139,13 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                         .hint("write hexadecimal, octal and binary numbers in decimal"),
                 );
                 at = end;
+            }
+            if bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
+                at = run(at + 1, |b| b.is_ascii_digit());
+                sink.push(
+                    Diagnostic::error("syntax::fraction", span(start, at), "all numbers are whole numbers")
+                        .hint(fixed_point(&text[start..at])),
+                );
             }
             out.tokens.push(Token { tok: Tok::Number(value.unwrap_or(0)), span: span(start, at) });
         } else if byte == b'"' {

@@ -145,7 +145,14 @@ pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Opti
                     .filter(|&callee| reached.insert(callee)),
             );
         }
-        Some(reached.into_iter().map(|function| module.functions[function].name.to_string()).collect())
+        let mut names: Vec<String> = Vec::new();
+        for function in reached {
+            let name = module.functions[function].base_name();
+            if !names.iter().any(|n| n == name) {
+                names.push(name.to_owned());
+            }
+        }
+        Some(names)
     };
     std::thread::scope(|scope| {
         let worker =

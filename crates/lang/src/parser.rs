@@ -1,6 +1,7 @@
 //! Tokens to syntax tree, by recursive descent; goes on after an error, so that one run shows several.
 
 mod expr;
+pub(crate) mod habits;
 
 use std::rc::Rc;
 
@@ -16,7 +17,7 @@ const MAX_DEPTH: u32 = 2500;
 /// Parses a file. Errors go to `sink`; what could be understood is returned.
 pub fn parse(file: u32, text: &str, sink: &mut Sink) -> Vec<Item> {
     let lexed = lex(file, text, sink);
-    let mut parser = Parser { tokens: lexed.tokens, pragmas: lexed.pragmas, at: 0, depth: 0, sink };
+    let mut parser = Parser { text, tokens: lexed.tokens, pragmas: lexed.pragmas, at: 0, depth: 0, sink };
     parser.program()
 }
 
@@ -25,6 +26,8 @@ struct Lost;
 type Parsed<T> = Result<T, Lost>;
 
 struct Parser<'s> {
+    /// What is parsed: some hints repeat parts of it.
+    text: &'s str,
     tokens: Vec<Token>,
     pragmas: Vec<Pragma>,
     at: usize,
@@ -32,7 +35,6 @@ struct Parser<'s> {
     sink: &'s mut Sink,
 }
 
-const RETURN_IS_LAST: &str = "`return` can only be the last statement of a function; set a variable before, inside of an `if`, and return that";
 const INTEGER_TYPE: &str =
     "write `typedef uint_t 32 NAME` for a number of 32 bits, or `int_t` for a signed one";
 
@@ -111,32 +113,6 @@ impl Parser<'_> {
         Err(Lost)
     }
 
-    /// What to say of this token inside of a function, where other languages have it and this one has not.
-    fn habit(&self) -> Option<&'static str> {
-        let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
-        let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
-        match (self.peek(), previous) {
-            (Tok::Sym("&&"), _) => Some("there is no `&&`; `&` on 1-bit values is the same"),
-            (Tok::Sym("||"), _) => Some("there is no `||`; `|` on 1-bit values is the same"),
-            (Tok::Sym("="), Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>"))) => {
-                Some("there are no assignments like `+=`; write `x = x + …`")
-            }
-            (Tok::Sym("//"), _) => {
-                Some("`//` divides a value of double width; comments are written `/* … */`")
-            }
-            (Tok::Sym("return"), _) => Some(RETURN_IS_LAST),
-            (Tok::Sym("else"), _) => Some("`else` follows its `if` and one statement, or several in `{ }`"),
-            (Tok::Sym("#" | "##"), Some(Tok::Ident(_) | Tok::Sym(")" | "]" | "}"))) => {
-                Some("a width can follow only a literal: `5#8` is signed, `5##8` unsigned")
-            }
-            (Tok::Sym("++" | "--"), _) | (Tok::Number(_), Some(Tok::Sym("++" | "--"))) => Some(step),
-            (Tok::Sym("{"), Some(Tok::Sym("}"))) => {
-                Some("slices cannot follow each other directly: `(x{0:4}){1}`")
-            }
-            _ => None,
-        }
-    }
-
     fn expect(&mut self, symbol: &'static str) -> Parsed<Span> {
         if self.is(symbol) {
             return Ok(self.bump().span);
@@ -207,6 +183,10 @@ impl Parser<'_> {
     fn program(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         while !matches!(self.peek(), Tok::End) {
+            if self.is("//") {
+                self.comment_of_c();
+                continue;
+            }
             let start = self.at;
             self.depth = 0;
             match self.item(items.is_empty()) {
@@ -231,6 +211,7 @@ impl Parser<'_> {
     }
 
     fn item(&mut self, first: bool) -> Parsed<Item> {
+        self.item_of_c()?;
         let start = self.span();
         let Tok::Sym(symbol) = *self.peek() else {
             if let (Tok::Ident(_), Tok::Ident(_)) = (self.peek(), self.peek_at(1)) {
@@ -272,8 +253,7 @@ impl Parser<'_> {
                 let form =
                     "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
                 let (party, party_span) = self.number("the number of a party", form)?;
-                let ty =
-                    self.type_name("name the type as its `typedef` does; for an array put it into a struct")?;
+                let ty = self.type_name("name the type as its `typedef` does, or write `uint_t 32`; for an array put it into a struct")?;
                 Ok(Item::Io { input: symbol == "#input", party, party_span, ty, span: start.to(self.last()) })
             }
             "typedef" => self.typedef(),
@@ -286,7 +266,6 @@ impl Parser<'_> {
         let advice = match self.peek() {
             Tok::Sym(";") => "remove it: neither directives nor a `typedef` or a function end with `;`",
             Tok::Sym("}") => "remove it: every block is closed already",
-            Tok::Sym("//") => "comments are written `/* … */`",
             Tok::Sym("#") => {
                 "directives are `#define`, `#include`, `#input`, `#output` and `#parties`, without a blank"
             }
@@ -295,8 +274,15 @@ impl Parser<'_> {
         self.report("a function, a typedef or a directive", advice)
     }
 
-    fn type_name(&mut self, form: &str) -> Parsed<Ident> {
-        self.ident("the name of a type", form)
+    fn type_name(&mut self, form: &str) -> Parsed<TypeName> {
+        if !self.is("int_t") && !self.is("uint_t") {
+            return Ok(TypeName::Named(self.ident("the name of a type", form)?));
+        }
+        let signed = self.is("int_t");
+        let start = self.bump().span;
+        // An operator or a selection behind it would belong to what follows.
+        let width = Box::new(self.primary()?);
+        Ok(TypeName::Int { signed, width, span: start.to(self.last()) })
     }
 
     fn typedef(&mut self) -> Parsed<Item> {
@@ -329,7 +315,8 @@ impl Parser<'_> {
             let width = self.expr()?;
             Item::IntType { signed, width, name: self.ident("a name for the type", INTEGER_TYPE)? }
         } else {
-            return self.unexpected("`int_t`, `uint_t` or `struct_t`", INTEGER_TYPE);
+            let hint = self.typedef_of_c().unwrap_or_else(|| INTEGER_TYPE.into());
+            return self.report("`int_t`, `uint_t` or `struct_t`", &hint);
         };
         if self.is(";") {
             let _: Parsed<()> =
@@ -356,6 +343,19 @@ impl Parser<'_> {
         let name = self.type_name(form)?;
         let ret = TypeRef { name, dims: self.dims()? };
         let name = self.ident("the name of the function", form)?;
+        let mut generics = Vec::new();
+        if self.eat("<") {
+            loop {
+                let form = "write `function TYPE name<T, n>(T a[n])`, with names for the types and sizes that calls choose";
+                generics.push(self.ident("the name of a type or size", form)?);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            if !self.eat(">") {
+                return self.unexpected("`>`", "close the `<` before this, or put `,` between two names");
+            }
+        }
         self.expect("(")?;
         let mut params = Vec::new();
         while !self.is(")") {
@@ -375,25 +375,8 @@ impl Parser<'_> {
         self.expect(")")?;
         self.expect("{")?;
         let body = self.statements("}");
-        let mut result = None;
-        if self.is("return") {
-            let start = self.bump().span;
-            let value = if self.is(";") { None } else { Some(self.expr()?) };
-            self.expect(";")?;
-            result = Some((value, start.to(self.last())));
-            if !self.is("}") && !self.is("}+") {
-                let at = self.span();
-                self.sink.push(
-                    Diagnostic::error("syntax::return", at, "statements after `return`")
-                        .label("this is never reached")
-                        .also(start, "the function returns here")
-                        .hint(RETURN_IS_LAST),
-                );
-                self.statements("}");
-            }
-        }
         self.expect_brace()?;
-        Ok(Item::Function(Box::new(Function { name, ret, params, body, result, requests })))
+        Ok(Item::Function(Box::new(Function { name, generics, ret, params, body, requests })))
     }
 
     /// The pragmas directly before the current token.
@@ -430,10 +413,22 @@ impl Parser<'_> {
             if self.is(close) || (close == "}" && self.is("}+")) {
                 return list;
             }
-            if matches!(self.peek(), Tok::End) || self.is("return") || TOP.iter().any(|t| self.is(t)) {
+            if matches!(self.peek(), Tok::End) || TOP.iter().any(|t| self.is(t)) {
                 return list;
             }
+            if self.is("//") {
+                self.comment_of_c();
+                continue;
+            }
             let (start, depth) = (self.at, self.depth);
+            if let Some(Stmt::Return(_, span)) = list.last() {
+                self.sink.push(
+                    Diagnostic::error("syntax::return", self.span(), "statements after `return`")
+                        .label("this is never reached")
+                        .also(*span, "the function returns here")
+                        .hint("remove them, or return only `if (…)` something holds"),
+                );
+            }
             match self.statement() {
                 Ok(statement) => list.push(statement),
                 Err(Lost) => {
@@ -480,6 +475,7 @@ impl Parser<'_> {
     }
 
     fn statement_here(&mut self) -> Parsed<Stmt> {
+        self.statement_of_c()?;
         match self.peek() {
             Tok::Sym(";") => {
                 self.bump();
@@ -489,9 +485,6 @@ impl Parser<'_> {
                 let close = if *open == "{" { "}" } else { "}+" };
                 let start = self.bump().span;
                 let body = self.statements(close);
-                if self.is("return") {
-                    return self.unexpected("a statement", RETURN_IS_LAST);
-                }
                 if close == "}" {
                     if !self.eat_brace() {
                         self.unclosed(start)?;
@@ -520,6 +513,13 @@ impl Parser<'_> {
                 let otherwise = if self.eat("else") { Some(Box::new(self.statement()?)) } else { None };
                 Ok(Stmt::If { cond, then, otherwise })
             }
+            Tok::Sym("return") => {
+                let start = self.bump().span;
+                let value = if self.is(";") { None } else { Some(self.expr()?) };
+                self.expect(";")?;
+                Ok(Stmt::Return(value, start.to(self.last())))
+            }
+            Tok::Sym("int_t" | "uint_t") => Ok(Stmt::Vars(self.vardecl()?)),
             Tok::Ident(_) if matches!(self.peek_at(1), Tok::Ident(_)) => Ok(Stmt::Vars(self.vardecl()?)),
             _ => {
                 let expr = self.expr()?;
@@ -555,14 +555,8 @@ impl Parser<'_> {
             let dims = self.dims()?;
             let init = match self.eat("=") {
                 false => None,
-                true if dims.is_empty() => Some(Init::Expr(self.expr()?)),
-                true if self.is("{") => Some(self.array_init()?),
-                true => {
-                    return self.unexpected(
-                        "a list in braces",
-                        "give an array a value for each element: `TYPE a[3] = {1, 2, 3};`",
-                    );
-                }
+                true if self.is("{") && !dims.is_empty() => Some(self.array_init()?),
+                true => Some(Init::Expr(self.expr()?)),
             };
             vars.push(Declarator { name, dims, init });
             if !self.eat(",") {
@@ -570,7 +564,7 @@ impl Parser<'_> {
             }
         }
         self.expect(";")?;
-        Ok(VarDecl { span: ty.span.to(self.last()), ty, vars })
+        Ok(VarDecl { span: ty.span().to(self.last()), ty, vars })
     }
 
     fn array_init(&mut self) -> Parsed<Init> {

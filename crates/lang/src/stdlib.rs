@@ -1,5 +1,7 @@
 //! The standard library: `.wir` files that ship with the compiler and that `#include` finds.
 
+use crate::ast::Item;
+
 /// A file of the standard library.
 #[derive(Clone, Copy, Debug)]
 pub struct StdFile {
@@ -70,7 +72,7 @@ macro_rules! program {
 const FILES: &[StdFile] = &[
     library!(
         "integers",
-        "Integers of 32 bits: minimum, maximum, absolute value, distance, bit count, division"
+        "Integers of any width: minimum, maximum, absolute value, distance, bit count, division, sorting"
     ),
     program!("millionaires", "Who is richer"),
     library!("sha256", "SHA-256 (FIPS 180-4), a round a component"),
@@ -86,6 +88,7 @@ const FILES: &[StdFile] = &[
     program!("edit_distance", "Levenshtein distance of two words of eight letters"),
     program!("sort", "Sixteen numbers of two parties in order"),
     program!("vickrey", "Second-price auction of eight sealed bids"),
+    program!("auction", "Auction of eight sealed bids, with ties"),
     program!("intersection", "How many numbers two sorted lists of eight have in common"),
     program!(
         "join",
@@ -93,6 +96,13 @@ const FILES: &[StdFile] = &[
         ".garbler.csv",
         ".evaluator.csv"
     ),
+    program!(
+        "accounts",
+        "Customers of two banks with more than a limit together",
+        ".garbler.csv",
+        ".evaluator.csv"
+    ),
+    program!("salaries", "Mean salaries of two companies, by level", ".garbler.csv", ".evaluator.csv"),
     program!("credit", "Credit score by a secret scorecard", ".garbler.json", ".evaluator.json", ".card.csv"),
     program!(
         "benchmarking",
@@ -115,7 +125,11 @@ const FILES: &[StdFile] = &[
         ".garbler.csv",
         ".evaluator.csv"
     ),
-    library!("fixed", "Fractions as integers of 16 bits: sums of products, ReLU"),
+    library!(
+        "fixed",
+        "Fixed-point numbers of any width: products, quotients, rounding; of 16 bits: sums of products, ReLU"
+    ),
+    program!("order", "What an order costs, in fixed-point numbers, and whether it fits a budget"),
     program!(
         "neural",
         "A layer of a neural network: 16 inputs, 8 neurons, ReLU",
@@ -127,6 +141,16 @@ const FILES: &[StdFile] = &[
 /// All files of the standard library.
 pub fn std_library() -> &'static [StdFile] {
     FILES
+}
+
+/// The library with a function of this name, as `#include` names it.
+pub(crate) fn declaring(function: &str) -> Option<&'static str> {
+    let libraries = FILES.iter().filter(|file| file.example.is_none());
+    let declares = |file: &&StdFile| {
+        let items = crate::parser::parse(0, file.text, &mut crate::Sink::default());
+        items.iter().any(|item| matches!(item, Item::Function(f) if &*f.name.name == function))
+    };
+    libraries.filter(declares).map(|file| file.name).next()
 }
 
 pub(crate) fn find(name: &str) -> Option<&'static str> {

@@ -65,15 +65,24 @@ fn syntax() {
     in_main("syntax", "x{1}+«+»;");
     in_main("syntax", "output1 = x «}»");
     in_main("syntax", "output1 = x; «//» a comment");
-    in_main("syntax", "u8 a[2] = «x»;");
     in_main("syntax", "for («;» x < 1; x++) ;");
-    in_main("syntax", "{ «return» x; }");
+    in_main("syntax::while", "«while» (x < 9) x++;");
+    in_main("syntax::while", "«do» { x++; } while (x < 9);");
+    in_main("syntax::switch", "«switch» (x) { }");
+    in_main("syntax::break", "for (u8 i = 0; i < 9; i++) { «break»; }");
+    in_main("syntax::typedef", "«struct» P p;");
+    in_main("syntax::typedef", "«unsigned» int z = 5;");
+    in_main("syntax::fraction", "output1 = «2.5»;");
+    at_top("syntax::typedef", "«struct_t Q» { u8 a; };");
+    at_top("syntax::typedef", "«uint_t» 9 u9;");
+    at_top("syntax::function", "«int twice»(int a) { return a + a; }");
     in_main("syntax::number", "output1 = «0x1f»;");
     in_main("syntax::number", "output1 = «9223372036854775808»;");
     in_main("syntax::character", "output1 = x «@» y;");
     in_main("syntax::comment", "output1 = x; } «/*» no end");
     at_top("syntax", "typedef uint_t 4 z«;»");
     at_top("syntax::return", "function u8 f() { return 1; «u8» x; }");
+    at_top("syntax::return", "function u8 f(u8 a) { if (a == 1) { return 1; «a» = 2; } return a; }");
     at_top("syntax::string", "#include «\"a/b\"»");
     expect("syntax::first", "«typedefs x;» function void main() {}");
     expect("syntax::unclosed", &format!("{HEAD}function void main() {{ {{ output1 = input1; «»"));
@@ -91,16 +100,56 @@ fn hints_of_the_parser() {
         ("output1 = x -- 1;", "`++` and `--` read as one token"),
         ("output1 = x#4;", "a width can follow only a literal"),
         ("if (1) ; ; else x = y;", "`else` follows its `if`"),
-        ("if (x == y) { return x; }", "`return` can only be the last statement"),
         ("for (i = 0; i < 8; i++) ;", "write `TYPE name = 1;`; the head of a loop"),
-        ("u8 a[2] = 1;", "give an array a value for each element"),
-        ("while (1) x = y;", "put `;` at the end"),
+        ("u8 a[2] = 1;", "nest lists as the array's dimensions are"),
+        (
+            "while (x < y) x++;",
+            "write `for (uint_t 32 i = 0; i < 100; i++) if (x < y) { … }`, with a number of rounds",
+        ),
+        ("do { x++; } while (x < y);", "write `for (uint_t 32 i = 0; i < 100; i++) if (…) { … }`"),
+        ("switch (x) { case 1: ; }", "write `if (x == 1) { … } else if (x == 2)"),
+        (
+            "for (u8 i = 0; i < 9; i++) { if (x == i) break; }",
+            "put the loop into a function that may `return`",
+        ),
+        ("for (u8 i = 0; i < 9; i++) { continue; }", "put what follows in the loop into `if"),
+        ("struct P p;", "write `P p;`"),
+        ("unsigned int z = 5;", "write `uint_t 32 z = …;`"),
+        ("unsigned char z = 5;", "write `uint_t 8 z = …;`"),
+        ("long long z = 5;", "write `int_t 64 z = …;`"),
+        ("const u8 z = 5;", "write `u8 z = …;`"),
+        ("int z = 5;", "no type is built in; declare it: `typedef int_t 32 int`"),
+        ("uint8_t z = 5;", "no type is built in; declare it: `typedef uint_t 8 uint8_t`"),
+        ("float z = 5;", "all numbers are whole numbers; `#include \"fixed.wir\"`"),
+        (
+            "output1 = 2.5;",
+            "`#include \"fixed.wir\"` computes with fixed-point numbers; 2.5 with 16 bits behind the point is `163840#32`",
+        ),
+        (
+            "output1 = 99999.25;",
+            "`#include \"fixed.wir\"` computes with fixed-point numbers; 99999.25 with 32 bits",
+        ),
+        ("// it's x\n", "comments are written `/* … */`: `/* it's x */`"),
+        ("output1 = x; // half of it\n", "comments are written `/* … */`: `/* half of it */`"),
+        ("output1 = max(x, y);", "write `#include \"integers.wir\"` at the top"),
+        ("output1 = fixed_multiply(x, y);", "write `#include \"fixed.wir\"` at the top"),
+        ("output1 = nothing(x, y);", "define it, `function TYPE nothing(…)"),
+        ("if (x == y) return;", "put what follows into `else { … }`, or into a function"),
         ("x = y ? 1 : 0;", "there is no `? :`"),
     ] {
         assert!(hint(&main_with(body)).starts_with(start), "{body}: {}", hint(&main_with(body)));
     }
     for (item, start) in [
-        ("// a comment", "comments are written `/* … */`"),
+        ("// a comment", "comments are written `/* … */`: `/* a comment */`"),
+        ("typedef uint_t 9 u9 // nine bits", "comments are written `/* … */`: `/* nine bits */`"),
+        ("struct_t Q { u8 a; }", "write `typedef struct_t Q { … }`, without a `;`"),
+        ("struct Q { u8 a; };", "write `typedef struct_t Q { … }`, without a `;`"),
+        ("typedef struct Q { u8 a; } Q;", "write `typedef struct_t Q { … }`, without a `;`"),
+        ("typedef unsigned int word;", "write `typedef uint_t 32 word`"),
+        ("typedef short word;", "write `typedef int_t 16 word`"),
+        ("uint_t 9 u9;", "write `typedef uint_t 9 u9`; variables belong into functions"),
+        ("u8 twice(u8 a) { return a + a; }", "write `function u8 twice(u8 a) { … }`"),
+        ("int main() { }", "write `function void main()`"),
         ("# define K 3", "directives are `#define`"),
         ("#define K 3;", "remove it: neither directives"),
         ("}", "remove it: every block is closed already"),
@@ -180,6 +229,10 @@ fn types_in_bodies() {
     in_main("init::type", "u4 z = «x»;");
     in_main("init::count", "u8 z[3] = «{1, 2}»;");
     in_main("init::shape", "u8 z[2][1] = {«1», {2}};");
+    in_main("init::shape", "u8 a[2] = «x»;");
+    in_main("init::type", "u8 r[3]; u8 z[2][2] = {{1, 2}, «r»};");
+    in_main("init::type", "u16 r[2]; u8 z[2][2] = {{1, 2}, «r»};");
+    in_main("init::mixed", "u4 w[2]; u8 z[2][2] = {{x, y}, «w»};");
     in_main("init::type", "P z = «5»;");
     in_main("init::mixed", "u4 w; u8 z[2] = {x, «w»};");
     in_main("assign::type", "u4 z; z = «x»;");
@@ -215,12 +268,15 @@ fn types_in_bodies() {
     at_top("function::return", "function u8 f() { return «1##4»; }");
     at_top("function::return", "function u8 f() { «return;» }");
     at_top("function::return", "function void f() { return «1»; }");
+    in_main("function::return", "{ return «x»; }");
+    at_top("function::return", "function u8 «f»(u8 a) { if (a == 1) return 2; }");
+    at_top("function::return", "function u8 «f»(u8 a) { for (u8 i = 0; i < 3; i++) return a; }");
+    at_top("function::return", "function u8 f(u8 a) { if (a == 1) return «1##4»; return a; }");
 }
 
 #[test]
 fn what_must_be_known() {
-    in_main("known::index", "u8 z[2]; output1 = z[«y»];");
-    in_main("known::shift", "output1 = x << «y»;");
+    in_main("known::return", "if (x == y) «return;»");
     in_main("known::wires", "output1{0} = x{«y»};");
     in_main("known::loop", "for (u8 i = 0; «i < y»; i++) output1 = 1;");
     in_main("known::negative", "u8 z[2]; output1 = z[«-1#8»];");
@@ -229,6 +285,10 @@ fn what_must_be_known() {
     in_main("wires::range", "output1 = x; «output1{8}» = 1;");
     in_main("limit::unroll", "«for» (u4 i = 0; 1; i++) ;");
     in_main("shift::amount", "output1 = (x + y) << «4294967296»;");
+    in_main("shift::amount", "uint_t 32 s; s{0:8} = x; s{24:8} = y; output1 = (x + y) << «s»;");
+    in_main("loop::endless", "«for» (u4 i = 0; i <= 15; i++) ;");
+    in_main("loop::endless", "«for» (u8 i = 7; i >= 0; i--) ;");
+    in_main("loop::endless", "«for» (s8 i = 0; 127 >= i; i++) ;");
 }
 
 #[test]
@@ -269,6 +329,89 @@ fn warnings() {
         warn(code, &main_with(body));
     }
     warn("variable::global", &top_with("«u8 z;»"));
+    let unused = "#parties 2 #input 1 uint_t 8 #output 1 uint_t 8 «#output 2 uint_t 8» function void main() { output1 = input1; }";
+    warn("output::unassigned", unused);
+    for assigned in
+        ["output2 = 1;", "output2{0} = 1;", "if (input1{0}) output2++;", "uint_t 8 x = output2 = 5;"]
+    {
+        let (source, _) =
+            marked(&unused.replace("output1 = input1;", &format!("output1 = input1; {assigned}")));
+        assert!(build(&source).warnings.is_empty(), "{assigned}: {}", build(&source).warnings.render(false));
+    }
+}
+
+/// Loops that run never, or for ever, because of the bits of their counter say so, and how many it needs.
+#[test]
+fn counters_that_are_too_narrow() {
+    let about = |source: &str, code: &str| {
+        let all = match build_with(&main_with(&format!("output1 = x; {source}")), &Options::default()) {
+            Ok(compiled) => compiled.warnings,
+            Err(errors) => errors,
+        };
+        let found = all.records().into_iter().find(|r| r.code == code);
+        found.unwrap_or_else(|| panic!("no {code}: {}", all.render(false)))
+    };
+    for (source, reason, hint) in [
+        ("for (u4 i = 0; i < 16; i++) ;", "16 is 0 in the 4 bits of the counter", "uint_t 5 i"),
+        ("for (u8 i = 0; i < 256; i++) ;", "256 is 0 in the 8 bits of the counter", "uint_t 9 i"),
+        ("for (u8 i = 0; i != 512; i++) ;", "512 is 0 in the 8 bits of the counter", "uint_t 10 i"),
+        ("for (u4 i = 0; i < 16##4; i++) ;", "16 is 0 in the 4 bits of the counter", "uint_t 5 i"),
+        ("for (s8 i = 0; i < 200; i++) ;", "", ""),
+        ("for (u8 i = 7; i < 0; i--) ;", "a `uint_t 8` is never below 0", "check the condition"),
+    ] {
+        if reason.is_empty() {
+            assert_eq!(about(source, "constant::sign").severity, Severity::Warning);
+            continue;
+        }
+        let record = about(source, "loop::never");
+        assert_eq!(record.message, "this loop runs zero times");
+        assert!(record.related[0].label.contains(reason) && record.hint.contains(hint), "{record:?}");
+    }
+    for (source, reason, hint) in [
+        ("for (u4 i = 0; i <= 15; i++) ;", "never above 15, and counts from there on to 0", "uint_t 5 i"),
+        ("for (u8 i = 9; i >= 0; i--) ;", "never below 0, and counts from there down to 255", "int_t 9 i"),
+        ("for (s8 i = 0; i <= 127; i++) ;", "never above 127, and counts from there on to -128", "int_t 9 i"),
+    ] {
+        let record = about(source, "loop::endless");
+        assert_eq!((record.message.as_str(), record.severity), ("this loop never ends", Severity::Error));
+        assert!(record.related[0].label.contains(reason) && record.hint.contains(hint), "{record:?}");
+    }
+    // What is right is not complained of: what is empty by its bounds, ends by a `return`, or is just wide
+    // enough.
+    let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
+        function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) output1 = f(input1);
+        for (u8 i = 9; i > 0; i--) output1 = f(input1); for (u8 i = 5; i < 5; i++) ; }";
+    let warnings = build(&format!("{HEAD}{quiet}")).warnings;
+    assert!(warnings.is_empty(), "{}", warnings.render(false));
+}
+
+#[test]
+fn generic_functions() {
+    const MAX: &str = "function T big<T>(T a, T b) { if (a < b) return b; return a; } function T first<T, n>(T a[n]) { return a[0]; }
+        function uint_t w both<w>(uint_t w a, uint_t w b) { return a & b; }";
+    let with = |body: &str| {
+        format!("{HEAD}{MAX} function void main() {{ u8 x = input1; u8 y = input2; s8 s; {body} }}")
+    };
+    expect("generic::mixed", &with("output1 = big(x, «s»);"));
+    expect("generic::mixed", &with("u4 z; output1 = big(x, «z»);"));
+    expect("generic::mixed", &with("u4 z; output1 = both(x, «z»);"));
+    expect("generic::unknown", &with("output1 = «big(3, 4)»;"));
+    expect("call::argument", &with("P p; output1 = both(x, «p»);"));
+    expect("call::count", &with("output1 = «big(x)»;"));
+    expect("generic::unknown", &with("output1 = «first(x)»;"));
+    at_top("generic::unused", "function u8 f<«T»>(u8 a) { return a; }");
+    at_top("generic::redefined", "function T f<T, «T»>(T a) { return a; }");
+    at_top("generic::redefined", "function T f<T, «a»>(T a) { return a; }");
+    at_top("name::redefined", "function T f<T>(T a) { return a; } function u8 «f»(u8 a) { return a; }");
+    at_top("syntax", "function T f<T«(»T a) { return a; }");
+    // An error in the body tells which call it is for.
+    let errors = refuse(&with("P p; P q; p = big(p, q); output1 = p.a;"));
+    let record = errors.records().into_iter().find(|r| r.code == "operator::type").unwrap();
+    assert!(record.related.iter().any(|r| r.label == "called here, with T = P"), "{record:?}");
+    // A function that asks for itself with other sizes is refused, not made for ever.
+    let endless = "function u8 f<w>(uint_t w a) { uint_t (w+1) b; b{0:w} = a; return f(b); }";
+    let errors = refuse(&format!("{HEAD}{endless} function void main() {{ output1 = f(input1); }}"));
+    assert_eq!(errors.list()[0].code, "limit::functions");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! `docs/cost-model.md`.
 #![forbid(unsafe_code)]
 
+mod known;
 mod machine;
 mod scale;
 mod script;
@@ -64,6 +65,8 @@ pub struct PhaseCost {
 pub struct Cost {
     /// In their order.
     pub phases: Vec<PhaseCost>,
+    /// CPU time of both parties, estimated.
+    pub cpu_seconds: f64,
     /// Peak memory of the garbler in bytes, estimated.
     pub garbler_memory_bytes: u64,
     /// Peak memory of the evaluator in bytes, estimated.
@@ -87,6 +90,7 @@ impl Cost {
     #[must_use]
     pub fn with_work(mut self, phase: &str, seconds: f64) -> Self {
         self.phases.iter_mut().filter(|of| of.name == phase).for_each(|of| of.seconds += seconds);
+        self.cpu_seconds += seconds;
         self
     }
 
@@ -132,19 +136,26 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
         }
     }
     phases.sort_by_key(|phase| phase_order(phase.name));
-    phases.iter_mut().for_each(|phase| phase.seconds += machine.beyond(phase.name));
+    // The machine knows what a run of one component takes besides; components are preprocessed one after the
+    // other.
+    let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1);
+    for phase in &mut phases {
+        let times = if phase.name == "preprocess" { components } else { 1 };
+        phase.seconds += times as f64 * machine.beyond(phase.name);
+    }
     let [garbler_memory_bytes, evaluator_memory_bytes] = memory::peaks(program, parameters);
     Cost {
         phases,
+        cpu_seconds: clock.cpu,
         garbler_memory_bytes,
         evaluator_memory_bytes,
         disk_bytes: memory::files(program, parameters),
     }
 }
 
-/// What a choice may take longer than the fastest one if it sends less. Seconds are estimates, bytes are
+/// What a choice of buckets may take longer than the fastest one if it sends less. Seconds are estimates, bytes are
 /// exact and others share the line.
-const AS_GOOD_AS_FASTEST: f64 = 1.1;
+pub const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
 /// The parameters with which a run of `program` at `security` bits is expected to take least on these
 /// machines over this link: the cheapest buckets at the prices here, and of the component that dominates
@@ -161,13 +172,26 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// The place of the choice that is taken among these: of the fastest one and those that are hardly slower,
+/// The place of the choice of buckets that is taken among these: of the fastest one and those that are hardly slower,
 /// the one that sends least.
-pub fn best<'a>(costs: impl IntoIterator<Item = &'a Cost, IntoIter: Clone>) -> Option<usize> {
+fn best<'a>(costs: impl IntoIterator<Item = &'a Cost, IntoIter: Clone>) -> Option<usize> {
     let costs = costs.into_iter();
     let fastest = costs.clone().map(Cost::seconds).fold(f64::INFINITY, f64::min);
     let good = costs.enumerate().filter(|(_, cost)| cost.seconds() <= AS_GOOD_AS_FASTEST * fastest);
     good.min_by_key(|(_, cost)| cost.bytes()).map(|(place, _)| place)
+}
+
+/// What another cut of a program must be predicted to take at most, as a part of the time of the cut that was
+/// asked for. Two predictions for one program err by less against each other (`docs/cost-model.md` has the
+/// table), so a run is hardly ever slower than it would be without any choice.
+pub const WORTH_ANOTHER_CUT: f64 = 0.85;
+
+/// The place of the cut that is taken among those with these costs, of which the first is the one that the
+/// program has: that one, unless the fastest is faster by more than predictions err.
+pub fn best_cut<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Option<usize> {
+    let seconds: Vec<f64> = costs.into_iter().map(Cost::seconds).collect();
+    let fastest = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b]))?;
+    Some(if seconds[fastest] <= WORTH_ANOTHER_CUT * seconds[0] { fastest } else { 0 })
 }
 
 /// Bytes of a message on the wire, with its frames.
@@ -230,6 +254,8 @@ struct Clock<'m> {
     /// When each party was at work, and with which part of the cores; without what the other can no longer
     /// meet.
     busy: [VecDeque<Busy>; 2],
+    /// All work so far.
+    cpu: f64,
     /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
     line: [f64; 2],
 }
@@ -247,7 +273,7 @@ impl<'m> Clock<'m> {
         // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
         let turn = Turn { of: None, before: parties };
-        Clock { machine, link, parties, turn, busy: Default::default(), line: parties }
+        Clock { machine, link, parties, turn, busy: Default::default(), cpu: 0.0, line: parties }
     }
 
     fn time(&self, party: Party) -> f64 {
@@ -285,6 +311,7 @@ impl<'m> Clock<'m> {
         }
         let (threads, tasks) = (f64::from(self.machine.threads.max(1)), tasks.max(1) as f64);
         let cores = (tasks / threads).min(1.0);
+        self.cpu += seconds;
         let start = self.parties[party];
         let mut left = seconds * (tasks / threads).ceil() / tasks;
         let mut now = start;

@@ -4,11 +4,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use brickwork_kernels::Kernel;
 use serde::{Deserialize, Serialize};
 
+use super::known::Known;
 use super::script::Work;
 use super::{Link, predict};
-use brickwork_base::Error;
+use crate::{Error, wire::Channel};
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::place::{read_at, write_at};
 use brickwork_base::random::{Rng, Seed};
@@ -18,25 +20,28 @@ use brickwork_duplo::{self as duplo, Combinations, Cost, Parameters, Prices, Pro
 use brickwork_primitives::authenticator::{Hasher, Kind};
 use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::commit::split::{Receiver, Sender, msg};
-use brickwork_primitives::commit::{Claims, Committer, Holder, Lsb};
+use brickwork_primitives::commit::{Claims, Committer, Holder, Lsb, New};
 use brickwork_primitives::cut_and_choose::{Challenge, Cut};
 use brickwork_primitives::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble, table_hash};
 use brickwork_primitives::ot::base;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
 use brickwork_session::{Job, PHASES, PhaseReport, TABLE_MEMORY, Unobserved, phase_order};
-use brickwork_wire::Channel;
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Tag, memory_pair};
 
-const KINDS: usize = Work::Touch as usize + 1;
+pub(super) const KINDS: usize = Work::Touch as usize + 1;
 
 /// The constants of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
+    /// Which kernel they are of.
+    kernel: String,
     /// Seconds of one thread for a unit of each kind of work.
     seconds: Vec<f64>,
     /// Seconds of each phase beyond the work and the messages in it.
     beyond: Vec<f64>,
+    /// Seconds of one thread for a little garbling, by which machines with the same kernel are compared.
+    probe_seconds: f64,
     /// Threads of each party; both share the cores.
     pub threads: u32,
     /// From sending a short message to its being read, over loopback.
@@ -57,11 +62,26 @@ const MEASURED_AT_ONCE: u32 = 8;
 fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..REPEATS {
-        let start = Instant::now();
+        let start = thread_seconds();
         work()?;
-        best = best.min(start.elapsed().as_secs_f64());
+        best = best.min(thread_seconds() - start);
     }
     Ok(best / units)
+}
+
+/// CPU time of this thread: what others do meanwhile on the same cores does not count.
+#[cfg(unix)]
+fn thread_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Where the system does not say: the time since the first call.
+#[cfg(not(unix))]
+fn thread_seconds() -> f64 {
+    use std::sync::OnceLock;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
 /// Keeps nothing.
@@ -100,7 +120,9 @@ impl Machine {
             + 1e9 * (self.send_seconds_a_byte + self.receive_seconds_a_byte);
         let garble = |and: Work| work(and, 1.0) + work(Work::HashTable, 1.0);
         let commit = |made: Work| {
-            let rows = work(made, n) + work(Work::Receive, n) + work(Work::Combine, 2.0 * n + 128.0);
+            // Both parties make them again for each of two proofs.
+            let again = 4.0 * work(Work::CommitRandom, n);
+            let rows = work(made, n) + work(Work::Receive, n) + again + work(Work::Combine, 2.0 * n + 128.0);
             rows / 128.0 + work(Work::Touch, n / 4.0 + 16.0) + 2.0 * work(Work::Keep, 1.0)
         };
         let xor = work(Work::GarbleXor, 1.0);
@@ -122,8 +144,10 @@ impl Machine {
     /// A machine on which work takes no time: for bytes and rounds alone.
     pub fn free() -> Self {
         Machine {
+            kernel: Kernel::best().name().into(),
             seconds: vec![0.0; KINDS],
             beyond: vec![0.0; PHASES.len()],
+            probe_seconds: 0.0,
             threads: 1,
             message_seconds: 0.0,
             send_seconds_a_byte: 0.0,
@@ -131,16 +155,57 @@ impl Machine {
         }
     }
 
-    /// Whether the constants are those of this version's kinds of work, and sensible: they may come from a
-    /// file.
+    /// Whether the constants are those of this version's kinds of work and of this process's kernel, and
+    /// sensible: they may come from a file.
     pub fn is_sound(&self) -> bool {
         let sensible = |&seconds: &f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
-        let rest = [self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
+        let rest =
+            [self.probe_seconds, self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
         let all = self.seconds.iter().chain(&self.beyond);
-        self.seconds.len() == KINDS
+        self.kernel == Kernel::best().name()
+            && self.seconds.len() == KINDS
             && self.beyond.len() == PHASES.len()
             && all.chain(&rest).all(sensible)
             && (1..=1024).contains(&self.threads)
+    }
+
+    /// This machine by a table of what was measured on others, scaled by a probe of a few milliseconds: good
+    /// enough to compare cuts and buckets by.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if randomness is missing.
+    pub fn estimated() -> Result<Self, Error> {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u32);
+        let known = Machine::known(Kernel::best().name(), threads);
+        let factor = probe()? / known.probe_seconds;
+        Ok(known.scaled(factor))
+    }
+
+    /// A machine with so many threads that is like the one on which this kernel was measured once; one of another
+    /// name is taken for AES-NI.
+    pub fn known(kernel: &str, threads: u32) -> Self {
+        let known = Known::of(kernel);
+        Machine {
+            kernel: kernel.into(),
+            seconds: known.seconds.to_vec(),
+            beyond: known.beyond.to_vec(),
+            probe_seconds: known.probe_seconds,
+            threads,
+            message_seconds: known.message_seconds,
+            send_seconds_a_byte: known.send_seconds_a_byte,
+            receive_seconds_a_byte: known.receive_seconds_a_byte,
+        }
+    }
+
+    /// A machine that takes so many times as long for everything.
+    fn scaled(mut self, factor: f64) -> Self {
+        let factor = factor.clamp(1.0 / MOST_SCALED, MOST_SCALED);
+        let rest =
+            [&mut self.message_seconds, &mut self.send_seconds_a_byte, &mut self.receive_seconds_a_byte];
+        let all = self.seconds.iter_mut().chain(&mut self.beyond).chain(rest);
+        all.for_each(|seconds| *seconds *= factor);
+        self.probe_seconds *= factor;
+        self
     }
 
     /// Measures this machine; takes a second or two.
@@ -163,6 +228,7 @@ impl Machine {
         for (kind, seconds) in machine.seconds.iter_mut().enumerate() {
             *seconds = all.iter().map(|one| one.seconds[kind]).sum::<f64>() / f64::from(cores);
         }
+        machine.probe_seconds = probe()?;
         machine.measure_memory()?;
         machine.measure_loopback()?;
         machine.measure_run()?;
@@ -195,17 +261,17 @@ impl Machine {
         let choices = [1; COUNT];
         let (mut choose, mut offer, mut chosen) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
         for _ in 0..REPEATS {
-            let start = Instant::now();
+            let start = thread_seconds();
             let receiver = base::Receiver::new(&instance, &choices, &mut rng, 1);
-            choose = choose.min(start.elapsed().as_secs_f64());
+            choose = choose.min(thread_seconds() - start);
             let sender = base::Sender::new(&mut rng);
             let point = *sender.message();
-            let start = Instant::now();
+            let start = thread_seconds();
             black_box(sender.finish(&instance, &[0; 32], receiver.message(), 1)?);
-            offer = offer.min(start.elapsed().as_secs_f64());
-            let start = Instant::now();
+            offer = offer.min(thread_seconds() - start);
+            let start = thread_seconds();
             black_box(receiver.finish(&instance, &[0; 32], &point, 1)?);
-            chosen = chosen.min(start.elapsed().as_secs_f64());
+            chosen = chosen.min(thread_seconds() - start);
         }
         for (work, seconds) in [(Work::Choose, choose), (Work::Offer, offer), (Work::Chosen, chosen)] {
             self.set(work, seconds / COUNT as f64);
@@ -233,30 +299,28 @@ impl Machine {
         self.set(Work::Receive, receive);
 
         let committed = sender.commit(&mut left, &values)?;
+        // Values go to their places; shares stay where they are.
         let backwards: Vec<usize> = (0..COUNT).rev().collect();
         let keep = fastest(COUNT as f64, || {
-            black_box(committed.parts(&[&backwards]));
+            black_box(backwards.iter().map(|&place| values[place]).collect::<Vec<Label>>());
             Ok(())
         })?;
-        let committed = committed.parts(&[&backwards]).swap_remove(0);
+        let moved = committed.parts(&[&backwards]).swap_remove(0);
         const SUMS: usize = 48;
         let combinations = Combinations::drawn(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
         let combine_ots = fastest((COUNT * SUMS) as f64, || {
-            black_box((combinations.labels(&values), combinations.shares(&committed.shares)));
+            black_box((combinations.labels(&values), combinations.shares(&moved.shares)));
             Ok(())
         })?;
         self.set(Work::CombineOt, combine_ots);
-        let combine = fastest(rows, || {
+        // The rows of new commitments are made again before they are combined.
+        let together = fastest(1.0, || {
             right.send(msg::SEED, &[7; 16])?;
             right.flush()?;
-            let mut claims = Claims::new();
-            claims.known(COUNT, |k, sum| {
-                committed.shares.add(k, sum);
-                committed.shares.add(COUNT - 1 - k, sum);
-                Label::ZERO
-            });
-            sender.prove(&mut left, &[], &claims)
+            sender.prove(&mut left, &[New::from(&committed)], &Claims::new())
         })?;
+        let blocks = (COUNT / 128) as f64;
+        let combine = (together - rows * random).max(together / 10.0) / (blocks * (n + 128) as f64);
         self.set(Work::Combine, combine);
         self.set(Work::Keep, keep);
         Ok(())
@@ -376,10 +440,10 @@ impl Machine {
         let Ok(file) = tempfile::tempfile() else { return Ok(()) };
         let mut bytes = vec![1u8; FRESH];
         let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
-            let start = Instant::now();
+            let start = thread_seconds();
             let good =
                 bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
-            if good { start.elapsed().as_secs_f64() / FRESH as f64 } else { 0.0 }
+            if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
         };
         // Once: then the file is there.
         let spill = pieces(1 << 20, &|piece, at| write_at(&file, piece, at));
@@ -404,8 +468,11 @@ impl Machine {
                 *beyond = beyond.min((phase.seconds - parts).max(0.0));
             }
         }
-        self.beyond =
-            least.into_iter().map(|seconds| if seconds.is_finite() { seconds } else { 0.0 }).collect();
+        // These are times by the clock, which another's work makes longer; they are like those of the table.
+        let known = Machine::known(&self.kernel, self.threads);
+        let factor = self.probe_seconds / known.probe_seconds;
+        let usual = known.scaled(factor).beyond.into_iter().map(|seconds| MOST_BUSY * seconds);
+        self.beyond = least.into_iter().zip(usual).map(|(seconds, most)| seconds.min(most)).collect();
         Ok(())
     }
 
@@ -416,23 +483,24 @@ impl Machine {
         const PINGS: usize = 100;
         const BYTES: usize = 16 << 20;
         let [(ours, _), (theirs, _)] = [Identity::generate()?, Identity::generate()?];
-        let options =
-            |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+        let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
         let listener = Listener::bind("127.0.0.1:0", &ours, theirs.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
-        let answer = |mut channel: Channel| -> Result<(), Error> {
-            let mut bulk = vec![0; BYTES];
+        let answer = |mut channel: Channel| -> Result<f64, Error> {
+            let (mut bulk, mut best) = (vec![0; BYTES], f64::INFINITY);
             for _ in 0..REPEATS {
                 for _ in 0..PINGS {
                     channel.receive(PING, 16)?;
                     channel.send(PING, &[0; 16])?;
                     channel.flush()?;
                 }
+                let start = thread_seconds();
                 channel.receive_into(BULK, &mut bulk)?;
+                best = best.min((thread_seconds() - start) / BYTES as f64);
                 channel.send(PING, &[0; 16])?;
                 channel.flush()?;
             }
-            Ok(())
+            Ok(best)
         };
         std::thread::scope(|scope| {
             let peer = scope.spawn(|| {
@@ -442,25 +510,57 @@ impl Machine {
             let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
             let bytes = vec![0; BYTES];
             for _ in 0..REPEATS {
-                let start = Instant::now();
+                // The middle one: on a busy machine some wait for a core.
+                let mut pings = Vec::with_capacity(PINGS);
                 for _ in 0..PINGS {
+                    let start = Instant::now();
                     channel.send(PING, &[0; 16])?;
                     channel.receive(PING, 16)?;
+                    pings.push(start.elapsed().as_secs_f64() / 2.0);
                 }
-                ping = ping.min(start.elapsed().as_secs_f64() / (2 * PINGS) as f64);
-                let start = Instant::now();
+                pings.sort_by(f64::total_cmp);
+                ping = ping.min(pings[PINGS / 2]);
+                let start = thread_seconds();
                 channel.send(BULK, &bytes)?;
+                channel.flush()?;
+                bulk = bulk.min((thread_seconds() - start) / BYTES as f64);
                 channel.receive(PING, 16)?;
-                bulk = bulk.min(start.elapsed().as_secs_f64() / BYTES as f64);
             }
-            peer.join().map_err(|_| Error::Resource("a thread failed".into()))??;
+            let received = peer.join().map_err(|_| Error::Resource("a thread failed".into()))??;
             self.message_seconds = ping;
-            // Both ends work at the same time, one as long as the other.
-            (self.send_seconds_a_byte, self.receive_seconds_a_byte) = (bulk, bulk);
+            (self.send_seconds_a_byte, self.receive_seconds_a_byte) = (bulk, received);
             Ok(())
         })
     }
 }
+
+/// Seconds of one thread for a little garbling.
+fn probe() -> Result<f64, Error> {
+    const GATES: u32 = 1024;
+    const COPIES: usize = 16;
+    let gate = |k: u32| if k.is_multiple_of(4) { Gate::And(k, k + 97) } else { Gate::Xor(k + 31, k + 128) };
+    let plan = Plan::new(&Circuit::new(256, (0..GATES).map(gate).collect::<Vec<_>>(), vec![255 + GATES])?);
+    let mut rng = Rng::new("brickwork calibration")?;
+    let copies: Vec<u32> = (0..COPIES as u32).collect();
+    let keys = GarblingKeys::new(rng.block(), COPIES, plan.and_gates());
+    let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
+    let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
+    (0..PROBES).try_fold(f64::INFINITY, |best, _| {
+        Ok(best.min(fastest(1.0, || {
+            garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+        })?))
+    })
+}
+
+/// Times that the probe is measured, of which the fastest counts.
+const PROBES: usize = 4;
+
+/// What a phase takes besides its work is at most so many times what the table says: more is another's work.
+const MOST_BUSY: f64 = 3.0;
+
+/// No machine differs from one with the same kernel by more.
+const MOST_SCALED: f64 = 16.0;
 
 /// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
@@ -468,7 +568,7 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
     let [ours, theirs] = [keys[0].public_key(), keys[1].public_key()];
     let identities = [ours.to_bytes(), theirs.to_bytes()];
     let job = Job { program: program.clone(), security: 40, threads, table_memory: TABLE_MEMORY, identities };
-    let options = |party| tls::Options { party, lanes: 1, terms: [0; 32], timeout: Duration::from_secs(10) };
+    let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
     let zeros = |party| vec![false; program.input_width(party)];
     let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
@@ -500,6 +600,26 @@ mod tests {
         assert!(machine.seconds.iter().filter(|&&seconds| seconds > 0.0).count() >= KINDS - 4, "{machine:?}");
         assert!(!Machine { seconds: vec![0.0; 3], ..machine.clone() }.is_sound());
         assert!(!Machine { message_seconds: f64::NAN, ..machine.clone() }.is_sound());
-        assert!(!Machine { threads: 0, ..machine }.is_sound());
+        assert!(!Machine { threads: 0, ..machine.clone() }.is_sound());
+        assert!(!Machine { kernel: "another".into(), ..machine }.is_sound());
+    }
+
+    /// What takes no measurement is a sound machine, too, and a slower one is slower in everything.
+    #[test]
+    fn a_machine_is_estimated() {
+        let machine = Machine::estimated().unwrap();
+        assert!(machine.is_sound(), "{machine:?}");
+        for kernel in Kernel::all_available() {
+            let known = Machine::known(kernel.name(), 2);
+            let slower = known.clone().scaled(2.0);
+            let both = |machine: &Machine| {
+                let rest =
+                    [machine.message_seconds, machine.send_seconds_a_byte, machine.receive_seconds_a_byte];
+                [&machine.seconds[..], &machine.beyond, &rest].concat()
+            };
+            assert!(both(&known).iter().zip(both(&slower)).all(|(one, two)| 2.0 * one == two), "{kernel:?}");
+            assert!(known.seconds.iter().all(|&seconds| seconds > 0.0), "{kernel:?}");
+            assert_eq!(known.clone().scaled(1e9).probe_seconds, MOST_SCALED * known.probe_seconds);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Work {
     Combine,
     /// An OT in one of the random combinations: its label and its share.
     CombineOt,
-    /// A commitment carried over to the stock.
+    /// A committed value that goes to its place.
     Keep,
     /// Drawing an item's place by the challenge.
     Draw,
@@ -122,6 +122,7 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     script.commit(ots, true);
     script.commit(own, false);
     let all = 2 + copies + gadgets + ots + own;
+    script.again(all);
     script.prove(Some(all), Some(1), Some(1)); // 4, 5
     script.challenge(program, parameters, ots, binding); // 6
     let of_copies = script.open_copies(program, parameters); // 7
@@ -223,7 +224,7 @@ impl Script {
         self.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
-    /// For the claims both parties make all commitments again, in the order in which they were made.
+    /// For a proof both parties make all commitments again, in the order in which they were made.
     fn again(&mut self, commitments: u64) {
         let blocks = commitments.div_ceil(BLOCK);
         for by in [Garbler, Evaluator] {

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn carries_every_label_to_its_partner_and_back() {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         for _ in 0..50 {
             let (di, dj) = (rng.delta(), rng.delta());
             let i = CommittedWire::from_false_label(rng.label(), di);

@@ -76,7 +76,7 @@ fn a_run_at_trace_level_shows_no_secret() {
 
     let [(garbler, garbler_secret), (evaluator, evaluator_secret)] =
         [Identity::generate().unwrap(), Identity::generate().unwrap()];
-    let options = |party| Options { party, lanes: 2, terms: [0; 32], timeout: Duration::from_secs(60) };
+    let options = |party| Options { party, lanes: 2, timeout: Duration::from_secs(60) };
     let listener =
         Listener::bind("127.0.0.1:0", &garbler, evaluator.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -12,7 +12,7 @@ use brickwork_circuit::{Party, Program};
 use brickwork_wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
 /// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.
@@ -78,7 +78,8 @@ pub struct Terms {
 pub trait Observer: Send {
     /// A phase begins, or goes on after messages of other phases.
     fn phase(&mut self, name: &'static str);
-    /// `done` of `total` bytes of the running phase have passed; `total` is 0 where it is not known.
+    /// `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0 where it is
+    /// not known.
     fn progress(&mut self, done: u64, total: u64);
 }
 
@@ -123,13 +124,17 @@ pub struct Run<'o> {
     running: Option<usize>,
     started: Instant,
     bytes: [u64; 2],
+    /// Bytes of tables that have passed, and all that are expected to.
+    passed: u64,
+    expected: u64,
 }
 
 impl<'o> Run<'o> {
     /// Starts the stopwatch of a party; `observer` is told of its phases.
     pub fn new(channel: Channel, role: Party, observer: &'o mut dyn Observer) -> Self {
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
-        Run { channel, role, observer, phases: Vec::new(), running: None, started: Instant::now(), bytes }
+        let (started, phases) = (Instant::now(), Vec::new());
+        Run { channel, role, observer, phases, running: None, started, bytes, passed: 0, expected: 0 }
     }
 
     /// What follows belongs to this phase, which may have run before: flights hold messages of several
@@ -163,9 +168,17 @@ impl<'o> Run<'o> {
         self.started = Instant::now();
     }
 
-    /// Tells the observer that `done` of `total` bytes of the running phase have passed.
-    pub fn progress(&mut self, done: u64, total: u64) {
-        self.observer.progress(done, total);
+    /// So many bytes will pass. What is part of something that was announced as a whole does not count again.
+    pub fn expect(&mut self, bytes: u64) {
+        if self.passed >= self.expected {
+            self.expected = self.passed.saturating_add(bytes);
+        }
+    }
+
+    /// So many more bytes have passed.
+    pub fn progress(&mut self, bytes: u64) {
+        self.passed += bytes;
+        self.observer.progress(self.passed, self.expected);
     }
 
     /// Hands what was sent to the network and stops. Returns what each phase took, in their order.
@@ -187,8 +200,8 @@ pub type SessionId = [u8; 32];
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Version, level, role, digests of program, parameters and identities, and a nonce. Both parties send it
-    /// at once.
+    /// Version, level, role, whether with stock, digests of program, parameters and identities, and a nonce.
+    /// Both parties send it at once.
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
@@ -203,11 +216,17 @@ const _: Tag = msg::HELLO;
 
 /// What a handshake compares besides the terms.
 pub struct Digests {
+    /// Whether the parties come with stock.
+    pub stock: bool,
     /// Of the program, or of what stands for it while there is none.
     pub program: [u8; 32],
     /// Of what the garbler proposes; zeros where it proposes nothing, and from the evaluator.
     pub parameters: [u8; 32],
 }
+
+/// What to say where the parties' programs differ.
+pub const OTHER_PROGRAM: &str =
+    "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
 
 /// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
 ///
@@ -219,7 +238,7 @@ pub fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(),
     if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
 }
 
-/// Fixed layout, 4 + 4 + 4 + 1 + 3 + 32 * 4 bytes.
+/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Hello {
@@ -227,7 +246,8 @@ struct Hello {
     version: [u8; 4],
     security: [u8; 4],
     role: u8,
-    zero: [u8; 3],
+    stock: u8,
+    zero: [u8; 2],
     program: [u8; 32],
     parameters: [u8; 32],
     identities: [u8; 32],
@@ -255,7 +275,8 @@ impl Greeting {
             version: PROTOCOL_VERSION.to_le_bytes(),
             security: terms.security.to_le_bytes(),
             role: role as u8,
-            zero: [0; 3],
+            stock: digests.stock.into(),
+            zero: [0; 2],
             program: digests.program,
             parameters: digests.parameters,
             identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
@@ -277,7 +298,7 @@ impl Greeting {
     pub fn answered(self, channel: &mut Channel) -> Result<Answer, Error> {
         let Greeting { role, security, mine } = self;
         let mut theirs = mine;
-        channel.receive_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
+        channel.receive_first_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
         let differs = [
             (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
             (
@@ -287,16 +308,31 @@ impl Greeting {
                     u32::from_le_bytes(theirs.version)
                 ),
             ),
-            (theirs.role == mine.role, format!("both parties are {role:?}; one must be the garbler and one the evaluator")),
-            (theirs.role > 1 || theirs.zero != mine.zero, "the peer's greeting is malformed".to_string()),
+            (
+                theirs.role == mine.role,
+                format!("both parties are {role:?}; one must be the garbler and one the evaluator"),
+            ),
+            (
+                theirs.role > 1 || theirs.stock > 1 || theirs.zero != mine.zero,
+                "the peer's greeting is malformed".to_string(),
+            ),
+            (
+                theirs.stock != mine.stock,
+                match mine.stock {
+                    1 => "this party works with a store, and the peer was started without --store",
+                    _ => "the peer works with a store, and this party was started without --store",
+                }
+                .to_string()
+                    + "; give it on both sides or on neither",
+            ),
             (
                 theirs.security != mine.security,
-                format!("--security is {security} here and {} at the peer", u32::from_le_bytes(theirs.security)),
+                format!(
+                    "--security is {security} here and {} at the peer",
+                    u32::from_le_bytes(theirs.security)
+                ),
             ),
-            (
-                theirs.program != mine.program,
-                "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)".to_string(),
-            ),
+            (theirs.program != mine.program, OTHER_PROGRAM.to_string()),
             (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
@@ -390,7 +426,7 @@ mod tests {
                 channel,
                 role,
                 &TERMS,
-                &Digests { program: [3; 32], parameters: [4 + role as u8; 32] },
+                &Digests { stock: false, program: [3; 32], parameters: [4 + role as u8; 32] },
             )
             .unwrap();
             channel.flush().unwrap();
@@ -419,7 +455,19 @@ mod tests {
         assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
     }
 
-    /// Each field by itself: of the role, which is 0 or 1, and its padding every byte.
+    /// Who comes with a store and who without are told so, whichever of them it is.
+    #[test]
+    fn row_19_a_store_on_one_side_only_is_named() {
+        for liar in [Party::Garbler, Party::Evaluator] {
+            let [garbler, evaluator] = greeted(move |role, hello| hello[13] ^= u8::from(role == liar));
+            let (told, other) =
+                if liar == Party::Garbler { (evaluator.2, garbler.2) } else { (garbler.2, evaluator.2) };
+            assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("peer works with a store")));
+            assert!(other.is_ok());
+        }
+    }
+
+    /// Each field by itself: of the role and the stock, which are 0 or 1, and of the padding every byte.
     #[test]
     fn row_19_each_field_of_a_greeting_counts() {
         for (byte, why) in [
@@ -428,6 +476,7 @@ mod tests {
             (8, "--security"),
             (12, "malformed"),
             (13, "malformed"),
+            (14, "malformed"),
             (15, "malformed"),
             (16, "program"),
             (47, "program"),

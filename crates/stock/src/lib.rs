@@ -14,6 +14,7 @@ mod disk;
 mod log;
 #[cfg(test)]
 mod model;
+mod pair;
 mod seal;
 mod segment;
 #[cfg(test)]
@@ -23,10 +24,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rayon::prelude::*;
-use redb::backends::FileBackend;
-use redb::{Database, Durability, ReadableDatabase, TableDefinition};
+use redb::backends::{FileBackend, InMemoryBackend};
+use redb::{Database, Durability, ReadableDatabase, StorageBackend, TableDefinition};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -36,6 +38,8 @@ use brickwork_base::Party;
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
+pub use brickwork_base::{Strangers, short};
+pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
 use segment::Segment;
@@ -60,15 +64,19 @@ const SECRETS: Rows = TableDefinition::new("secrets");
 const BATCHES: Rows = TableDefinition::new("batches");
 /// By epoch and number.
 const LOG: Rows = TableDefinition::new("log");
+/// By a digest of whose stores they are.
+const PAIRS: Rows = TableDefinition::new("pairs");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 4;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
     /// The protocol whose material it holds.
     pub protocol: String,
+    /// Version of everything that two parties must have in common; stock of another one is of no use.
+    pub version: u32,
     /// This party's role.
     pub role: Party,
     /// Statistical security s.
@@ -77,6 +85,13 @@ pub struct Epoch {
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, for people; nothing depends on it.
     pub created: u64,
+}
+
+impl Epoch {
+    /// Whose it is.
+    pub fn relation(&self) -> Relation {
+        Relation { role: self.role, identities: self.identities }
+    }
 }
 
 /// A batch of items of one kind. It never changes.
@@ -109,8 +124,15 @@ pub struct Left {
     pub items: u64,
     /// Items that are left; none while the step that it belongs to is not made.
     pub left: u64,
-    /// Bytes of its segment.
+    /// Bytes of its segment; none where nothing is left of it.
     pub bytes: u64,
+}
+
+/// The stores that a store belongs to, by whose they are.
+#[derive(Serialize, Deserialize)]
+struct PairRow {
+    relation: Relation,
+    id: PairId,
 }
 
 /// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range
@@ -135,7 +157,7 @@ impl Taken {
     }
 }
 
-/// A store that is open in this process and in no other.
+/// A store that is open in this process and in no other, or is looked at ([`Store::view`]).
 pub struct Store {
     directory: PathBuf,
     key: StoreKey,
@@ -146,7 +168,8 @@ pub struct Store {
     states: HashMap<EpochId, (State, u64)>,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     poisoned: Arc<OnceLock<String>>,
-    _lock: File,
+    /// None in a view.
+    _lock: Option<File>,
 }
 
 impl std::fmt::Debug for Store {
@@ -161,6 +184,13 @@ fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
 
 fn with_number(epoch: &EpochId, number: u64) -> Vec<u8> {
     [&epoch[..], &number.to_be_bytes()].concat()
+}
+
+/// The key of a pair's row.
+fn key_of(relation: &Relation) -> [u8; 32] {
+    let Relation { role, identities } = relation;
+    let parts = [&[*role as u8][..], &identities.concat()].concat();
+    blake3::derive_key("brickwork 2026-11 stock pair of stores", &parts)
 }
 
 /// What a row is about: its table and its key.
@@ -193,7 +223,6 @@ impl Store {
             .map_err(|_| Error::Stock(format!("{} is in use by another process", directory.display())))?;
 
         let path = directory.join("index.redb");
-        let rows = key.rows();
         // An error is no absence: a new index would make everything that is there unknown, and it would be
         // removed.
         if !path.try_exists().map_err(io(path.display().to_string()))? {
@@ -203,18 +232,46 @@ impl Store {
                 disk.remove(&unfinished).map_err(io(unfinished.display().to_string()))?;
             }
             let file = disk.create(&unfinished).map_err(io(unfinished.display().to_string()))?;
-            make_index(file, &disk, &rows)?;
+            make_index(file, &disk, &key.rows())?;
             disk.rename(&unfinished, &path)
                 .and_then(|()| disk.sync_directory(directory))
                 .map_err(io(path.display().to_string()))?;
         }
         let file =
             File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
-        let index = database(file, &disk)?;
-        let mut store = Store {
+        let index = database(index_file(file, &disk)?)?;
+        let mut store = Self::of_index(directory, key, disk, index, Some(lock))?;
+        store.sweep()?;
+        Ok(store)
+    }
+
+    /// Looks at a store, also while another process has it: at what is durable at this moment. Nothing can be
+    /// changed, and nothing taken.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
+    pub fn view(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
+        let path = directory.join("index.redb");
+        let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
+        let backend = InMemoryBackend::new();
+        let bytes = at_one_moment(&path)?;
+        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
+        let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
+        let _ = store.poisoned.set("it was opened to be looked at, no more".into());
+        Ok(store)
+    }
+
+    fn of_index(
+        directory: &Path,
+        key: &StoreKey,
+        disk: Disk,
+        index: Database,
+        lock: Option<File>,
+    ) -> Result<Self, Error> {
+        let store = Store {
             directory: directory.into(),
             key: key.clone(),
-            rows,
+            rows: key.rows(),
             disk,
             index,
             states: HashMap::new(),
@@ -234,26 +291,27 @@ impl Store {
                     "the store has format {other}, this is format {FORMAT_VERSION}"
                 )));
             }
-            None => return Err(Error::Stock(format!("{} holds no index of a store", path.display()))),
+            None => {
+                return Err(Error::Stock(format!("{} holds no index of a store", directory.display())));
+            }
         }
-        store.sweep()?;
         Ok(store)
     }
 
-    /// Removes what is of no use any more: batches that are used up or were given up, and segments that the
-    /// index does not know.
+    /// Removes what is of no use any more: batches that were given up, the segments of those that are used
+    /// up, and segments that the index does not know.
     fn sweep(&mut self) -> Result<(), Error> {
         let (mut known, mut gone) = (HashSet::new(), Vec::new());
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
             for (key, row) in self.between(BATCHES, &id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                let serial = serial_of(&key);
-                let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
-                if state.is_made(serial) && state.gone(serial) < row.segment.items || unfinished {
-                    known.insert(Segment::path(&self.segments(), &row.segment.id));
-                } else {
-                    gone.push((BATCHES, key, None));
+                match use_of(&state, serial_of(&key), &row.segment) {
+                    Of::Programs => {
+                        known.insert(Segment::path(&self.segments(), &row.segment.id));
+                    }
+                    Of::Nobody => {}
+                    Of::Nothing => gone.push((BATCHES, key, None)),
                 }
             }
         }
@@ -327,8 +385,7 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        let result = write().map_err(failed("writing the index"));
-        self.poison(result)
+        write().map_err(failed("writing the index")).inspect_err(|error| poison(&self.poisoned, error))
     }
 
     fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
@@ -337,21 +394,46 @@ impl Store {
         Ok((table, key, Some(sealed)))
     }
 
-    fn poison<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if let Err(error) = &result {
-            // The first reason counts.
-            let _ = self.poisoned.set(error.to_string());
-        }
-        result
-    }
-
     fn sound(&self) -> Result<(), Error> {
         match self.poisoned.get() {
-            Some(why) => Err(Error::Stock(format!(
-                "a write failed before ({why}); nothing is taken from it until it is opened anew"
-            ))),
+            Some(why) => Err(Error::Stock(why.clone())),
             None => Ok(()),
         }
+    }
+
+    /// The pair of stores that this one and a peer's are, if they have met.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn pair(&self, relation: &Relation) -> Result<Option<PairId>, Error> {
+        let row: Option<PairRow> = self.row(PAIRS, &key_of(relation))?;
+        match row {
+            None => Ok(None),
+            Some(row) if row.relation == *relation => Ok(Some(row.id)),
+            Some(_) => Err(Error::Stock("the index names a pair of stores wrongly".into())),
+        }
+    }
+
+    /// All pairs that this store is part of.
+    ///
+    /// # Errors
+    /// As [`Store::pair`].
+    pub fn pairs(&self) -> Result<Vec<(Relation, PairId)>, Error> {
+        let open = |(key, row): Row| {
+            let row: PairRow = self.open_row(PAIRS, &key, &row)?;
+            Ok((row.relation, row.id))
+        };
+        self.all(PAIRS)?.into_iter().map(open).collect()
+    }
+
+    /// Keeps the identifier of a pair, in place of what was known of this peer.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    pub fn set_pair(&mut self, relation: &Relation, id: &PairId) -> Result<(), Error> {
+        let row = PairRow { relation: *relation, id: *id };
+        let row = self.sealed(PAIRS, key_of(relation).to_vec(), &row)?;
+        self.write(&[row])
     }
 
     /// The epochs, oldest first.
@@ -532,9 +614,40 @@ impl Store {
             let BatchRow { batch, segment } = self.open_row(BATCHES, &key, &row)?;
             let (serial, items) = (serial_of(&key), segment.items);
             let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
-            batches.push(Left { serial, batch, items, left, bytes: segment.length() });
+            let bytes = match use_of(&state, serial, &segment) {
+                Of::Programs => segment.length(),
+                Of::Nobody => 0,
+                Of::Nothing => continue,
+            };
+            batches.push(Left { serial, batch, items, left, bytes });
         }
         Ok(batches)
+    }
+
+    /// The segments of an epoch that may still be used: what each is about, and which it is.
+    fn useful(&self, id: &EpochId) -> Result<Vec<(Vec<u8>, Segment)>, Error> {
+        let state = self.state(id)?;
+        let mut useful = Vec::new();
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+            if let Of::Programs = use_of(&state, serial_of(&key), &row.segment) {
+                useful.push((key, row.segment));
+            }
+        }
+        Ok(useful)
+    }
+
+    /// The segments of an epoch that are not where they should be, or not of the right length: whose each is,
+    /// and what is wrong.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
+        let missing = |(key, segment): (Vec<u8>, Segment)| {
+            let opened = segment.open(&self.segments(), &self.key, &about(BATCHES, &key)).map(drop);
+            opened.err().map(|error| (serial_of(&key), error))
+        };
+        Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
     }
 
     /// Whether the segments of an epoch are where they should be, with the right length. Says which is not.
@@ -542,11 +655,7 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] that names the first that is not.
     pub fn present(&self, id: &EpochId) -> Result<(), Error> {
-        for (key, row) in self.between(BATCHES, id, None)? {
-            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            row.segment.open(&self.segments(), &self.key, &about(BATCHES, &key))?;
-        }
-        Ok(())
+        self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
@@ -604,10 +713,8 @@ impl Store {
             if self.state(&id)?.burned().is_none() {
                 self.secrets(&id)?;
             }
-            for (key, row) in self.between(BATCHES, &id, None)? {
-                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                segments.push((about(BATCHES, &key), row.segment));
-            }
+            segments
+                .extend(self.useful(&id)?.into_iter().map(|(key, segment)| (about(BATCHES, &key), segment)));
         }
         let read = |(about, segment): &(Vec<u8>, Segment)| {
             segment.open(&self.segments(), &self.key, about)?.verify()?;
@@ -660,14 +767,63 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
+/// Remembers why a store is of no use until it is opened anew; the first reason counts.
+fn poison(poisoned: &OnceLock<String>, error: &Error) {
+    let _ = poisoned
+        .set(format!("a write failed before ({error}); nothing is taken from it until it is opened anew"));
+}
+
+/// What a batch in the index is of use for.
+enum Of {
+    /// Programs may take of it, now or once it is made.
+    Programs,
+    /// It is used up. What it was made with still counts for what else its epoch gives.
+    Nobody,
+    /// It was given up.
+    Nothing,
+}
+
+fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
+    let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
+    match state.is_made(serial) {
+        true if state.gone(serial) < segment.items => Of::Programs,
+        true => Of::Nobody,
+        false if unfinished => Of::Programs,
+        false => Of::Nothing,
+    }
+}
+
 /// The serial in the key of a batch.
 fn serial_of(key: &[u8]) -> Serial {
     u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"))
 }
 
-fn database(file: File, disk: &Disk) -> Result<Database, Error> {
+/// The bytes of a file at one moment, while another process may write to it: two readings, one after the
+/// other, that find the same, so that this is what it held between them. A database's file can be opened as
+/// it is at any moment, like after a crash.
+fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
+    let mut before = std::fs::read(path).map_err(failed)?;
+    for _ in 0..READINGS {
+        let now = std::fs::read(path).map_err(failed)?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(Error::Stock(format!("{} is being written to all the time; look again later", path.display())))
+}
+
+/// How often an index is read that changes meanwhile.
+const READINGS: u32 = 100;
+
+fn index_file(file: File, disk: &Disk) -> Result<IndexFile, Error> {
     let file = FileBackend::new(file).map_err(|error| failed("opening the index")(error.into()))?;
-    let backend = IndexFile { file, disk: disk.clone() };
+    Ok(IndexFile { file, disk: disk.clone() })
+}
+
+fn database(backend: impl StorageBackend) -> Result<Database, Error> {
     let open = || -> Result<Database, redb::Error> {
         let mut database = Database::builder().create_with_backend(backend)?;
         match database.check_integrity()? {
@@ -686,12 +842,12 @@ fn database(file: File, disk: &Disk) -> Result<Database, Error> {
 fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
     let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
-    let database = database(file, disk)?;
+    let database = database(index_file(file, disk)?)?;
     let write = || -> Result<(), redb::Error> {
         let mut transaction = database.begin_write()?;
         transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
-        for table in [EPOCHS, SECRETS, BATCHES, LOG] {
+        for table in [EPOCHS, SECRETS, BATCHES, LOG, PAIRS] {
             transaction.open_table(table)?;
         }
         Ok(transaction.commit()?)

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
 
 /// Identifies an epoch to both parties; random, fixed at its setup.
 pub type EpochId = [u8; 32];
@@ -21,7 +22,7 @@ pub type Serial = u64;
 
 /// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
 /// interruption costs one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Step {
     /// Digest of all that the job asks for.
     pub job: [u8; 32],
@@ -58,6 +59,26 @@ impl Entry {
     fn is_shared(&self) -> bool {
         matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
     }
+
+    /// Names all that the entry says, however it is stored and sent.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 stock entry");
+        match self {
+            Entry::Fill(Step { job, number, of }) => {
+                digest.number(0u8).digest(job).number(*number).number(*of)
+            }
+            Entry::Stored => digest.number(1u8),
+            Entry::Made => digest.number(2u8),
+            Entry::Use { program, taken } => {
+                digest.number(3u8).digest(program).length(taken.len());
+                taken.iter().for_each(|(serial, count)| _ = digest.number(*serial).number(*count));
+                &mut digest
+            }
+            Entry::Confirmed => digest.number(4u8),
+            Entry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
+        }
+        .done()
+    }
 }
 
 /// The serials that belong to one entry: batch `k` of the step that entry `number` began.
@@ -84,10 +105,10 @@ pub struct State {
     open: Option<(u64, Step)>,
     /// Whether this party has all of it.
     stored: bool,
-    /// By the number of the entry that began it: each step that is made, and how often it was begun.
+    /// By the number of the entry that began it: each step that is made, and how many attempts that took.
     made: BTreeMap<u64, (Step, u32)>,
-    /// How often each step was begun since it was last made.
-    attempts: BTreeMap<Step, u32>,
+    /// Steps that were begun since one was last made, whatever they are about.
+    attempts: u32,
 }
 
 /// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
@@ -110,7 +131,7 @@ impl State {
             open: None,
             stored: false,
             made: BTreeMap::new(),
-            attempts: BTreeMap::new(),
+            attempts: 0,
         }
     }
 
@@ -137,19 +158,21 @@ impl State {
                 }
                 self.extend(entry);
                 (self.open, self.stored) = (Some((self.shared, *step)), false);
-                *self.attempts.entry(*step).or_default() += 1;
+                self.attempts += 1;
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
             Entry::Made if self.stored && self.open.is_some() => {
-                let made = self
-                    .open
-                    .take()
-                    .map(|(number, step)| (number, (step, self.attempts.remove(&step).unwrap_or(1))));
-                self.made.extend(made);
+                let attempts = std::mem::take(&mut self.attempts);
+                self.made.extend(self.open.take().map(|(number, step)| (number, (step, attempts))));
                 self.extend(entry);
             }
             Entry::Stored | Entry::Made => {
                 return Err(Error::Stock("nothing was begun that could be finished".into()));
+            }
+            // A program that takes nothing burns nothing: a peer that names one would close the epoch for
+            // nothing.
+            Entry::Use { taken, .. } if taken.is_empty() => {
+                return Err(Error::Stock("a program that takes nothing from the stock".into()));
             }
             Entry::Use { taken, .. } => {
                 let mut next = self.next.clone();
@@ -174,10 +197,9 @@ impl State {
     }
 
     fn extend(&mut self, entry: &Entry) {
-        let bytes = postcard::to_stdvec(entry).expect("an entry can be encoded");
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock chain");
-        hasher.update(&self.head).update(&bytes);
-        (self.before, self.head) = (self.head, *hasher.finalize().as_bytes());
+        let head =
+            Digest::of("brickwork 2026-11 stock chain").digest(&self.head).digest(&entry.digest()).done();
+        (self.before, self.head) = (self.head, head);
         self.shared += 1;
         self.last = Some(entry.clone());
         self.confirmed = false;
@@ -207,15 +229,16 @@ impl State {
         self.made.contains_key(&(serial >> SERIAL_BITS))
     }
 
-    /// How often the step of a batch was begun until it was made. A peer that does not like a challenge can
-    /// break the connection off and have another one, so a bound counts as often.
+    /// How many steps were begun until that of a batch was made, since one was made before. A peer that does
+    /// not like a challenge can break the connection off and have another one, so a bound counts as often;
+    /// and whatever the user asks for next, it is the next attempt.
     pub fn attempts(&self, serial: Serial) -> u32 {
         self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
     }
 
-    /// How often a step was begun since it was last made.
-    pub fn attempts_of(&self, step: &Step) -> u32 {
-        self.attempts.get(step).copied().unwrap_or(0)
+    /// How many steps were begun since one was last made.
+    pub fn attempts_so_far(&self) -> u32 {
+        self.attempts
     }
 
     /// Whether nothing shared has happened.
@@ -303,6 +326,30 @@ pub enum Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_base::digest::expected;
+
+    /// The chain runs over all that a shared entry says, written out, and not over how it is stored.
+    #[test]
+    fn the_chain_runs_over_bytes_that_are_written_out() {
+        let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+        let step = Step { job: [1; 32], number: 4, of: 0x0203 };
+        let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
+        let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
+        let entries = [
+            (Entry::Fill(step), [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203])].concat()),
+            (Entry::Made, numbers(&[2])),
+            (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
+            (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
+        ];
+        for (what, bytes) in &entries {
+            assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
+        }
+        let mut state = State::new(&[3; 32]);
+        assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
+        let (before, first) = (state.head, Entry::Fill(Step { number: 0, ..step }));
+        state.apply(&first).unwrap();
+        assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
+    }
 
     /// Row 24: what the peer says it did last must lead from here to where it says it stands.
     #[test]
@@ -332,11 +379,41 @@ mod tests {
             state.apply(&entry).unwrap();
         }
         let batch = |number| serial(1, number);
-        for taken in [vec![(batch(0), 0)], vec![(batch(0), 1), (batch(1), 0)]] {
-            let refused = state.clone().apply(&Entry::Use { program: [2; 32], taken });
-            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains("nothing is taken")));
+        for (taken, words) in [
+            (vec![], "takes nothing"),
+            (vec![(batch(0), 0)], "nothing is taken"),
+            (vec![(batch(0), 1), (batch(1), 0)], "nothing is taken"),
+        ] {
+            let entry = Entry::Use { program: [2; 32], taken };
+            let refused = state.clone().apply(&entry);
+            assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
+            // Nor from a peer, whatever head it names: this party's own, or one that the entry would lead to.
+            let mut forged = state.clone();
+            forged.extend(&entry);
+            for head in [[9; 32], forged.head] {
+                let told = Standing { head, last: Some((state.head, entry.clone())) };
+                assert_eq!(state.compare(&told), Verdict::Apart, "{entry:?}");
+            }
         }
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
+    }
+
+    /// Row 4: what was given up counts for what is made next, whatever either was about, and only for that.
+    #[test]
+    fn row_04_attempts_are_counted_whatever_they_are_about() {
+        let mut state = State::new(&[3; 32]);
+        let fill = |job: u8, number, of| Entry::Fill(Step { job: [job; 32], number, of });
+        let makes = [Entry::Stored, Entry::Made];
+        let first = [fill(1, 0, 2), fill(1, 0, 2), fill(2, 0, 1), fill(1, 0, 2)];
+        for entry in first.iter().chain(&makes).chain(&[fill(1, 1, 2)]).chain(&makes) {
+            state.apply(entry).unwrap();
+        }
+        for entry in [fill(3, 0, 1), fill(4, 0, 1)].iter().chain(&makes).chain(&[fill(4, 0, 1)]) {
+            state.apply(entry).unwrap();
+        }
+        let attempts: Vec<_> =
+            state.made().map(|(number, step)| (step.job[0], state.attempts(serial(number, 0)))).collect();
+        assert_eq!((attempts, state.attempts_so_far()), (vec![(1, 4), (1, 1), (4, 2)], 1));
     }
 
     #[test]

@@ -21,21 +21,32 @@ impl StoreKey {
     /// Reads 64 hexadecimal digits; white space around them does not count.
     ///
     /// # Errors
-    /// [`Error::Input`] for anything else. The message does not repeat the text.
+    /// [`Error::Input`] for anything else. The message does not repeat the text, and the time does not tell
+    /// the digits.
     pub fn from_hex(text: &str) -> Result<Self, Error> {
-        let text = text.trim().as_bytes();
-        let bad = || {
-            Error::Input("a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into())
-        };
-        if text.len() != 64 {
-            return Err(bad());
-        }
         let mut key = StoreKey([0; 32]);
-        for (byte, digits) in key.0.iter_mut().zip(text.chunks_exact(2)) {
-            let digit = |d: u8| char::from(d).to_digit(16).ok_or_else(bad);
-            *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+        match base16ct::mixed::decode(text.trim(), &mut key.0) {
+            Ok(bytes) if bytes.len() == 32 => Ok(key),
+            _ => Err(Error::Input(
+                "a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+            )),
         }
-        Ok(key)
+    }
+
+    /// A new key, in the form that [`StoreKey::from_hex`] reads.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system gives no randomness.
+    pub fn generate() -> Result<Zeroizing<String>, Error> {
+        let mut key = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *key).map_err(no_randomness)?;
+        let mut hex = Zeroizing::new(String::with_capacity(64));
+        for byte in key.iter() {
+            hex.extend(
+                [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).expect("a digit")),
+            );
+        }
+        Ok(hex)
     }
 
     /// The key with these bytes.
@@ -62,6 +73,10 @@ impl StoreKey {
     }
 }
 
+fn no_randomness(error: getrandom::Error) -> Error {
+    Error::Resource(format!("the operating system gives no randomness ({error})"))
+}
+
 impl std::fmt::Debug for StoreKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StoreKey(secret)")
@@ -75,9 +90,7 @@ impl Rows {
     /// `nonce ‖ ciphertext ‖ tag`.
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(|error| {
-            Error::Resource(format!("the operating system gives no randomness ({error})"))
-        })?;
+        getrandom::fill(&mut nonce).map_err(no_randomness)?;
         // Room for the tag, so that the text does not move and leave a copy behind.
         let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
         text.extend_from_slice(row);

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::Disk;
+use super::poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
@@ -269,11 +270,6 @@ impl Drop for Writer {
             let _ = self.disk.remove(&self.unfinished);
         }
     }
-}
-
-fn poison(poisoned: &OnceLock<String>, error: &Error) {
-    // The first reason counts.
-    let _ = poisoned.set(error.to_string());
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> Error {

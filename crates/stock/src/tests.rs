@@ -16,6 +16,7 @@ const ID: EpochId = [3; 32];
 fn epoch() -> Epoch {
     Epoch {
         protocol: "test".into(),
+        version: 1,
         role: Party::Garbler,
         security: 40,
         identities: [[1; 32], [2; 32]],
@@ -251,7 +252,9 @@ fn what_is_of_no_use_is_removed() {
     }
     let store = Store::open(directory.path(), &KEY).unwrap();
     let batches = store.batches(&ID).unwrap();
-    assert_eq!(batches.iter().map(|batch| (batch.serial, batch.left)).collect::<Vec<_>>(), [(TWO, 10)]);
+    // Of what is used up the index still knows how it was made.
+    let left: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left, batch.bytes > 0)).collect();
+    assert_eq!(left, [(ONE, 0, false), (TWO, 10, true)]);
     let mut left: Vec<_> = fs::read_dir(&segments)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -272,6 +275,68 @@ fn row_24_one_process_at_a_time() {
     drop(store);
     refused(Store::open(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
     Store::open(directory.path(), &KEY).unwrap();
+}
+
+/// A store can be looked at while it is open, and is as it was at that moment: also one that is not closed,
+/// in the middle of its life. Nothing can be changed or taken that way.
+#[test]
+fn a_store_that_is_open_can_be_looked_at() {
+    let directory = tempfile::tempdir().unwrap();
+    refused(Store::view(directory.path(), &KEY), "index.redb");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is made");
+    let mut store = filled(directory.path());
+    let told = |store: &Store| (store.log(&ID).unwrap(), store.batches(&ID).unwrap(), store.pairs().unwrap());
+    for count in [1, 3, 6] {
+        let view = Store::view(directory.path(), &KEY).unwrap();
+        assert_eq!(told(&view), told(&store));
+        assert!(view.missing(&ID).unwrap().is_empty());
+        draw(&mut store, count).unwrap();
+        assert_ne!(told(&view), told(&store), "what was looked at stays as it was");
+    }
+    let mut view = Store::view(directory.path(), &KEY).unwrap();
+    assert_eq!(view.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>(), [0, 10]);
+    for result in [
+        view.append(&ID, &Entry::Burned("test".into())).map(drop),
+        view.begin(&[8; 32], &epoch(), b"secrets"),
+        view.set_pair(&epoch().relation(), &[1; 32]),
+        view.secrets(&ID).map(drop),
+        view.forget(&ID),
+    ] {
+        assert!(result.is_err(), "{result:?}");
+    }
+    refused(Store::view(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
+    // What is missing is named.
+    fs::read_dir(store.segments()).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    let view = Store::view(directory.path(), &KEY).unwrap();
+    assert_eq!(view.missing(&ID).unwrap().iter().map(|(serial, _)| *serial).collect::<Vec<_>>(), [TWO]);
+}
+
+/// A store that is written to all the time can be looked at: it is at every moment what was durable then.
+#[test]
+fn a_store_that_changes_can_be_looked_at() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = filled(directory.path());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..200 {
+                let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let mut last = 0;
+        while !done.load(Ordering::Relaxed) {
+            match Store::view(directory.path(), &KEY) {
+                Ok(view) => {
+                    let now = view.log(&ID).unwrap().len();
+                    assert!(now >= last, "it went back");
+                    last = now;
+                }
+                Err(error) => refused::<()>(Err(error), "all the time"),
+            }
+        }
+    });
+    assert_eq!(Store::view(directory.path(), &KEY).unwrap().log(&ID).unwrap().len(), 204);
 }
 
 /// Row 21: what is not finished is not used, and steps come in their order.
@@ -343,7 +408,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let mut store = filled(directory.path());
     let taken = store.append(&ID, &take(ONE, 2)).unwrap();
     store.read(&taken, |_, _| Ok(())).unwrap();
-    let _ = store.poison::<()>(Err(Error::Stock("test".into())));
+    poison(&store.poisoned, &Error::Stock("test".into()));
     let failed = "a write failed before (stock: test)";
     refused(store.secrets(&ID), failed);
     refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
@@ -422,9 +487,11 @@ fn keys_are_64_digits() {
     assert!(StoreKey::from_hex(&format!("{}\n", "0f".repeat(32))).is_ok());
     let bytes: [u8; 32] = std::array::from_fn(|i| 0x1e ^ (i as u8 * 37));
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let sealed = StoreKey::from_hex(&digits).unwrap().rows().seal(b"about", b"row").unwrap();
-    assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
-    for bad in ["", "0f", &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
+    for digits in [&digits, &digits.to_uppercase()] {
+        let sealed = StoreKey::from_hex(digits).unwrap().rows().seal(b"about", b"row").unwrap();
+        assert_eq!(*StoreKey::from_bytes(bytes).rows().open(b"about", &sealed).unwrap(), *b"row");
+    }
+    for bad in ["", "0f", &"0f".repeat(31), &"0g".repeat(32), &"0f".repeat(33), &"é".repeat(32)] {
         assert!(matches!(StoreKey::from_hex(bad), Err(Error::Input(_))), "{bad}");
     }
 }

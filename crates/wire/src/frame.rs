@@ -41,6 +41,19 @@ pub trait Stream: Read + Write + Send {
     }
 }
 
+/// What a peer says that does not want to begin: why, as text.
+pub(super) const REFUSAL: Tag = Tag(254);
+
+/// Longest reason.
+pub(super) const MAX_REFUSAL_BYTES: usize = 2048;
+
+/// A peer's words as they may stand on a terminal and in a log: on one line, and nothing that moves a cursor
+/// or turns the direction of writing.
+fn printable(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || c.is_ascii_punctuation() || c == ' ';
+    text.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
+}
+
 /// A stream with frames on it.
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
@@ -123,8 +136,28 @@ impl Framed {
         Ok(payload)
     }
 
+    /// [`Framed::receive_into`], if the peer has not refused to begin.
+    pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
+        let (next, length) = self.next()?;
+        if next == REFUSAL && length <= MAX_REFUSAL_BYTES {
+            let mut why = vec![0; length];
+            self.body(&mut why)?;
+            return Err(Error::Refused(printable(&String::from_utf8_lossy(&why))));
+        }
+        if next != tag || length != payload.len() {
+            return Err(Malformed::UnexpectedMessage.into());
+        }
+        self.body(payload)
+    }
+
     /// The length of the next frame, which must carry `tag`.
     fn header(&mut self, tag: Tag) -> Result<usize, Error> {
+        let (next, length) = self.next()?;
+        if next == tag { Ok(length) } else { Err(Malformed::UnexpectedMessage.into()) }
+    }
+
+    /// The tag and the length of the next frame.
+    fn next(&mut self) -> Result<(Tag, usize), Error> {
         let start = Instant::now();
         let mut header = [0; FRAME_HEADER_BYTES];
         loop {
@@ -140,11 +173,8 @@ impl Framed {
             }
         }
         self.received += FRAME_HEADER_BYTES as u64;
-        if header[0] != tag.0 {
-            return Err(Malformed::UnexpectedMessage.into());
-        }
-        let [_, length @ ..] = header;
-        Ok(u32::from_le_bytes(length) as usize)
+        let [tag, length @ ..] = header;
+        Ok((Tag(tag), u32::from_le_bytes(length) as usize))
     }
 
     /// The deadline holds for each piece, so that a slow line is fine and a peer that trickles is not.

@@ -13,13 +13,13 @@ mod memory;
 pub mod tls;
 
 use brickwork_base::Error;
-use frame::Framed;
+use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
 pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream};
 pub use memory::{memory_lanes, memory_pair};
 
 /// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
-/// is seen. The value 255 is taken: it is a sign of life and never reaches the protocol.
+/// is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
@@ -108,6 +108,26 @@ impl Channel {
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.main.receive_into(tag, payload)
+    }
+
+    /// Tells the peer, who waits for this party's first message, why this party does not begin.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn refuse(&mut self, why: &str) -> Result<(), Error> {
+        self.send(REFUSAL, &why.as_bytes()[..why.len().min(MAX_REFUSAL_BYTES)])?;
+        self.flush()
+    }
+
+    /// [`Channel::receive_into`], of the first message of a peer who may [refuse](Channel::refuse) instead.
+    /// Nowhere else is a refusal heard: later it would be a way to end a run with another reason than the
+    /// true one.
+    ///
+    /// # Errors
+    /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.
+    pub fn receive_first_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
+        self.flush()?;
+        self.main.receive_unless_refused(tag, payload)
     }
 
     /// Receives the message `tag` of exactly `length` bytes.

@@ -9,18 +9,20 @@ use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::{Catalogue, Name};
+use crate::stores::Played;
 use crate::stores::plays::{
-    Damage, burns, cut, damaged, disk_fails, killed, lies_about_its_log, names_other_items, nothing_to_burn,
-    old_copy, recovers, second_process, used_up, whole_bucket_burns,
+    Damage, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
+    lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
+    whole_bucket_burns,
 };
 use crate::stores::{RUNS, Side, What};
 
-/// A variant for either party.
-type Variants = [(Party, &'static str); 2];
+/// A variant and its story, for either party.
+type Variants = [(Party, &'static str, &'static str); 2];
 
-/// A variant for either party.
-fn either(garbler: &'static str, evaluator: &'static str) -> Variants {
-    [(Party::Garbler, garbler), (Party::Evaluator, evaluator)]
+/// A variant and its story, for either party.
+fn either(garbler: [&'static str; 2], evaluator: [&'static str; 2]) -> Variants {
+    [(Party::Garbler, garbler[0], garbler[1]), (Party::Evaluator, evaluator[0], evaluator[1])]
 }
 
 pub(super) fn attacks(all: &mut Catalogue) {
@@ -53,12 +55,12 @@ type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 fn burned(all: &mut Catalogue) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
-    use What::{Fill, More, Run};
-    let cases: [Cheating; 20] = [
+    use What::{Fill, More, Run, RunMakingOts};
+    let cases: [Cheating; 22] = [
         // The first check is of setup's OTs.
         ((2, "wrong_answer_burns"), "While stock is made, the evaluator answers the check of the OT extension wrongly: what it would learn concerns every OT of the session, so all is burned.",
             OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
-        ((2, "wrong_answer_burns_what_was_there"), "The same when more is added to a stock: what was there is burned with it.",
+        ((2, "wrong_answer_burns_what_was_there"), "When more is added to a stock, the evaluator answers the check of the OT extension wrongly: what was there is burned with it.",
             OtExtension, Evaluator, More, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
         ((3, "no_codeword_burns"), "While stock is made, the garbler commits to what is no codeword: what it would learn concerns every commitment of the session, so all is burned.",
             Commitment, Garbler, More, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
@@ -82,10 +84,18 @@ fn burned(all: &mut Catalogue) {
             Opening, Garbler, Run, || Side::lies(Point::Joints(0), flips(3, 4))),
         ((11, "wrong_decommitment_burns"), "While stock is made, the garbler opens a sum of commitments to another value: all of the session is burned.",
             Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
+        ((12, "other_label_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to another label of one of them: the evaluator ends with the last proof, whatever its input is, and all of the session is burned.",
+            Opening, Garbler, RunMakingOts, || Side::lies(Point::OtLabels, flips(3, 4))),
         ((13, "wrong_opening_burns"), "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of the session is burned.",
             Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
         ((13, "wrong_label_burns"), "In a run from stock, the garbler gives a label of its input that is none: all of the session is burned.",
             InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
+        ((13, "flipped_input_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to a label that differs in its lowest bit, and lies about the evaluator's input to match, which would flip it: the last proof shows it for either input, and all of the session is burned.",
+            Opening, Garbler, RunMakingOts, || {
+                // The garbler has three inputs, whose labels stand before.
+                let side = Side::lies(Point::OtLabels, flips(16, 1));
+                side.and_lies(Point::InputChoices, flips(1, 1)).and_lies(Point::InputLabels, flips(16 * 4, 1))
+            }),
         ((15, "forged_outputs_burn"), "In a run from stock, the evaluator forges the garbler's outputs: all of the session is burned.",
             ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
         ((18, "too_short_a_message_burns"), "In a run from stock, the garbler's labels come cut off: all of the session is burned.",
@@ -128,7 +138,7 @@ fn recovered(all: &mut Catalogue) {
     all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(false)
     });
-    let story = "The same, and copies of a later slot give no valid label, to see whether the run from stock breaks off there.";
+    let story = "A copy in stock says the opposite of the others and copies of a later slot give no valid label, to see whether the run from stock breaks off there.";
     all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(true)
     });
@@ -136,60 +146,102 @@ fn recovered(all: &mut Catalogue) {
 
 /// Row 16.
 fn used_once(all: &mut Catalogue) {
-    for (party, variant) in either("garbler_names_other_items", "evaluator_names_other_items") {
-        let story = "A party wants a program to take other items of the stock than those that come next, such as some that were taken before.";
+    for (party, variant, story) in either(
+        [
+            "garbler_names_other_items",
+            "The garbler wants a program to take other items of the stock than those that come next, such as some whose labels the evaluator has seen.",
+        ],
+        [
+            "evaluator_names_other_items",
+            "The evaluator wants a program to take other items of the stock than those that come next, such as some of which it holds labels already.",
+        ],
+    ) {
         all.played((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
     }
-    for (party, variant) in either("used_up_at_the_garbler", "used_up_at_the_evaluator") {
-        let story = "A program is run once more than there is stock for: nothing is taken twice.";
+    for (party, variant, story) in either(
+        [
+            "used_up_at_the_garbler",
+            "A program is run once more than there is stock for: the garbler gives no item twice.",
+        ],
+        [
+            "used_up_at_the_evaluator",
+            "A program is run once more than there is stock for: the evaluator takes no item twice.",
+        ],
+    ) {
         all.played((16, variant), story, None, Ending::Stopped, move |_| used_up(party));
     }
 }
 
 /// Rows 20, 21 and 22.
+#[rustfmt::skip]
 fn broken_off(all: &mut Catalogue) {
-    for (party, run, fill) in [
-        (Party::Garbler, "garblers_line_cut_in_a_run", "garblers_line_cut_while_stock_is_made"),
-        (Party::Evaluator, "evaluators_line_cut_in_a_run", "evaluators_line_cut_while_stock_is_made"),
+    use Party::{Evaluator, Garbler};
+    use What::{Fill, Run};
+    for (what, party, variant, story) in [
+        (Run, Garbler, "garblers_line_cut_in_a_run", "In a run, the line is cut at any byte that the garbler receives; afterwards both go on, and what the run had taken is not used again."),
+        (Fill, Garbler, "garblers_line_cut_while_stock_is_made", "While stock is made, the line is cut at any byte that the garbler receives; afterwards both begin the step anew, in streams of its own."),
+        (Run, Evaluator, "evaluators_line_cut_in_a_run", "In a run, the line is cut at any byte that the evaluator receives; afterwards both go on, and no label that it may hold belongs to what is used next."),
+        (Fill, Evaluator, "evaluators_line_cut_while_stock_is_made", "While stock is made, the line is cut at any byte that the evaluator receives, also behind a challenge; the step is begun anew, and the attempt is counted."),
     ] {
-        let story = "The line is cut at any byte that a party receives; afterwards both go on, and what was broken off is not used again.";
-        all.played((20, run), story, None, Ending::Gone, move |rng| cut(What::Run, party, rng));
-        all.played((20, fill), story, None, Ending::Gone, move |rng| cut(What::Fill, party, rng));
+        all.played((20, variant), story, None, Ending::Gone, move |rng| cut(what, party, rng));
     }
-    for (party, run, fill) in [
-        (Party::Garbler, "garbler_killed_in_a_run", "garbler_killed_while_stock_is_made"),
-        (Party::Evaluator, "evaluator_killed_in_a_run", "evaluator_killed_while_stock_is_made"),
+    for (what, party, variant, story) in [
+        (Run, Garbler, "garbler_killed_in_a_run", "In a run, the garbler is killed at any write, sync or rename, of which any part may have arrived: an item is fresh or burned."),
+        (Fill, Garbler, "garbler_killed_while_stock_is_made", "While stock is made, the garbler is killed at any write, sync or rename, of which any part may have arrived: the step is there as a whole or not at all."),
+        (Run, Evaluator, "evaluator_killed_in_a_run", "In a run, the evaluator is killed at any write, sync or rename, of which any part may have arrived: what it may have used is burned when it comes back."),
+        (Fill, Evaluator, "evaluator_killed_while_stock_is_made", "While stock is made, the evaluator is killed at any write, sync or rename, of which any part may have arrived: half a segment is never taken for stock."),
     ] {
-        let story = "A party is killed at any write, sync or rename, of which any part may have arrived: an item is fresh or burned.";
-        all.played((21, run), story, None, Ending::Survived, move |rng| killed(What::Run, party, rng));
-        all.played((21, fill), story, None, Ending::Survived, move |rng| killed(What::Fill, party, rng));
+        all.played((21, variant), story, None, Ending::Survived, move |rng| killed(what, party, rng));
     }
-    for (party, variant) in either("garblers_disk_full", "evaluators_disk_full") {
-        let story = "The disk is full before a program has its items: the store says so, and gives nothing until it is opened anew.";
+    for (party, variant, story) in either(["garblers_disk_full", "The garbler's disk is full before a program has its items: the store says so, and gives nothing until it is opened anew."], ["evaluators_disk_full", "The evaluator's disk is full before a program has its items: its store says so and gives nothing, and the garbler finds the line closed."]) {
         all.played((22, variant), story, None, Ending::Stopped, move |rng| disk_fails(party, rng));
     }
 }
 
 /// Row 23.
 fn altered(all: &mut Catalogue) {
-    for (damage, variants, story) in [
+    for (damage, variants) in [
         (
             Damage::Flip,
-            either("flipped_bits_at_the_garbler", "flipped_bits_at_the_evaluator"),
-            "Somebody flips bits of the stock: records are sealed, so nothing else than what was written is used.",
+            either(
+                [
+                    "flipped_bits_at_the_garbler",
+                    "Somebody flips bits of the garbler's stock: records are sealed, so nothing else than what was written is used.",
+                ],
+                [
+                    "flipped_bits_at_the_evaluator",
+                    "Somebody flips bits of the evaluator's stock: no table or label that was not checked when it was made is evaluated.",
+                ],
+            ),
         ),
         (
             Damage::Cut,
-            either("shorter_file_at_the_garbler", "shorter_file_at_the_evaluator"),
-            "Somebody cuts a file of the stock off: it shows before anything is sent.",
+            either(
+                [
+                    "shorter_file_at_the_garbler",
+                    "Somebody cuts a file of the garbler's stock off: it shows before anything is sent.",
+                ],
+                [
+                    "shorter_file_at_the_evaluator",
+                    "Somebody cuts a file of the evaluator's stock off: it shows before its input leaves.",
+                ],
+            ),
         ),
         (
             Damage::Swap,
-            either("files_swapped_at_the_garbler", "files_swapped_at_the_evaluator"),
-            "Somebody puts one file of the stock in another's place: what is sealed says what it is about.",
+            either(
+                [
+                    "files_swapped_at_the_garbler",
+                    "Somebody puts one file of the garbler's stock in another's place: what is sealed says what it is about.",
+                ],
+                [
+                    "files_swapped_at_the_evaluator",
+                    "Somebody puts one file of the evaluator's stock in another's place: what is sealed names its batch, so no copy stands in for another.",
+                ],
+            ),
         ),
     ] {
-        for (party, variant) in variants {
+        for (party, variant, story) in variants {
             all.played((23, variant), story, None, Ending::Stopped, move |rng| damaged(damage, party, rng));
         }
     }
@@ -197,20 +249,112 @@ fn altered(all: &mut Catalogue) {
 
 /// Rows 24 and 25.
 fn brought_back(all: &mut Catalogue) {
-    for (party, variant) in either("second_process_of_the_garbler", "second_process_of_the_evaluator") {
-        let story = "A second process opens a store: the first one has it alone.";
+    for (party, variant, story) in either(
+        [
+            "second_process_of_the_garbler",
+            "A second process opens the garbler's store: the first one has it alone, so no stream is entered twice.",
+        ],
+        [
+            "second_process_of_the_evaluator",
+            "A second process opens the evaluator's store: the first one has it alone, so no item is taken by two runs.",
+        ],
+    ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
     }
-    for (party, variant) in either("copied_folder_of_the_garbler", "copied_folder_of_the_evaluator") {
-        let story = "A party copies its folder, runs a program, and runs another one from the copy: the peer knows more of it, and both burn it.";
+    for (party, variant, story) in either(
+        [
+            "copied_folder_of_the_garbler",
+            "The garbler copies its folder, runs a program, and runs another one from the copy: the evaluator knows more of it, and both burn it.",
+        ],
+        [
+            "copied_folder_of_the_evaluator",
+            "The evaluator copies its folder, runs a program, and runs another one from the copy, to get two labels of a wire: the garbler knows more of it, and both burn it.",
+        ],
+    ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
     }
-    for (party, variant) in either("old_backup_of_the_garbler", "old_backup_of_the_evaluator") {
-        let story = "All stock is used, and a party brings back a backup in which it is fresh.";
+    type Plays = [(&'static str, &'static str, fn(Party) -> Played); 4];
+    let plays: [(Party, Plays); 2] = [
+        (
+            Party::Garbler,
+            [
+                (
+                    "garbler_names_another_pair",
+                    "The garbler says that its store is of another pair: the evaluator refuses it, and loses nothing.",
+                    |party| lies_about_its_pair(party, Pair::Other),
+                ),
+                (
+                    "garbler_claims_a_new_store",
+                    "The garbler says that its store is new, so that nothing would be compared: refused, and nothing is burned.",
+                    |party| lies_about_its_pair(party, Pair::None),
+                ),
+                (
+                    "foreign_folder_of_the_garbler",
+                    "The garbler takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, false),
+                ),
+                (
+                    "new_folder_of_the_garbler",
+                    "The garbler takes an empty folder by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, true),
+                ),
+            ],
+        ),
+        (
+            Party::Evaluator,
+            [
+                (
+                    "evaluator_names_another_pair",
+                    "The evaluator says that its store is of another pair: the garbler refuses it, and loses nothing.",
+                    |party| lies_about_its_pair(party, Pair::Other),
+                ),
+                (
+                    "evaluator_claims_a_new_store",
+                    "The evaluator says that its store is new, so that the garbler would compare nothing: refused, and nothing is burned.",
+                    |party| lies_about_its_pair(party, Pair::None),
+                ),
+                (
+                    "foreign_folder_of_the_evaluator",
+                    "The evaluator takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, false),
+                ),
+                (
+                    "new_folder_of_the_evaluator",
+                    "The evaluator takes an empty folder by mistake: both refuse, and nothing is burned.",
+                    |party| foreign_folder(party, true),
+                ),
+            ],
+        ),
+    ];
+    for (party, plays) in plays {
+        for (variant, story, play) in plays {
+            // Whoever takes a wrong folder is no cheater.
+            let cheater = (!variant.contains("folder")).then_some(party);
+            all.played((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
+        }
+    }
+    for (party, variant, story) in either(
+        [
+            "old_backup_of_the_garbler",
+            "All stock is used, and the garbler brings back a backup in which it is fresh.",
+        ],
+        [
+            "old_backup_of_the_evaluator",
+            "All stock is used, and the evaluator brings back a backup in which it is fresh, to evaluate the same copies on another input.",
+        ],
+    ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, RUNS));
     }
-    for (party, variant) in either("garbler_lies_about_its_log", "evaluator_lies_about_its_log") {
-        let story = "A party says that its log stands elsewhere: both burn what it is about.";
+    for (party, variant, story) in either(
+        [
+            "garbler_lies_about_its_log",
+            "The garbler says that its log stands elsewhere: both burn what it is about.",
+        ],
+        [
+            "evaluator_lies_about_its_log",
+            "The evaluator says that its log stands elsewhere: the garbler does not go on from there, and both burn what it is about.",
+        ],
+    ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| lies_about_its_log(party));
     }
 }

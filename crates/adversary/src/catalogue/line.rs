@@ -147,49 +147,82 @@ fn nothing_twice(role: Party) -> Played {
 
 pub(super) fn attacks(all: &mut Catalogue) {
     let unexpected = || Ending::Caught(Cheat::UnexpectedMessage);
-    for (victim, cheater, names) in [
+    for (victim, cheater, attacks) in [
         (
             Party::Evaluator,
             Party::Garbler,
             [
-                "garbler_claims_4_gib",
-                "garbler_claims_nothing",
-                "garbler_floods",
-                "garbler_gives_signs_of_life_only",
-                "garbler_trickles",
-                "evaluator_starts_afresh",
+                (
+                    "garbler_claims_4_gib",
+                    "The garbler begins with a message that says it is 4 GiB long: the evaluator refuses it before memory is taken.",
+                ),
+                (
+                    "garbler_claims_nothing",
+                    "The garbler greets with a message that has none of the bytes that it must have.",
+                ),
+                (
+                    "garbler_floods",
+                    "The garbler sends a mebibyte of messages that the evaluator does not wait for: the first one is refused.",
+                ),
+                (
+                    "garbler_gives_signs_of_life_only",
+                    "The garbler gives signs of life and says nothing: a deadline of the evaluator ends it.",
+                ),
+                (
+                    "garbler_trickles",
+                    "What the garbler says comes a byte at a time, but it comes: to the evaluator that is an honest peer with a bad line.",
+                ),
+                (
+                    "evaluator_starts_afresh",
+                    "The same inputs in two sessions of one process: nothing that the evaluator says is the same, so no generator was used twice.",
+                ),
             ],
         ),
         (
             Party::Garbler,
             Party::Evaluator,
             [
-                "evaluator_claims_4_gib",
-                "evaluator_claims_nothing",
-                "evaluator_floods",
-                "evaluator_gives_signs_of_life_only",
-                "evaluator_trickles",
-                "garbler_starts_afresh",
+                (
+                    "evaluator_claims_4_gib",
+                    "The evaluator begins with a message that says it is 4 GiB long: the garbler refuses it before memory is taken.",
+                ),
+                (
+                    "evaluator_claims_nothing",
+                    "The evaluator greets with a message that has none of the bytes that it must have.",
+                ),
+                (
+                    "evaluator_floods",
+                    "The evaluator sends a mebibyte of messages that the garbler does not wait for: the first one is refused.",
+                ),
+                (
+                    "evaluator_gives_signs_of_life_only",
+                    "The evaluator gives signs of life and says nothing: a deadline of the garbler ends it.",
+                ),
+                (
+                    "evaluator_trickles",
+                    "What the evaluator says comes a byte at a time, but it comes: to the garbler that is an honest peer with a bad line.",
+                ),
+                (
+                    "garbler_starts_afresh",
+                    "The same inputs in two sessions of one process: nothing that the garbler says is the same, so neither an offset nor a label comes twice.",
+                ),
             ],
         ),
     ] {
-        let [huge, empty, flood, alive, slow, fresh] = names;
-        let story = "A message that says it is 4 GiB long: refused before memory is taken.";
-        all.played((18, huge), story, Some(cheater), unexpected(), move |_| {
+        let [huge, empty, flood, alive, slow, fresh] = attacks;
+        all.played((18, huge.0), huge.1, Some(cheater), unexpected(), move |_| {
             told(victim, &[1, 0xff, 0xff, 0xff, 0xff, 0, 0])
         });
-        let story = "A message without the bytes that it must have.";
-        all.played((18, empty), story, Some(cheater), unexpected(), move |_| told(victim, &[1, 0, 0, 0, 0]));
-        let story = "A mebibyte of messages that nobody waits for: the first one is refused.";
-        all.played((18, flood), story, Some(cheater), unexpected(), move |_| told(victim, &[0x54; 1 << 20]));
-        let story = "A peer that gives signs of life and says nothing: a deadline ends it.";
-        all.played((18, alive), story, Some(cheater), Ending::Gone, move |_| {
+        all.played((18, empty.0), empty.1, Some(cheater), unexpected(), move |_| {
+            told(victim, &[1, 0, 0, 0, 0])
+        });
+        all.played((18, flood.0), flood.1, Some(cheater), unexpected(), move |_| {
+            told(victim, &[0x54; 1 << 20])
+        });
+        all.played((18, alive.0), alive.1, Some(cheater), Ending::Gone, move |_| {
             told(victim, &[0xff, 0, 0, 0, 0].repeat(1000))
         });
-        let story =
-            "A peer whose messages come a byte at a time, but come, is an honest one with a bad line.";
-        all.played((18, slow), story, Some(cheater), Ending::Survived, move |_| trickle(victim));
-        let story = "The same inputs in two sessions of one process: nothing that a party says is the same, so no generator was used twice.";
-        all.played((26, fresh), story, None, Ending::Survived, move |_| nothing_twice(victim));
+        all.played((18, slow.0), slow.1, Some(cheater), Ending::Survived, move |_| trickle(victim));
+        all.played((26, fresh.0), fresh.1, None, Ending::Survived, move |_| nothing_twice(victim));
     }
 }

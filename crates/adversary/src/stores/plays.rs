@@ -259,6 +259,66 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
     ending(&met, other(party), What::Run)
 }
 
+/// A lie about the pair of its store.
+#[derive(Clone, Copy)]
+pub enum Pair {
+    /// It says that it is of another one.
+    Other,
+    /// It says that it is new, to begin again with another count of attempts.
+    None,
+}
+
+/// Row 24: a party lies about the pair that its store is of. The other one loses nothing by it.
+pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
+    let stores = Stores::filled();
+    let rewrite = move |bytes: &mut Vec<u8>| match lie {
+        Pair::Other => bytes[7] ^= 1,
+        Pair::None => bytes.fill(0),
+    };
+    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PAIR, 0, rewrite)));
+    only_talk(&met, other(cheater))?;
+    must(
+        matches!(met.result[other(cheater) as usize], Err(Error::Strangers(_))),
+        "another pair was not noticed",
+    )?;
+    must(stores.is_whole(other(cheater))?, "something is burned")?;
+    stores.works()?;
+    stores.agree(1)?;
+    ending(&met, other(cheater), What::Run)
+}
+
+/// Row 24: a party comes with the folder of another pair of the same two parties, or with a new one. Nothing
+/// is burned, and with the right one they go on.
+pub fn foreign_folder(party: Party, is_new: bool) -> Played {
+    static OTHERS: LazyLock<Stores> = LazyLock::new(|| {
+        let stores = Stores::empty();
+        let met = stores.connect(What::Fill, Default::default());
+        met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
+        stores
+    });
+    let stores = Stores::filled();
+    let right = stores.copy();
+    match is_new {
+        true => std::fs::remove_dir_all(stores.of(party)).expect("a folder"),
+        false => stores.restore(party, &OTHERS),
+    }
+    for what in [What::More, What::Run] {
+        let met = stores.connect(what, Default::default());
+        only_talk(&met, Party::Garbler)?;
+        only_talk(&met, Party::Evaluator)?;
+        must(
+            met.result.iter().all(|result| matches!(result, Err(Error::Strangers(_)))),
+            "a foreign folder was taken",
+        )?;
+        must(stores.is_whole(other(party))? && (is_new || stores.is_whole(party)?), "something is burned")?;
+    }
+    let met = stores.run();
+    stores.restore(party, &right);
+    stores.works()?;
+    stores.agree(1)?;
+    ending(&met, other(party), What::Run)
+}
+
 /// Row 25: a party lies about where its log stands.
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();

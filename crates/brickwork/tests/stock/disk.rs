@@ -108,7 +108,7 @@ impl Folders {
 
     /// Runs a program on random inputs and checks the outputs.
     fn good(&self, program: &Arc<Program>, lacking: Lacking) -> [(FromStock, Vec<PhaseReport>); 2] {
-        let mut rng = Rng::new("test inputs").unwrap();
+        let mut rng = draws();
         let inputs = (bits(&mut rng), bits(&mut rng));
         let results = self.run(program, &inputs, lacking).map(Result::unwrap);
         let expected = program.simulate(&inputs.0, &inputs.1);
@@ -206,10 +206,102 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         }
         refused(folders.run(&program, &inputs, Lacking::Refuse));
         folders.good(&program, Lacking::Make);
-        // A copy from before there was anything.
+        // A folder from before there was anything is another store: what the peer has left is used up, so
+        // they get to know each other.
         folders.restore(party, "empty");
-        refused(folders.run(&program, &inputs, Lacking::Make));
         folders.good(&program, Lacking::Make);
+    }
+}
+
+/// Whether a party's store has nothing that is burned.
+fn is_whole(folders: &Folders, party: Party) -> bool {
+    let store = folders.store(party);
+    let epochs = store.epochs().unwrap();
+    !epochs.is_empty() && epochs.iter().all(|(id, _)| store.state(id).unwrap().burned().is_none())
+}
+
+/// Both are refused as strangers, and both name the pairs.
+fn strangers<T: std::fmt::Debug>(results: [Result<T, Error>; 2]) {
+    let told = results.map(|result| match result {
+        Err(Error::Strangers(told)) => told,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!((told[0].mine, told[0].theirs), (told[1].theirs, told[1].mine));
+}
+
+/// Row 24: folders that do not belong together, new ones too, are refused in a run and in preprocessing, and
+/// nothing is burned; afterwards each pair goes on.
+#[test]
+fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
+    let program = program(0, Recipient::Both);
+    let inputs = (vec![true; 8], vec![false; 8]);
+    let pairs = [Folders::new(), Folders::new()];
+    pairs.iter().for_each(|folders| folders.fill(&[request(3, 3, 24)]));
+    let crossed = Folders::new();
+    copy(&pairs[0].of(Party::Garbler), &crossed.of(Party::Garbler));
+    copy(&pairs[1].of(Party::Evaluator), &crossed.of(Party::Evaluator));
+    let refused_and_whole = |folders: &Folders, kept: &[Party]| {
+        for lacking in [Lacking::Make, Lacking::Refuse] {
+            strangers(folders.run(&program, &inputs, lacking));
+        }
+        strangers(folders.preprocess(&[request(1, 1, 8)]));
+        assert!(kept.iter().all(|party| is_whole(folders, *party)));
+    };
+    refused_and_whole(&crossed, &BOTH);
+    for party in BOTH {
+        let alone = Folders::new();
+        copy(&pairs[0].of(party), &alone.of(party));
+        refused_and_whole(&alone, &[party]);
+        // The user gives what there is up, and begins afresh.
+        let mut store = alone.store(party);
+        let (id, _) = store.epochs().unwrap()[0];
+        let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
+        drop(store);
+        alone.good(&program, Lacking::Make);
+    }
+    // Copies that are crossed back are as good as before: nothing was written.
+    copy(&crossed.of(Party::Garbler), &pairs[0].of(Party::Garbler));
+    copy(&crossed.of(Party::Evaluator), &pairs[1].of(Party::Evaluator));
+    pairs.iter().for_each(|folders| drop(folders.good(&program, Lacking::Refuse)));
+}
+
+/// At another level there is nothing, what there is stays, and who is refused learns of it.
+#[test]
+fn another_level_burns_nothing() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    folders.fill(&[request(3, 3, 24)]);
+    let terms = Terms { security: 64, ..terms() };
+    let results = folders.connect_on(&terms, |_, session| session.run(&program, &[true; 8], Lacking::Refuse));
+    for result in results {
+        assert!(
+            matches!(&result, Err(Error::Stock(why)) if why.contains("nothing for --security 64; there is stock for --security 40")),
+            "{result:?}"
+        );
+    }
+    folders.good(&program, Lacking::Refuse);
+}
+
+/// Beside the bound of a run stands that of all programs together that take from the same epoch, also of
+/// what is used up; it is what the inventory says.
+#[test]
+fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
+    let folders = Folders::new();
+    let program = program(0, Recipient::Both);
+    // The first filling serves one run, the second the next.
+    (0..2).for_each(|_| folders.fill(&[Request { garbler_wires: 8, ..request(1, 1, 8) }]));
+    let bounds = [0, 1].map(|_| {
+        let results = folders.good(&program, Lacking::Refuse);
+        let bounds = results.map(|(result, _)| {
+            (result.security.bound_log2, result.security.epoch_bound_log2.expect("it is from stock"))
+        });
+        assert_eq!(bounds[0], bounds[1]);
+        bounds[0]
+    });
+    assert_eq!(bounds[0].1, bounds[1].1, "what is used up counts");
+    assert!(bounds.iter().all(|(run, all)| run < all), "{bounds:?}");
+    for party in BOTH {
+        assert_eq!(inventory(&folders.store(party)).unwrap()[0].bound_log2, Some(bounds[0].1));
     }
 }
 
@@ -391,7 +483,7 @@ fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     filled
         .into_iter()
         .for_each(|result| assert_eq!(result.unwrap().0, Preprocessed { steps: 1, resumed: 0 }));
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = draws();
     let inputs = [mine, yours].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&inputs[0], &inputs[1]);
     let results = folders
@@ -429,8 +521,8 @@ fn an_inventory_of_what_there_is() {
         ("input authenticators", "input authenticators", 48),
         ("ots", "OTs", 24),
     ];
-    // A batch that is used up is gone.
-    for (runs, left) in [(0, &[4, 2, 48, 24][..]), (1, &[2, 1, 40, 16]), (2, &[32, 8])] {
+    // Of a batch that is used up nothing is left but how it was made.
+    for (runs, left) in [(0, [4, 2, 48, 24]), (1, [2, 1, 40, 16]), (2, [0, 0, 32, 8])] {
         for party in BOTH {
             let store = folders.store(party);
             let all = inventory(&store).unwrap();
@@ -438,10 +530,12 @@ fn an_inventory_of_what_there_is() {
             assert_eq!((epoch.uses, epoch.progress), (runs, Some((3, 3))));
             assert_eq!(epoch.executions(&store, &program).unwrap(), 2 - runs);
             let batches: Vec<_> = epoch.batches.iter().map(|b| (b.kind, b.name.as_str(), b.items)).collect();
-            assert_eq!(batches, whole[whole.len() - left.len()..]);
+            assert_eq!(batches, whole);
             assert_eq!(epoch.batches.iter().map(|b| b.left).collect::<Vec<_>>(), left);
             for batch in &epoch.batches {
-                assert!(batch.attempts == 1 && batch.bytes > 0);
+                assert!(
+                    batch.attempts == 1 && (batch.bytes > 0) == (batch.left > 0) && batch.missing.is_none()
+                );
                 let kinds: &[&str] = match batch.kind {
                     "component" => &["copies", "key authenticators"],
                     "ots" => &[],

@@ -8,9 +8,14 @@ use std::sync::Arc;
 use brickwork::Error;
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::{Evaluator, Garbler, Request};
-use brickwork::random::Rng;
+use brickwork::random::{Rng, Seed};
 use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
+
+/// What a test draws, again if it is replayed.
+fn draws() -> Rng {
+    Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
+}
 
 const WIDTH: u32 = 8;
 
@@ -86,7 +91,7 @@ fn bits(rng: &mut Rng) -> Vec<bool> {
 fn programs_from_one_stock() {
     let programs =
         [program(2, Recipient::Both), program(0, Recipient::Garbler), program(3, Recipient::Evaluator)];
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = draws();
     let inputs: Vec<_> = programs.iter().map(|_| (bits(&mut rng), bits(&mut rng))).collect();
     let requests = [request(4, 2, 20), request(4, 1, 4)];
     let (garbled, evaluated) = both(

@@ -1,5 +1,6 @@
 //! `brickwork bench`: how fast it is here.
 
+mod cuts;
 mod garbling;
 mod papers;
 mod protocol;
@@ -25,6 +26,7 @@ enum What {
     Stock(stock::Arguments),
     Papers(papers::Arguments),
     Scale(scale::Arguments),
+    Cuts(cuts::Arguments),
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
@@ -34,6 +36,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         What::Stock(arguments) => stock::run(arguments),
         What::Papers(arguments) => papers::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),
+        What::Cuts(arguments) => cuts::run(arguments, quiet),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::median;
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
-use crate::cut::{Cut, Wish};
+use crate::cut::CutArguments;
 use crate::failure::Failure;
 use crate::files;
 use crate::party;
@@ -28,10 +28,8 @@ pub struct Arguments {
     link: LinkArguments,
     #[command(flatten)]
     choice: Choice,
-    /// Into which components the program is cut: as the file says, in one piece, or a list such as
-    /// inline:F,component:G
-    #[arg(long, value_name = "given|whole|LIST", default_value = "given", hide_default_value = true)]
-    cut: Cut,
+    #[command(flatten)]
+    cut: CutArguments,
     /// Rounds, each with two new processes; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -45,8 +43,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
-        cut: &Wish::Fixed(arguments.cut.clone()),
+        cut: &arguments.cut.cut,
         stock: None,
+        audit: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
     let human = text(&program, &json);
@@ -146,6 +145,13 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
             .map(|round| round.iter().filter_map(|party| party["cpu_seconds"].as_f64()).sum())
             .collect(),
     );
+    let cut = |round: &[Value; 2]| round[1]["cut"].clone();
+    if rounds.iter().any(|round| cut(round) != cut(&rounds[0])) {
+        return Err(Failure::other(
+            "not every round took the same cut of the program",
+            "say which one is to be timed: --cut given, or another one that `brickwork plan` shows",
+        ));
+    }
     let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
     // A program of XORs alone has no such rate.
     let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
@@ -153,6 +159,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
     let link = both.link;
     Ok(json!({
         "phases": phases,
+        "cut": cut(&rounds[0]),
         "executions": executions,
         "rounds": rounds.len(),
         "predicted": rounds[0][0]["predicted"],
@@ -175,10 +182,11 @@ fn text(program: &Program, json: &Value) -> String {
     let number = |field: &str| json[field].as_f64().unwrap_or_default();
     let count = |value: &Value| value.as_u64().unwrap_or_default();
     let mut text = format!(
-        "{}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\n",
+        "{}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\nCut: {}\n",
         program.name(),
         plural(count(&json["executions"]), "execution"),
         plural(count(&json["rounds"]), "round"),
+        json["cut"].as_str().unwrap_or_default(),
     );
     for phase in json["phases"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let number = |field: &str| phase[field].as_f64().unwrap_or_default();

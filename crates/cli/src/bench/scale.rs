@@ -39,7 +39,7 @@ const GATES: std::ops::RangeInclusive<i32> = 4..=12;
 const COMPARED: f64 = 1e9;
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let machine = machine::constants(false, true)?.with_threads(arguments.threads);
+    let machine = machine::measured(false, true)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(1);
     let components = components()?;
     let mut rows = Vec::new();
@@ -112,9 +112,7 @@ fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Val
 /// Measured rows: AND gates of all executions, and nanoseconds of one.
 fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
-    let text = fs::read_to_string(path).map_err(|e| {
-        Failure::input(format!("cannot read {}: {e}", path.display()), "is it the file of `bench papers`?")
-    })?;
+    let text = fs::read_to_string(path).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let of = |row: Value| {
         let (gates, seconds) = (row["measured"]["and_gates"].as_f64()?, row["measured"]["seconds"].as_f64()?);
@@ -175,6 +173,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
                     x: number(row, x),
                     y: y(row),
                     title: title.clone(),
+                    label: format!("B = {}", row["bucket_size"]),
                     marked: false,
                 })
             });
@@ -190,6 +189,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
             x: number(row, "and_gates"),
             y: per_gate(row),
             title: format!("measured: {}", row["key"].as_str().unwrap_or_default()),
+            label: "measured".into(),
             marked: true,
         }],
     }));

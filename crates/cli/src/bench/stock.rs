@@ -80,8 +80,7 @@ impl Parties {
         work: impl Fn(Party, Channel) -> Result<T, brickwork::Error> + Sync,
     ) -> Result<[T; 2], Failure> {
         let [garbler, evaluator] = &self.identities;
-        let options =
-            |party| Options { party, lanes: 1, terms: [0; 32], timeout: std::time::Duration::from_secs(60) };
+        let options = |party| Options { party, lanes: 1, timeout: std::time::Duration::from_secs(60) };
         let listener =
             Listener::bind("127.0.0.1:0", garbler, evaluator.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
@@ -234,10 +233,8 @@ fn programs(
 
 fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
     let failed = |e: std::io::Error| {
-        Failure::other(
-            format!("{}: {e}", folder.display()),
-            "let nothing else work in the temporary folder meanwhile",
-        )
+        Failure::cannot_read(&folder.display().to_string(), &e)
+            .advise("let nothing else work in the temporary folder meanwhile")
     };
     let mut total = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {

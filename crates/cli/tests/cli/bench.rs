@@ -190,15 +190,6 @@ fn a_plan_tries_other_cuts() {
     }
     let chosen: Vec<&Value> = cuts.iter().filter(|cut| cut["chosen"] == true).collect();
     assert!(chosen.len() == 1 && chosen[0]["cut"] == plan["cut"], "{chosen:?}");
-    // Hardly slower than the fastest, and of those it sends least.
-    let [seconds, bytes] =
-        ["seconds", "bytes"].map(|field| move |cut: &Value| cut[field].as_f64().expect("a number"));
-    let (fastest, own) = (cuts.iter().map(seconds).fold(f64::INFINITY, f64::min), seconds(chosen[0]));
-    assert!(
-        own <= 1.1 * fastest
-            && cuts.iter().all(|cut| seconds(cut) > 1.1 * fastest || bytes(cut) >= bytes(chosen[0])),
-        "{cuts:?}"
-    );
     let inlined = good(&["plan", &source, "--inline", "*"]).1;
     assert_eq!(
         (&inlined["cut"], inlined["choice"]["components"].as_array().map(Vec::len)),
@@ -209,6 +200,129 @@ fn a_plan_tries_other_cuts() {
     assert_eq!(one["decompositions"].as_array().map(Vec::len), Some(1), "it is one component already");
     let rounds = good(&["plan", &example("aes-128-rounds.bwp")]).1;
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
+}
+
+/// The star stands at the least time of its table, or the line below says why it does not; so for cuts as for
+/// buckets, whoever chose them.
+#[test]
+fn the_star_is_the_fastest_or_says_why_not() {
+    let keys = Keys::new();
+    good(&["examples", "--write", &keys.file("")]);
+    let cases: [(String, &[&str]); 7] = [
+        (keys.file("join.wir"), &[]),
+        (keys.file("edit_distance.wir"), &[]),
+        (keys.file("vickrey.wir"), &["--cut", "whole"]),
+        (example("aes-128-rounds.bwp"), &[]),
+        (example("aes-128-rounds.bwp"), &["--cut", "given"]),
+        (example("cbc-mac-16.bwp"), &["--cut", "whole"]),
+        (example("cbc-mac-16.bwp"), &["--executions", "8", "--buckets", "standard"]),
+    ];
+    for (file, flags) in cases {
+        let (human, plan) = good(&[&["plan", &file], flags].concat());
+        for (table, reason, remark) in [
+            ("decompositions", "cut_reason", "Cuts of the program"),
+            ("alternatives", "buckets_reason", "Buckets of"),
+        ] {
+            let rows = plan[table].as_array().expect("an array");
+            let seconds = |row: &Value| row["seconds"].as_f64().expect("seconds");
+            let least = rows.iter().map(seconds).fold(f64::INFINITY, f64::min);
+            let chosen: Vec<&Value> = rows.iter().filter(|row| row["chosen"] == true).collect();
+            assert_eq!(chosen.len(), 1, "{plan}");
+            assert_eq!(seconds(chosen[0]) > least, plan[reason].is_string(), "{file} {flags:?}: {plan}");
+            let Some(reason) = plan[reason].as_str() else { continue };
+            assert!(human[human.find(remark).expect("a table")..].contains(reason), "{human}");
+        }
+    }
+    // What the user asks for is no choice of the planner's, and given is kept unless the gain is large.
+    let plan = |cut: &str| good(&["plan", &example("cbc-mac-16.bwp"), "--cut", cut]).1;
+    assert_eq!(plan("whole")["cut_reason"], "--cut says whole");
+    assert_eq!((&plan("fastest")["cut"], &plan("given")["cut_reason"]), (&json!("given"), &Value::Null));
+}
+
+/// No run waits until the machine was measured: not with an empty cache, and it leaves it empty.
+#[test]
+fn no_run_measures_the_machine() {
+    let folder = TempDir::new().expect("a folder");
+    let really = |arguments: &[&str]| {
+        let mut command = brickwork(arguments);
+        command.env("XDG_CACHE_HOME", folder.path()).output().expect("the command starts")
+    };
+    let small = example("millionaires.bwp");
+    let rounds = example("aes-128-rounds.bwp");
+    for arguments in [
+        &["run", &small, "--garbler", "5", "--evaluator", "6", "--json"][..],
+        &["run", &rounds, "--garbler", "1", "--evaluator", "2", "--json"],
+        &["bench", "protocol", &small, "--rounds", "1", "--json"],
+        &["bench", "cuts", &rounds, "--rounds", "1", "--json"],
+    ] {
+        let output = really(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("measuring"), "{}", text(&output.stderr));
+        let report = object(&output);
+        if arguments[1] != "cuts" {
+            assert!(report["predicted"]["seconds"].as_f64() > Some(0.0), "predicted all the same: {report}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{arguments:?}");
+    }
+    // A plan may take that time. What it finds is this kernel's, and this kernel's only.
+    let plan = really(&["plan", &small, "--json"]);
+    assert!(text(&plan.stderr).contains("measuring this machine"), "{}", text(&plan.stderr));
+    let kernel = object(&plan)["machine"]["kernel"].as_str().expect("a kernel").to_owned();
+    assert_eq!(good(&["bench", "garbling", "--rounds", "1"]).1["kernel"], kernel);
+    let kept: Vec<_> = std::fs::read_dir(folder.path().join("brickwork"))
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(kept.len() == 1 && name(&kept[0]).contains(&format!("-{kernel}-")), "{kept:?}");
+    let other = std::fs::read_to_string(&kept[0]).expect("constants").replace(&kernel, "another-kernel");
+    std::fs::write(&kept[0], other).expect("constants");
+    let plan = really(&["plan", &small, "--json"]);
+    assert!(text(&plan.stderr).contains("measuring this machine"), "those were another kernel's");
+}
+
+/// `bench protocol` runs what `run` runs, and says which cut that was.
+#[test]
+fn a_timed_protocol_names_its_cut() {
+    let keys = Keys::new();
+    good(&["examples", "vickrey", "-o", &keys.file("")]);
+    let source = keys.file("vickrey.wir");
+    let once = |flags: &[&str]| good(&[&["bench", "protocol", &source, "--rounds", "1"], flags].concat());
+    for cut in ["given", "whole", "inline:*"] {
+        let (human, json) = once(&["--cut", cut]);
+        assert!(human.contains(&format!("\nCut: {cut}\n")) && json["cut"] == cut, "{human}");
+    }
+    let inputs = ["garbler", "evaluator"].map(|of| format!("@{}", keys.file(&format!("vickrey.{of}.json"))));
+    let run = |flags: &[&str]| {
+        good(&[&["run", &source, "--garbler", &inputs[0], "--evaluator", &inputs[1]], flags].concat()).1
+    };
+    // Where bytes count, so that it is no matter how busy the machine is.
+    let slow = ["--bandwidth", "20Mbit"];
+    assert_eq!(once(&slow).1["cut"], run(&slow)["cut"]);
+    assert_eq!(once(&[&slow[..], &["--cut", "fastest"]].concat()).1["cut"], run(&slow)["cut"]);
+    bad(&["bench", "protocol", &source, "--cut", "thin"], 2, "thin");
+}
+
+/// Both cuts run, and the one that a run would take is compared with the given one.
+#[test]
+fn cuts_are_compared() {
+    let file = example("aes-128-rounds.bwp");
+    let whole = example("aes-128.bwp");
+    let (human, json) = good(&["bench", "cuts", &file, &whole, "--rounds", "1"]);
+    assert!(human.contains("skipped aes-128: there is no other cut"), "{human}");
+    let [row] = &json["rows"].as_array().expect("rows")[..] else { panic!("{json}") };
+    assert_eq!((&row["given"]["cut"], &row["other"]["cut"]), (&json!("given"), &json!("whole")));
+    for cut in ["given", "other"] {
+        for field in ["predicted_seconds", "predicted_cpu_seconds", "seconds", "cpu_seconds"] {
+            assert!(row[cut][field].as_f64() > Some(0.0), "{row}");
+        }
+    }
+    let ratio = row["chosen_by_given"]["seconds"].as_f64().expect("a ratio");
+    let seconds = |cut: &str| row[cut]["seconds"].as_f64().expect("seconds");
+    assert_eq!(ratio, if row["chosen"] == "given" { 1.0 } else { seconds("other") / seconds("given") });
+    assert!(json["kernel"].is_string() && json["constants"].is_string(), "{json}");
+    let none = good(&["bench", "cuts", &file, "--rounds", "1", "--longest", "0"]).1;
+    assert!(none["rows"].as_array().is_some_and(Vec::is_empty), "{none}");
 }
 
 /// A run with the fastest cut is one of the same function.

@@ -1,55 +1,66 @@
-//! `demo-cheat`, and that cheating stays there.
+//! `demo-cheat`, and that no hook for a cheater is part of the command.
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
+/// What is tested here is what people use: built by itself, not together with the adversary's crate.
 #[test]
-fn attacks_are_listed_and_played() {
-    let (human, json) = good(&["demo-cheat"]);
-    let attacks = json["attacks"].as_array().unwrap();
-    assert!(attacks.len() > 30);
-    for attack in attacks {
-        let (id, story) = (attack["attack"].as_str().unwrap(), attack["story"].as_str().unwrap());
-        assert!(human.contains(id) && human.contains(story));
+fn the_command_has_no_hooks() {
+    let hint =
+        "`cargo test -p brickwork-cli` builds the command as it is shipped; `cargo xtask test` does that";
+    let version = format!("brickwork {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(text(&run(&["--version"]).stdout), version, "{hint}");
+}
+
+/// The command in a folder of its own, so that nothing is beside it.
+fn alone(folder: &Path) -> Command {
+    let own = folder.join("brickwork");
+    if !own.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_brickwork"), &own).expect("a copy");
     }
-    let (human, json) = good(&["demo-cheat", "row_05_flipped_table", "--runs", "3"]);
-    assert!(
-        human
-            .contains("100.00 %, predicted 100.00 %: the evaluator stops: an opened copy is garbled wrongly"),
-        "{human}"
-    );
-    assert_eq!(json["endings"][0]["ending"], "OpenedCopy");
-    assert_eq!((json["endings"][0]["observed"].as_u64(), json["runs"].as_u64()), (Some(3), Some(3)));
-    let (human, json) = good(&["demo-cheat", "row_15_flipped_colour", "--runs", "2"]);
-    assert!(human.contains("the garbler stops: forged labels"), "{human}");
-    assert_eq!(json["cheater"], "evaluator");
-    let (_, json) = good(&["demo-cheat", "row_14_opposite_label_among_4", "--runs", "20"]);
-    let predicted: f64 =
-        json["endings"].as_array().unwrap().iter().map(|e| e["predicted_rate"].as_f64().unwrap()).sum();
-    assert!((predicted - 1.0).abs() < 1e-9);
+    let mut command = Command::new(own);
+    command.env("PATH", folder.join("path")).stdin(Stdio::null());
+    command
+}
+
+/// Writes a program that says what it was given, and ends with code 9.
+fn pretend(folder: &Path, name: &str) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let path = folder.join("brickwork-demo-cheat");
+    std::fs::write(&path, format!("#!/bin/sh\necho \"{name}: $*\"\nexit 9\n")).expect("a program");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("permissions");
 }
 
 #[test]
-fn what_is_no_attack_is_refused() {
-    bad(&["demo-cheat", "row_99_magic"], 2, "there is no attack called row_99_magic");
+fn attacks_are_played_by_another_program() {
+    let folder = TempDir::new().expect("a folder");
+    let demo = |arguments: &[&str]| {
+        alone(folder.path()).arg("demo-cheat").args(arguments).output().expect("the command starts")
+    };
+    let refused = demo(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let stderr = text(&refused.stderr);
+    assert!(stderr.contains("brickwork-demo-cheat, which plays the attacks, is not installed"), "{stderr}");
+    assert!(stderr.contains("cargo install --locked --path crates/adversary --bin brickwork-demo-cheat"));
+    is_error(&demo(&["--json"]), 2, "is not installed");
+
+    pretend(&folder.path().join("path"), "in PATH");
+    let played = demo(&["row_05", "--runs", "3", "--json"]);
+    assert_eq!(played.status.code(), Some(9), "{}", text(&played.stderr));
+    assert_eq!(text(&played.stdout), "in PATH: row_05 --runs=3 --json\n");
+    pretend(folder.path(), "beside");
+    assert_eq!(text(&demo(&[]).stdout), "beside: --runs=100\n");
+
+    let broken = folder.path().join("brickwork-demo-cheat");
+    std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o644)).expect("permissions");
+    let stopped = demo(&[]);
+    assert_eq!(stopped.status.code(), Some(1));
+    let stderr = text(&stopped.stderr);
+    assert!(stderr.contains("cannot start brickwork-demo-cheat: permission is denied"), "{stderr}");
+}
+
+#[test]
+fn wrong_numbers_of_runs_are_refused() {
     bad(&["demo-cheat", "row_05_flipped_table", "--runs", "0"], 2, "0");
-}
-
-/// The hooks are part of this build. The other commands cannot reach them: no other file names them.
-#[test]
-fn only_demo_cheat_knows_the_adversary() {
-    fn search(folder: &Path, found: &mut Vec<String>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                search(&path, found);
-            } else if std::fs::read_to_string(&path).unwrap().contains("adversary") {
-                found.push(path.file_name().unwrap().to_string_lossy().into());
-            }
-        }
-    }
-    let mut found = Vec::new();
-    search(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
-    assert_eq!(found, ["demo_cheat.rs"]);
 }

@@ -5,11 +5,14 @@ mod ctrl_c;
 mod demo_cheat;
 mod doctor;
 mod examples;
+mod manual;
 mod offline;
 mod parties;
+mod schema;
 mod seeds;
 mod stock;
 mod tutorial;
+mod values;
 
 use std::io::Read;
 use std::path::Path;
@@ -29,13 +32,15 @@ fn run(arguments: &[&str]) -> Output {
     brickwork(arguments).output().expect("the command starts")
 }
 
-/// Runs it twice, in both forms; it must succeed. Returns the text and the JSON object.
+/// Runs it twice, in both forms; it must succeed, and print what the schema says. Returns the text and the JSON object.
 fn good(arguments: &[&str]) -> (String, Value) {
     let human = run(arguments);
     assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));
     let json = run(&[arguments, &["--json"]].concat());
     assert_eq!(json.status.code(), Some(0));
-    (text(&human.stdout), object(&json))
+    let json = object(&json);
+    schema::holds(arguments, &json);
+    (text(&human.stdout), json)
 }
 
 /// Runs it in both forms; it must fail with this code, say so in each, and hold `words` in its message.
@@ -45,12 +50,15 @@ fn bad(arguments: &[&str], code: i32, words: &str) {
     assert_eq!(human.status.code(), Some(code), "{arguments:?}: {stderr}");
     assert!(stderr.contains("error: ") && stderr.contains(words), "{arguments:?}: {stderr}");
     assert!(human.stdout.is_empty(), "{}", text(&human.stdout));
+    assert!(!stderr.contains("os error"), "a number of the system in a message: {stderr}");
     is_error(&run(&[arguments, &["--json"]].concat()), code, words);
 }
 
 /// Asserts that this is an error in its JSON form.
 fn is_error(output: &Output, code: i32, words: &str) {
-    let error = &object(output)["error"];
+    let printed = object(output);
+    schema::holds_for(if printed["checks"].is_array() { "doctor" } else { "error" }, &printed);
+    let error = &printed["error"];
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert_eq!(error["code"], code);
     let (message, hint) =

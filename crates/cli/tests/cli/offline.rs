@@ -28,7 +28,18 @@ fn keygen_writes_a_private_file_and_never_overwrites() {
 
 #[test]
 fn info_shows_ports_components_and_wires() {
-    let (human, json) = good(&["info", &example("millionaires.bwp")]);
+    let (short, _) = good(&["info", &example("millionaires.bwp")]);
+    let (human, json) = good(&["info", &example("millionaires.bwp"), "--wires"]);
+    assert!(!short.contains("wires 32-63") && short.contains("--wires"), "{short}");
+    assert!(human.starts_with(short.split("\n--wires").next().unwrap()), "{human}");
+    // A type stands there in full, however long it is.
+    let keys = Keys::new();
+    let fields: String = (0..40).map(|k| format!(" byte field_{k};")).collect();
+    let source = format!(
+        "#parties 2\ntypedef uint_t 8 byte\ntypedef struct_t wide {{{fields} }}\n#input 1 wide\n#input 2 byte\n#output 1 byte\nfunction void main() {{ output1 = input1.field_39 + input2; }}\n"
+    );
+    let (wide, _) = good(&["info", &keys.write("wide.wir", source.as_bytes())]);
+    assert!(wide.contains("field_0") && wide.contains("field_39") && !wide.contains('…'), "{wide}");
     for words in [
         "wealth: uint32, 32 bits",
         "wires 32-63: evaluator's wealth",

@@ -287,6 +287,14 @@ fn stores_are_looked_after() {
         2,
         "parts begin with ''",
     );
+    // Whoever gives neither flag, or both, is told of both.
+    let burn = ["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key];
+    bad(&burn, 2, "--epoch <ID>|--all");
+    bad(&[&burn[..], &["--all", "--epoch", "00"]].concat(), 2, "--all");
+    let help = text(&run(&["stock", "burn", "--help"]).stdout);
+    for flag in ["--epoch <ID>", "--all", "--store <DIR>", "--store-key <FILE>"] {
+        assert!(help.contains(flag), "{help}");
+    }
     // Burned on one side, refused on both, and gone after that.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
@@ -296,6 +304,280 @@ fn stores_are_looked_after() {
         is_error(&output, 6, "same story");
     }
     assert_eq!(parties.ls("evaluator")["epochs"][0]["condition"], "burned");
+}
+
+/// The beginning of the identifier of the pair that a party's store is of.
+fn pair(parties: &Parties, role: &str) -> String {
+    let pairs = parties.ls(role)["pairs"].clone();
+    let [pair] = &pairs.as_array().expect("pairs")[..] else { panic!("{pairs}") };
+    assert_eq!(pair["role"], role);
+    pair["id"].as_str().expect("an identifier")[..12].to_owned()
+}
+
+/// Nothing of these parties' stock is burned.
+fn whole(parties: &Parties, roles: &[&str]) {
+    for role in roles {
+        let epochs = parties.ls(role)["epochs"].clone();
+        assert!(
+            epochs.as_array().expect("epochs").iter().all(|epoch| epoch["condition"] != "burned"),
+            "{epochs}"
+        );
+        assert_eq!(parties.executions(role), 2);
+    }
+}
+
+/// What both run into whose stores are no pair: in a run with and without top-up, and in preprocessing.
+fn refused_as_strangers(parties: &Parties, words: &[&str]) {
+    let file = format!("{}=1", parties.file);
+    let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &file]));
+    let run = |more: &[&str]| [parties.run("garbler", "1", more), parties.run("evaluator", "2", more)];
+    for arguments in [run(&[]), run(&["--no-top-up"]), fill()] {
+        for output in parties.both(arguments) {
+            words.iter().for_each(|words| is_error(&output, 6, words));
+            let hint = object(&output)["error"]["hint"].as_str().expect("a hint").to_owned();
+            assert!(hint.contains("--store") && hint.contains("stock burn"), "{hint}");
+        }
+    }
+}
+
+/// Row 24: two pairs of folders of the same two parties, opened crosswise: both refuse and name both pairs,
+/// and nothing is burned.
+#[test]
+fn row_24_crossed_stores_are_refused_as_they_are() {
+    let parties = Parties::new("millionaires.bwp");
+    let component = format!("{}=2", parties.file);
+    parties.fill(&component);
+    let moved = |from: &str, to: &str| std::fs::rename(from, to).expect("a folder that moves");
+    let other = parties.keys.file("the other pair's");
+    let swap = || {
+        let (here, on_the_way) = (parties.store("evaluator"), parties.keys.file("on the way"));
+        moved(&here, &on_the_way);
+        moved(&other, &here);
+        moved(&on_the_way, &other);
+    };
+    // The first pair's garbler stays where it is.
+    let first = parties.keys.file("the first garbler's");
+    moved(&parties.store("garbler"), &first);
+    moved(&parties.store("evaluator"), &other);
+    parties.fill(&component);
+    swap();
+    let pairs = ROLES.map(|role| pair(&parties, role));
+    assert_ne!(pairs[0], pairs[1]);
+    refused_as_strangers(&parties, &[&pairs[0], &pairs[1], "nothing was burned"]);
+    whole(&parties, &ROLES);
+    swap();
+    assert_eq!(pair(&parties, "garbler"), pair(&parties, "evaluator"));
+    parties.millionaires(&["--no-top-up"]);
+    // The first pair is as good as it was.
+    moved(&parties.store("garbler"), &parties.keys.file("the second garbler's"));
+    moved(&first, &parties.store("garbler"));
+    swap();
+    whole(&parties, &ROLES);
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// Row 24: a folder that is no store, an empty one, and the other role's, instead of the one that has the
+/// stock. With `--no-top-up` no folder is made, and the peer does not even hear of it.
+#[test]
+fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
+    let mut parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let typo = parties.keys.file("typo");
+    for role in ROLES {
+        let mut arguments = parties.run(role, "1", &["--no-top-up", "--listen", "127.0.0.1:0"]);
+        let store = arguments.iter_mut().find(|argument| **argument == parties.store(role)).expect("a store");
+        *store = typo.clone();
+        is_error(&run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), 6, "is no store");
+        assert!(!Path::new(&typo).exists(), "a folder was made");
+    }
+    let run_both =
+        ["run", &parties.file, "--garbler", "1", "--evaluator", "2", "--store", &typo, "--store-key"];
+    bad(&[&run_both[..], &[&parties.store_key, "--no-top-up"]].concat(), 6, "is no store");
+    assert!(!Path::new(&typo).exists(), "a folder was made");
+    // Both were never asked anything.
+    whole(&parties, &ROLES);
+    let key = pair(&parties, "garbler");
+    for (role, other) in [("garbler", "evaluator"), ("evaluator", "garbler")] {
+        let (store, kept) = (parties.store(role), parties.keys.file("kept"));
+        std::fs::rename(&store, &kept).expect("a folder that moves");
+        // Absent: it is made, and stays empty.
+        refused_as_strangers(&parties, &[&key, "nothing was burned"]);
+        whole(&parties, &[other]);
+        // What the other role has is not for this one.
+        std::fs::remove_dir_all(&store).expect("a folder");
+        copy(&parties.store(other), &store);
+        refused_as_strangers(&parties, &[&key, "nothing was burned"]);
+        whole(&parties, &ROLES);
+        std::fs::remove_dir_all(&store).expect("a folder");
+        std::fs::rename(&kept, &store).expect("a folder that moves");
+    }
+    parties.millionaires(&["--no-top-up"]);
+    // Another program burns nothing either.
+    let adder = parties.keys.file("other.bwp");
+    std::fs::copy(example("aes-128.bwp"), &adder).expect("a copy");
+    let given = std::mem::replace(&mut parties.file, adder);
+    let wrong = parties.run("garbler", "1", &["--no-top-up"]);
+    parties.file = given;
+    for output in parties.both([wrong, parties.run("evaluator", "2", &["--no-top-up"])]) {
+        assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
+        assert!(!text(&output.stdout).contains("cut by \\\"\\\""), "{}", text(&output.stdout));
+    }
+    // A list that asks for something else, on one side.
+    let lists = ["1", "2"].map(|count| ["--component".to_owned(), format!("{}={count}", parties.file)]);
+    let lists = [0, 1].map(|k| parties.preprocess(ROLES[k], &[&lists[k][0], &lists[k][1]]));
+    for output in parties.both(lists) {
+        assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
+    }
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// Who gives up what a lost folder leaves behind begins afresh, by its user's word.
+#[test]
+fn a_lost_folder_is_replaced_by_the_users_word() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let before = pair(&parties, "evaluator");
+    std::fs::remove_dir_all(parties.store("garbler")).expect("a folder");
+    refused_as_strangers(&parties, &[&before]);
+    whole(&parties, &["evaluator"]);
+    let burn = parties.stock("evaluator", "burn", &["--all"]);
+    assert_eq!(run(&burn.iter().map(String::as_str).collect::<Vec<_>>()).status.code(), Some(0));
+    parties.fill(&format!("{}=2", parties.file));
+    assert!(pair(&parties, "garbler") == pair(&parties, "evaluator") && pair(&parties, "garbler") != before);
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// One party with a store and one without: both say so.
+#[test]
+fn a_store_on_one_side_only_is_code_7() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    for k in 0..2 {
+        let mut arguments = [parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])];
+        let all = &mut arguments[k];
+        for flag in ["--store", "--store-key"] {
+            let at = all.iter().position(|argument| argument == flag).expect("a flag");
+            all.drain(at..at + 2);
+        }
+        for (i, output) in parties.both(arguments).iter().enumerate() {
+            let words = if i == k { "the peer works with a store" } else { "was started without --store" };
+            is_error(output, 7, words);
+        }
+    }
+    whole(&parties, &ROLES);
+}
+
+/// At another level there is nothing; the message says for which there is.
+#[test]
+fn another_level_burns_nothing_and_is_named() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let more = ["--no-top-up", "--security", "64"];
+    let run = |more: &[&str]| [parties.run("garbler", "1", more), parties.run("evaluator", "2", more)];
+    for output in parties.both(run(&more)) {
+        is_error(&output, 6, "there is stock for --security 40");
+    }
+    // On one side only.
+    let [garbler, _] = run(&more);
+    let [_, evaluator] = run(&["--no-top-up"]);
+    for output in parties.both([garbler, evaluator]) {
+        is_error(&output, 7, "--security");
+    }
+    whole(&parties, &ROLES);
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// A store is looked at while a party waits with it, and names a segment that is missing.
+#[test]
+fn stock_is_listed_while_a_party_waits() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let listen = parties.run("garbler", "1000000", &["--no-top-up", "--listen", "127.0.0.1:0"]);
+    let mut waits = start(&listen.iter().map(String::as_str).collect::<Vec<_>>());
+    let address = address(&mut waits);
+    whole(&parties, &ROLES);
+    let report = parties.logs();
+    assert_eq!(report[0][0]["log"], report[1][0]["log"]);
+    // Whoever wants to change it waits.
+    let burn = parties.stock("garbler", "burn", &["--all"]);
+    bad(&burn.iter().map(String::as_str).collect::<Vec<_>>(), 6, "in use by another process");
+    let connect = parties.run("evaluator", "1250000", &["--no-top-up", "--connect", &address]);
+    let other = run(&connect.iter().map(String::as_str).collect::<Vec<_>>());
+    for output in [finish(waits), other] {
+        assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
+    }
+    assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
+    // A part is lost.
+    let lost = segments(&parties.store("garbler")).remove(0);
+    let bytes = std::fs::read(&lost).expect("a segment");
+    std::fs::remove_file(&lost).expect("a segment");
+    let arguments = parties.stock("garbler", "ls", &["--program", &parties.file]);
+    let (human, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(human.contains("MISSING") && human.contains(&path(&lost)), "{human}");
+    let batches = json["epochs"][0]["batches"].as_array().expect("batches");
+    assert_eq!(batches.iter().filter(|batch| batch["missing"].is_string()).count(), 1, "{json}");
+    assert_eq!(json["programs"][0]["executions"], 0);
+    std::fs::write(&lost, bytes).expect("a segment");
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// The risk of all programs from one part of the stock is printed beside that of a run, and in the inventory.
+#[test]
+fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let results = parties.millionaires(&["--no-top-up"]);
+    for (role, result) in ROLES.iter().zip(&results) {
+        let all = result["security"]["epoch_bound_log2"].as_f64().expect("a bound");
+        assert!(all >= result["security"]["bound_log2"].as_f64().expect("a bound"), "{result}");
+        assert_eq!(parties.ls(role)["epochs"][0]["bound_log2"].as_f64(), Some(all));
+    }
+    let mut arguments = [parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])];
+    arguments.iter_mut().for_each(|all| all.retain(|argument| argument != "--json"));
+    for output in parties.both(arguments) {
+        let human = text(&output.stdout);
+        assert!(human.contains("all programs from this part of the stock together: at most 2^-4"), "{human}");
+    }
+}
+
+/// The key of a store is made by one command, which errors name.
+#[test]
+fn the_key_of_a_store_is_made() {
+    let folder = TempDir::new().expect("a folder");
+    let [key, other, store] = ["store.key", "other.key", "store"].map(|name| path(&folder.path().join(name)));
+    let made = object(&run(&["keygen", "--store-key", "-o", &key, "--json"]));
+    assert_eq!(made, json!({ "store_key": key }));
+    let human = run(&["keygen", "--store-key", "-o", &other]);
+    assert!(human.status.success() && text(&human.stdout).contains(&other), "{}", text(&human.stdout));
+    let keys = [&key, &other].map(|key| std::fs::read_to_string(key).expect("a key"));
+    assert!(
+        keys.iter().all(|key| key.len() == 65 && !text(&human.stdout).contains(key.trim()))
+            && keys[0] != keys[1]
+    );
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&key).expect("a file").permissions())
+            & 0o777,
+        0o600
+    );
+    bad(&["keygen", "--store-key", "-o", &key], 1, "cannot write");
+    assert_eq!(std::fs::read_to_string(&key).expect("a key"), keys[0], "it was overwritten");
+    let file = example("millionaires.bwp");
+    let with = |key: &[&str]| {
+        let flags = ["run", &file, "--garbler", "5", "--evaluator", "3", "--json", "--store", &store];
+        run(&[&flags[..], key].concat())
+    };
+    assert_eq!(
+        object(&with(&["--store-key", &key]))["outputs"]["evaluator"],
+        json!({ "alice": 1, "bob": 0 })
+    );
+    let without = with(&[]);
+    let hint = object(&without)["error"]["hint"].as_str().expect("a hint").to_owned();
+    assert!(hint.contains("brickwork keygen --store-key -o FILE") && !hint.contains("openssl"), "{hint}");
+    let wrong = folder.path().join("wrong.key");
+    std::fs::write(&wrong, "5e").expect("a file");
+    private(&path(&wrong));
+    is_error(&with(&["--store-key", &path(&wrong)]), 3, "brickwork keygen --store-key");
 }
 
 /// The files of batches.

@@ -3,12 +3,14 @@
 mod constant;
 mod div;
 mod mul;
+mod select;
 #[cfg(test)]
 mod tests;
 
 pub use constant::Planner;
 pub use div::{divide, wide_divide};
 pub use mul::{multiply, wide_multiply};
+pub use select::{choose, decode, rotate_by, shift_by};
 
 use crate::graph::{Bit, Graph};
 
@@ -36,6 +38,11 @@ pub fn known(bits: &[Bit]) -> Option<u128> {
 /// Whether all bits are known.
 pub fn all_known(bits: &[Bit]) -> bool {
     bits.iter().all(|b| b.known().is_some())
+}
+
+/// Number of bits up to the highest that is not known to be zero.
+pub fn significant(bits: &[Bit]) -> usize {
+    trimmed(bits).len()
 }
 
 /// Without the zeros at the top.

@@ -248,7 +248,7 @@ impl Glue {
 /// Names of the components, those of glue in one sequence: some of it has been merged with others.
 pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
     let function = |name: &str| {
-        cx.module.functions.iter().any(|f| *f.name == *name.split('.').next().unwrap_or_default())
+        cx.module.functions.iter().any(|f| *f.base_name() == *name.split('.').next().unwrap_or_default())
     };
     let mut number = 0;
     let names = program.components().iter().map(|c| {

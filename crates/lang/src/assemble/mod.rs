@@ -111,7 +111,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
         .iter()
         .zip(&cx.cuts)
         .filter(|(_, cut)| cut.component)
-        .map(|(f, _)| f.name.to_string());
+        .map(|(f, _)| f.base_name().to_string());
     let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();
     let program = merge::merge(program.finish()?, &kept)?;
     let names = glue::numbered(cx, &program);

@@ -1,6 +1,6 @@
 //! Statements, and the variables that they see.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Init, Stmt};
@@ -8,7 +8,7 @@ use crate::check::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 use crate::source::Span;
-use crate::types::{Compatible, Type};
+use crate::types::{ArrayType, Compatible, Type};
 
 /// All variables of a function together may have this many bits.
 const MAX_FRAME: u64 = 1 << 27;
@@ -28,6 +28,22 @@ pub(super) struct Body<'c, 's> {
     pub(super) macro_use: Option<Span>,
     /// Whether the expression that is being checked changes a variable inside of it.
     pub(super) changes: bool,
+    /// Variables that something is assigned to.
+    pub(super) assigned: HashSet<u32>,
+    name: Rc<str>,
+    span: Span,
+    ret: Type,
+    /// Whether there is a `return` anywhere.
+    returns: bool,
+    made_for: Option<(Span, String)>,
+}
+
+/// An input or output, which is a variable of `main`.
+pub(super) struct Predeclared {
+    pub(super) name: Rc<str>,
+    pub(super) ty: Type,
+    /// For an output: where it is declared.
+    pub(super) to_assign: Option<Span>,
 }
 
 /// Checks the body of function `number`. `predeclared` are the inputs and outputs, for `main`.
@@ -35,11 +51,11 @@ pub(super) fn check(
     cx: &mut Checker<'_>,
     number: usize,
     f: ast::Function,
-    predeclared: &[(Rc<str>, Type)],
+    predeclared: &[Predeclared],
 ) -> Func {
     let signature = &cx.signatures[number];
     let (name, span, ret) = (Rc::clone(&signature.name), signature.span, signature.ret.clone());
-    let params: Vec<_> = signature.params.clone();
+    let (params, made_for) = (signature.params.clone(), signature.made_for.clone());
     let is_main = &*name == "main";
     let mut body = Body {
         cx,
@@ -51,54 +67,56 @@ pub(super) fn check(
         calls: Vec::new(),
         macro_use: None,
         changes: false,
+        assigned: HashSet::new(),
+        name: Rc::clone(&name),
+        span,
+        ret: ret.clone(),
+        returns: false,
+        made_for,
     };
     for (name, ty, span) in &params {
         body.add(name, ty.clone(), Some(*span), *span);
     }
-    for (name, ty) in predeclared {
-        body.add(name, ty.clone(), None, span);
+    for port in predeclared {
+        body.add(&port.name, port.ty.clone(), None, span);
     }
-    let empty = f.body.is_empty() && f.result.is_none();
-    let list = f.body.iter().filter_map(|s| body.stmt(s)).collect();
-    let mut result = None;
-    match (&ret, f.result) {
-        (Type::Void | Type::Broken, Some((None, _)) | None) => {}
-        (Type::Void, Some((Some(value), _))) => body.error(
-            Diagnostic::error(
-                "function::return",
-                value.span,
-                format!("`{name}` is `void` and cannot return a value"),
-            )
-            .also(span, "declared here")
-            .hint(format!("write `return;`, or declare `function TYPE {name}`")),
-        ),
-        (ret, Some((Some(value), _))) => {
-            let value = body.statement_expr(&value);
-            body.assignable(ret, &value, "function::return", "the returned value");
-            result = Some(value);
-        }
-        (_, Some((None, at))) => {
-            let wanted = body.cx.types.show(&ret);
-            body.error(
-                Diagnostic::error(
-                    "function::return",
-                    at,
-                    format!("`{name}` must return a value of type {wanted}"),
-                )
-                .hint(format!("write `return VALUE;`, or declare `function void {name}`")),
+    let list: Vec<St> = f.body.iter().filter_map(|s| body.stmt(s)).collect();
+    // An entirely empty body returns zeros.
+    if !matches!(ret, Type::Void | Type::Broken) && !f.body.is_empty() && !returns(&f.body) {
+        let always = if body.returns { "always " } else { "" };
+        body.error(
+            Diagnostic::error("function::return", span, format!("`{name}` does not {always}return a value"))
+                .hint("the last statement of the function must be `return …;`, or an `if` and `else` that both end so"),
+        );
+    }
+    for (var, port) in predeclared.iter().enumerate() {
+        // After an error, it may be the assignment that was not understood.
+        let unassigned = !body.assigned.contains(&(var as u32)) && body.cx.sink.errors() == 0;
+        if let Some(at) = port.to_assign.filter(|_| unassigned) {
+            let (output, party) = (&port.name, port.name.trim_start_matches("output"));
+            body.cx.sink.push(
+                Diagnostic::warning("output::unassigned", at, format!("nothing is ever assigned to `{output}`"))
+                    .label(format!("party {party} learns zeros"))
+                    .hint(format!("assign its value in `main`, `{output} = …;`, or remove this line if party {party} is to learn nothing")),
             );
         }
-        // An entirely empty body returns zeros.
-        (_, None) if empty => {}
-        (_, None) => body.error(
-            Diagnostic::error("function::return", span, format!("`{name}` does not return a value"))
-                .hint("the last statement of the function must be `return …;`"),
-        ),
     }
     let Body { vars, calls, cx, .. } = body;
     let vars = vars.iter().map(|(ty, _)| cx.types.width(ty)).collect();
     let params = params.into_iter().map(|(n, t, _)| (n, t)).collect();
-    Func { name, span, params, ret, vars, body: list, result, calls, requests: f.requests }
+    Func { name, span, params, ret, vars, body: list, calls, requests: f.requests }
+}
+
+/// Whether every way through these statements ends with a `return`.
+fn returns(list: &[Stmt]) -> bool {
+    list.iter().any(|stmt| match stmt {
+        Stmt::Return(..) => true,
+        Stmt::Block(list) => returns(list),
+        Stmt::If { then, otherwise: Some(otherwise), .. } => {
+            returns(std::slice::from_ref(then)) && returns(std::slice::from_ref(otherwise))
+        }
+        _ => false,
+    })
 }
 
 impl Body<'_, '_> {
@@ -108,6 +126,7 @@ impl Body<'_, '_> {
             let inner = std::mem::replace(&mut diagnostic.span, at);
             diagnostic.related.push((inner, "in this `#define`".into()));
         }
+        diagnostic.related.extend(self.made_for.clone());
         self.cx.sink.push(diagnostic);
     }
 
@@ -166,7 +185,39 @@ impl Body<'_, '_> {
                 let otherwise = otherwise.as_ref().and_then(|o| self.scoped(|b| b.stmt(o))).map(Box::new);
                 Some(St::If { cond, then, otherwise })
             }
+            Stmt::Return(value, span) => Some(self.return_stmt(value.as_ref(), *span)),
         }
+    }
+
+    fn return_stmt(&mut self, value: Option<&ast::Expr>, span: Span) -> St {
+        self.returns = true;
+        let (ret, name) = (self.ret.clone(), Rc::clone(&self.name));
+        let value = value.map(|value| self.statement_expr(value));
+        match (&ret, &value) {
+            (Type::Broken, _) | (Type::Void, None) => {}
+            (Type::Void, Some(value)) => self.error(
+                Diagnostic::error(
+                    "function::return",
+                    value.span,
+                    format!("`{name}` is `void` and cannot return a value"),
+                )
+                .also(self.span, "declared here")
+                .hint(format!("write `return;`, or declare `function TYPE {name}`")),
+            ),
+            (ret, Some(value)) => self.assignable(ret, value, "function::return", "the returned value"),
+            (ret, None) => {
+                let wanted = self.cx.types.show(ret);
+                self.error(
+                    Diagnostic::error(
+                        "function::return",
+                        span,
+                        format!("`{name}` must return a value of type {wanted}"),
+                    )
+                    .hint(format!("write `return VALUE;`, or declare `function void {name}`")),
+                );
+            }
+        }
+        St::Return(value, span)
     }
 
     fn condition(&mut self, e: &ast::Expr) -> Ex {
@@ -193,25 +244,20 @@ impl Body<'_, '_> {
             let ty = self.cx.array_of(base.clone(), &var.dims);
             // The initialiser does not see the new variable.
             let mut values = Vec::new();
-            let width = match (&var.init, &ty) {
-                (None, _) => 0,
-                (Some(Init::Expr(e)), ty) => {
-                    let value = self.statement_expr(e);
-                    self.assignable(ty, &value, "init::type", "the initialiser");
-                    values.push(value);
-                    self.cx.types.width(ty)
-                }
+            match (&var.init, &ty) {
+                (None, _) => {}
                 (Some(init), Type::Array(array)) => {
                     let (dims, base) = (array.dims.clone(), array.base.clone());
                     self.array_init(init, &dims, &base, &mut values);
                     self.same_kind(&values);
-                    self.cx.types.width(&base)
                 }
-                (Some(init), _) => {
-                    self.array_init(init, &[], &Type::Broken, &mut Vec::new());
-                    0
+                (Some(Init::Expr(e)), ty) => {
+                    let value = self.statement_expr(e);
+                    self.assignable(ty, &value, "init::type", "the initialiser");
+                    values.push((value, self.cx.types.width(ty)));
                 }
-            };
+                (Some(init), _) => self.array_init(init, &[], &Type::Broken, &mut Vec::new()),
+            }
             if let Some(first) = self.lookup(&var.name.name) {
                 let declared = self.vars[first as usize].1;
                 let draft = Diagnostic::error(
@@ -229,17 +275,18 @@ impl Body<'_, '_> {
                 continue;
             }
             let var = self.add(&var.name.name, ty, Some(var.name.span), var.name.span);
-            list.push(St::Declare { var, init: values, width });
+            list.push(St::Declare { var, init: values });
         }
         list
     }
 
-    fn array_init(&mut self, init: &Init, dims: &[u32], base: &Type, values: &mut Vec<Ex>) {
+    /// Values of an array of these dimensions, with the widths that they are brought to.
+    fn array_init(&mut self, init: &Init, dims: &[u32], base: &Type, values: &mut Vec<(Ex, u32)>) {
         match (init, dims) {
             (Init::Expr(e), []) => {
                 let value = self.statement_expr(e);
                 self.assignable(base, &value, "init::type", "this element");
-                values.push(value);
+                values.push((value, self.cx.types.width(base)));
             }
             (Init::List(items, span), [count, inner @ ..]) => {
                 if items.len() != *count as usize {
@@ -264,32 +311,40 @@ impl Body<'_, '_> {
                 items.iter().for_each(|item| self.array_init(item, &[], &Type::Broken, values));
             }
             (Init::Expr(e), _) => {
-                self.error(
-                    Diagnostic::error("init::shape", e.span, "a list in braces is expected here")
-                        .hint("nest lists as the array's dimensions are: `TYPE a[2][2] = {{1, 2}, {3, 4}};`"),
-                );
-                self.statement_expr(e);
+                let value = self.statement_expr(e);
+                match value.ty {
+                    Type::Array(_) => {
+                        let ty = Type::Array(Rc::new(ArrayType { dims: dims.to_vec(), base: base.clone() }));
+                        self.assignable(&ty, &value, "init::type", "this array");
+                        values.push((value, self.cx.types.width(&ty)));
+                    }
+                    Type::Broken => {}
+                    _ => self.error(
+                        Diagnostic::error("init::shape", e.span, "a list in braces or an array is expected here")
+                            .hint("nest lists as the array's dimensions are, `TYPE a[2][2] = {{1, 2}, {3, 4}};`, or name an array of the same size"),
+                    ),
+                }
             }
         }
     }
 
     /// Items of an array initialiser must go together.
-    fn same_kind(&mut self, values: &[Ex]) {
-        let Some(first) = values.iter().find(|v| !matches!(v.ty, Type::Untyped | Type::Broken)) else {
-            return;
-        };
-        for value in values {
-            if self.cx.types.compatible(&first.ty, &value.ty) == Compatible::No {
-                let (a, b) = (self.cx.types.show(&first.ty), self.cx.types.show(&value.ty));
+    fn same_kind(&mut self, values: &[(Ex, u32)]) {
+        let base = |ty: &Type| if let Type::Array(a) = ty { a.base.clone() } else { ty.clone() };
+        let kinds: Vec<(Type, Span)> = values
+            .iter()
+            .map(|(v, _)| (base(&v.ty), v.span))
+            .filter(|(ty, _)| !matches!(ty, Type::Untyped | Type::Broken))
+            .collect();
+        let Some((first, first_span)) = kinds.first() else { return };
+        for (ty, span) in &kinds {
+            if self.cx.types.compatible(first, ty) == Compatible::No {
+                let (a, b) = (self.cx.types.show(first), self.cx.types.show(ty));
                 self.error(
-                    Diagnostic::error(
-                        "init::mixed",
-                        value.span,
-                        "the elements of this list have different types",
-                    )
-                    .label(format!("this is {b}"))
-                    .also(first.span, format!("this is {a}"))
-                    .hint("give every element the type that the array is declared with"),
+                    Diagnostic::error("init::mixed", *span, "the elements of this list have different types")
+                        .label(format!("this is {b}"))
+                        .also(*first_span, format!("this is {a}"))
+                        .hint("give every element the type that the array is declared with"),
                 );
                 return;
             }
@@ -356,8 +411,12 @@ struct Uses {
 }
 
 impl Uses {
-    fn place(&mut self, place: &Place) {
+    /// A place; at the root of a statement nothing else can see how it changes.
+    fn place(&mut self, place: &Place, root: bool) {
         *self.count.entry(place.var).or_default() += 1;
+        if !root && place.parts.iter().any(|part| matches!(part, Part::Step { .. })) {
+            self.changed.push((place.var, place.span));
+        }
         self.parts(&place.parts);
     }
 
@@ -365,7 +424,7 @@ impl Uses {
         for part in parts {
             match part {
                 Part::Index { index: e, .. } | Part::Wires { base: e, .. } => self.ex(e, false),
-                Part::Field { .. } => {}
+                Part::Field { .. } | Part::Step { .. } => {}
             }
         }
     }
@@ -373,7 +432,7 @@ impl Uses {
     fn ex(&mut self, ex: &Ex, root: bool) {
         match &ex.kind {
             ExKind::Const { .. } | ExKind::Broken => {}
-            ExKind::Read(place) => self.place(place),
+            ExKind::Read(place) => self.place(place, root),
             ExKind::Part(inner, parts) => {
                 self.ex(inner, false);
                 self.parts(parts);
@@ -390,13 +449,13 @@ impl Uses {
                     right.count.into_iter().for_each(|(var, n)| *self.count.entry(var).or_default() += n);
                     self.changed.extend(right.changed);
                 } else {
-                    self.place(place);
+                    self.place(place, true);
                     self.changed.push((place.var, ex.span));
                     self.ex(value, false);
                 }
             }
             ExKind::Step { place, .. } => {
-                self.place(place);
+                self.place(place, true);
                 if !root {
                     self.changed.push((place.var, ex.span));
                 }

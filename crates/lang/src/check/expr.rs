@@ -8,6 +8,7 @@ use crate::ast::{BinaryOp, Expr, ExprKind, Ident, UnaryOp};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind, Part, Place};
 use crate::source::Span;
+use crate::stdlib;
 use crate::types::{Compatible, IntType, Type};
 
 /// A place, as long as one can still go on into a part of it, or a value.
@@ -91,6 +92,17 @@ impl Body<'_, '_> {
             ExprKind::Field(value, name) => self.field(e, value, name),
             ExprKind::Bit(value, base) => self.wires(e, value, base, None),
             ExprKind::Slice(value, base, length) => self.wires(e, value, base, Some(length)),
+            ExprKind::Step { increment, prefix: true, operand } => {
+                match self.step(e.span, *increment, operand) {
+                    // It yields the variable, which can be changed once more.
+                    Some((mut place, ty)) => {
+                        place.parts.push(Part::Step { increment: *increment });
+                        place.span = e.span;
+                        Operand::Place(place, ty)
+                    }
+                    None => Operand::Value(broken(e.span)),
+                }
+            }
             _ => Operand::Value(self.value(e)),
         }
     }
@@ -99,7 +111,7 @@ impl Body<'_, '_> {
         let port = |prefix: &str| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
         let missing = format!("there is no variable `{name}`");
         let (message, hint) = match self.cx.globals.get(name) {
-            Some(Global::Function(..)) => {
+            Some(Global::Function(..) | Global::Generic(..)) => {
                 (format!("`{name}` is not a variable"), format!("call it with its arguments: `{name}(…)`"))
             }
             Some(Global::Type(..)) => (
@@ -228,7 +240,10 @@ impl Body<'_, '_> {
     /// A place that can be written.
     fn target(&mut self, e: &Expr, what: &str) -> Option<(Place, Type)> {
         match self.operand(e) {
-            Operand::Place(place, ty) => Some((place, ty)),
+            Operand::Place(place, ty) => {
+                self.assigned.insert(place.var);
+                Some((place, ty))
+            }
             Operand::Value(Ex { ty: Type::Broken, .. }) => None,
             Operand::Value(ex) => {
                 let (code, kind) = match ex.ty {
@@ -281,31 +296,10 @@ impl Body<'_, '_> {
                 let a = self.expr(a);
                 self.unary(span, *op, a)
             }
-            ExprKind::Step { increment, prefix, operand } => {
-                self.changes = true;
-                let name = if *increment { "`++`" } else { "`--`" };
-                let Some((place, ty)) = self.target(operand, name) else { return broken(span) };
-                if matches!(place.parts.last(), Some(Part::Wires { .. })) {
-                    self.error(
-                        Diagnostic::error("step::slice", span, format!("{name} cannot change a slice"))
-                            .hint("write the addition out: `x{0:4} = x{0:4} + 1`"),
-                    );
-                    return broken(span);
-                }
-                match ty {
-                    Type::Int(_) => {
-                        Ex { kind: ExKind::Step { place, increment: *increment, prefix: *prefix }, ty, span }
-                    }
-                    Type::Broken => broken(span),
-                    other => {
-                        let found = self.show(&other);
-                        self.error(
-                            Diagnostic::error("unary::type", span, format!("{name} needs a number"))
-                                .label(format!("this is {found}"))
-                                .hint(other.number_in()),
-                        );
-                        broken(span)
-                    }
+            ExprKind::Step { increment, prefix: false, operand } => {
+                match self.step(span, *increment, operand) {
+                    Some((place, ty)) => Ex { kind: ExKind::Step { place, increment: *increment }, ty, span },
+                    None => broken(span),
                 }
             }
             ExprKind::Assign(left, right) => {
@@ -320,11 +314,47 @@ impl Body<'_, '_> {
             ExprKind::Broken => broken(span),
             ExprKind::Ident(_)
             | ExprKind::Macro(_)
+            | ExprKind::Step { prefix: true, .. }
             | ExprKind::Index(..)
             | ExprKind::Field(..)
             | ExprKind::Bit(..)
             | ExprKind::Slice(..) => self.expr(e),
         }
+    }
+
+    /// The place that `++` or `--` changes.
+    fn step(&mut self, span: Span, increment: bool, operand: &Expr) -> Option<(Place, Type)> {
+        self.changes = true;
+        let name = if increment { "`++`" } else { "`--`" };
+        let (place, ty) = self.target(operand, name)?;
+        if matches!(place.parts.last(), Some(Part::Wires { .. })) {
+            self.error(
+                Diagnostic::error("step::slice", span, format!("{name} cannot change a slice"))
+                    .hint("write the addition out: `x{0:4} = x{0:4} + 1`"),
+            );
+            return None;
+        }
+        match ty {
+            Type::Int(_) => Some((place, ty)),
+            Type::Broken => None,
+            other => {
+                let found = self.show(&other);
+                self.error(
+                    Diagnostic::error("unary::type", span, format!("{name} needs a number"))
+                        .label(format!("this is {found}"))
+                        .hint(other.number_in()),
+                );
+                None
+            }
+        }
+    }
+
+    fn wrong_count(&mut self, name: &str, span: Span, wanted: usize, given: usize, declared: Span) {
+        self.error(
+            Diagnostic::error("call::count", span, format!("`{name}` takes {wanted} arguments, not {given}"))
+                .also(declared, "declared here")
+                .hint("give one value for each parameter, in their order"),
+        );
     }
 
     fn unary(&mut self, span: Span, op: UnaryOp, a: Ex) -> Ex {
@@ -374,7 +404,7 @@ impl Body<'_, '_> {
                 let keep = !matches!(place.parts.last(), Some(Part::Wires { .. }));
                 (keep, Ex { span: place.span, kind: ExKind::Read(place), ty })
             }
-            Operand::Value(ex) => (matches!(ex.kind, ExKind::Step { prefix: true, .. }), ex),
+            Operand::Value(ex) => (false, ex),
         };
         let right = self.expr(r);
         for side in [&left, &right] {
@@ -392,9 +422,13 @@ impl Body<'_, '_> {
         if left.ty == Type::Broken || right.ty == Type::Broken {
             return broken(span);
         }
-        // The type of a shift is the one of its amount: old programs depend on it. Rotations keep their
-        // width, and type.
-        let ty = if op == BinaryOp::Rotl { left.ty.clone() } else { right.ty.clone() };
+        // The type of a shift is the one of its amount: old programs depend on it. With an amount of another
+        // width, it goes with every number. Rotations keep their width, and type.
+        let ty = match (op, &left.ty, &right.ty) {
+            (BinaryOp::Rotl, ty, _) => ty.clone(),
+            (_, Type::Int(a), Type::Int(b)) if a.width == b.width => right.ty.clone(),
+            _ => Type::Untyped,
+        };
         Ex { kind: ExKind::Shift { op, keep, operands: Box::new((left, right)) }, ty, span }
     }
 
@@ -525,6 +559,17 @@ impl Body<'_, '_> {
         };
         let number = match self.cx.globals.get(name) {
             Some(Global::Function(number, _)) => *number,
+            Some(&Global::Generic(number, _)) => {
+                let (count, declared) = self.cx.generic_shape(number);
+                if count != args.len() {
+                    self.wrong_count(name, span, count, args.len(), declared);
+                    return broken(span);
+                }
+                match self.cx.made_for(number, span, &args) {
+                    Some(number) => number,
+                    None => return broken(span),
+                }
+            }
             Some(Global::Type(_, declared)) => {
                 let declared = *declared;
                 self.error(
@@ -539,7 +584,10 @@ impl Body<'_, '_> {
                     "while" | "do" | "switch" => {
                         "the only loop is `for`, with a bound that is known while compiling; branches are `if` and `else`".into()
                     }
-                    name => format!("define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"),
+                    name => match stdlib::declaring(name) {
+                        Some(file) => format!("write `#include \"{file}\"` at the top: that file of the standard library has it"),
+                        None => format!("define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"),
+                    },
                 };
                 self.error(
                     Diagnostic::error("call::undefined", at, format!("there is no function `{name}`"))
@@ -560,15 +608,7 @@ impl Body<'_, '_> {
         let (declared, ret) = (signature.span, signature.ret.clone());
         let params: Vec<Type> = signature.params.iter().map(|(_, ty, _)| ty.clone()).collect();
         if params.len() != args.len() {
-            self.error(
-                Diagnostic::error(
-                    "call::count",
-                    span,
-                    format!("`{name}` takes {} arguments, not {}", params.len(), args.len()),
-                )
-                .also(declared, "declared here")
-                .hint("give one value for each parameter, in their order"),
-            );
+            self.wrong_count(name, span, params.len(), args.len(), declared);
             return Ex { kind: ExKind::Broken, ty: ret, span };
         }
         for (arg, ty) in args.iter().zip(&params) {

@@ -2,14 +2,16 @@
 
 mod body;
 mod expr;
+mod generic;
 mod width;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use crate::ast::{self, Item, TypeRef};
+use crate::ast::{self, Item, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::ir::{Func, Io, Module};
+use crate::parser::habits::type_of_c;
 use crate::source::Span;
 use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
 
@@ -18,6 +20,15 @@ use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types
 enum Global {
     Type(Type, Span),
     Function(usize, Span),
+    /// A function that calls complete with types and sizes.
+    Generic(usize, Span),
+}
+
+impl Global {
+    fn span(&self) -> Span {
+        let (Global::Type(_, span) | Global::Function(_, span) | Global::Generic(_, span)) = self;
+        *span
+    }
 }
 
 /// What bodies need to know about a function.
@@ -26,6 +37,15 @@ struct Signature {
     params: Vec<(Rc<str>, Type, Span)>,
     ret: Type,
     span: Span,
+    /// For a function that was made of a generic one: the call that asked for it, and what it chose.
+    made_for: Option<(Span, String)>,
+}
+
+/// An `#input` or `#output`.
+struct Port {
+    party: u32,
+    ty: Type,
+    span: Span,
 }
 
 struct Checker<'s> {
@@ -33,17 +53,29 @@ struct Checker<'s> {
     types: Types,
     globals: HashMap<Rc<str>, Global>,
     signatures: Vec<Signature>,
+    generics: Vec<generic::Generic>,
+    /// Functions that were made of generic ones, in the order of their signatures, and are still to be
+    /// checked.
+    made: VecDeque<ast::Function>,
 }
 
 /// Checks a program. Returns nothing if it is too broken to generate anything from it.
 pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sink) -> Option<Module> {
-    let mut cx = Checker { sink, types: Types::default(), globals: HashMap::new(), signatures: Vec::new() };
+    let mut cx = Checker {
+        sink,
+        types: Types::default(),
+        globals: HashMap::new(),
+        signatures: Vec::new(),
+        generics: Vec::new(),
+        made: VecDeque::new(),
+    };
     cx.declare_types(&items, reverse_structs);
     let mut functions = Vec::new();
     let (mut parties, mut io) = (None, Vec::new());
     for item in items {
         match item {
-            Item::Function(f) => functions.push(*f),
+            Item::Function(f) if f.generics.is_empty() => functions.push(*f),
+            Item::Function(f) => cx.generic(*f),
             Item::Parties(n, span) => parties = Some((n, span)),
             Item::Io { input, party, party_span, ty, span } => io.push((input, party, party_span, ty, span)),
             Item::Vars(decl) => cx.sink.push(
@@ -57,29 +89,33 @@ pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sin
     let (inputs, outputs) = cx.io(io, parties);
     functions.iter().for_each(|f| cx.signature(f));
     let main = cx.main(root);
-    let mut vars_of_main: Vec<(Rc<str>, Type)> = Vec::new();
-    let mut ports = |list: Vec<(u32, Type)>, what: &str| -> Vec<Io> {
+    let mut vars_of_main: Vec<body::Predeclared> = Vec::new();
+    let mut ports = |list: Vec<Port>, what: &str| -> Vec<Io> {
         list.into_iter()
-            .map(|(party, ty)| {
-                vars_of_main.push((format!("{what}{party}").into(), ty.clone()));
+            .map(|Port { party, ty, span }| {
+                let to_assign = (what == "output").then_some(span);
+                let name = format!("{what}{party}").into();
+                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), to_assign });
                 Io { party, ty, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()
     };
     let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
-    let functions: Vec<Func> = functions
-        .into_iter()
-        .enumerate()
-        .map(|(i, f)| body::check(&mut cx, i, f, if Some(i) == main { &vars_of_main } else { &[] }))
-        .collect();
+    cx.made.extend(functions);
+    let mut functions: Vec<Func> = Vec::new();
+    // Bodies add to the list what they make of generic functions.
+    while let Some(f) = cx.made.pop_front() {
+        let number = functions.len();
+        let predeclared = if Some(number) == main { &vars_of_main[..] } else { &[] };
+        functions.push(body::check(&mut cx, number, f, predeclared));
+    }
     find_recursion(&functions, cx.sink);
     Some(Module { types: cx.types, functions, main: main?, inputs, outputs })
 }
 
 impl Checker<'_> {
     fn declare(&mut self, name: &ast::Ident, global: Global) {
-        if let Some(Global::Type(_, first) | Global::Function(_, first)) = self.globals.get(&name.name) {
-            let first = *first;
+        if let Some(first) = self.globals.get(&name.name).map(Global::span) {
             self.sink.push(
                 Diagnostic::error("name::redefined", name.span, format!("`{}` is defined twice", name.name))
                     .label("defined again here")
@@ -221,10 +257,19 @@ impl Checker<'_> {
         s.width = total as u32;
     }
 
-    fn type_named(&mut self, name: &ast::Ident) -> Type {
+    fn type_named(&mut self, name: &TypeName) -> Type {
+        let name = match name {
+            TypeName::Named(name) => name,
+            TypeName::Int { signed, width, .. } => {
+                let width = self.positive(width, "a width");
+                return width.map_or(Type::Broken, |width| {
+                    Type::Int(IntType { signed: *signed, width, typedef: None })
+                });
+            }
+        };
         match self.globals.get(&name.name) {
             Some(Global::Type(ty, _)) => ty.clone(),
-            Some(Global::Function(_, first)) => {
+            Some(Global::Function(_, first) | Global::Generic(_, first)) => {
                 let first = *first;
                 self.sink.push(
                     Diagnostic::error(
@@ -240,9 +285,15 @@ impl Checker<'_> {
             None => {
                 let hint = match &*name.name {
                     "void" => "only functions can be `void`".into(),
-                    other => format!(
-                        "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"
-                    ),
+                    "float" | "double" => {
+                        "all numbers are whole numbers; `#include \"fixed.wir\"` computes with fixed-point numbers".into()
+                    }
+                    other => match type_of_c(other) {
+                        Some(ty) => format!("no type is built in; declare it: `typedef {ty} {other}`"),
+                        None => format!(
+                            "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"
+                        ),
+                    },
                 };
                 self.sink.push(
                     Diagnostic::error(
@@ -263,9 +314,12 @@ impl Checker<'_> {
         }
         let sizes: Vec<Option<u32>> = dims.iter().map(|d| self.positive(d, "an array dimension")).collect();
         let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return Type::Broken };
-        if base == Type::Broken {
-            return base;
-        }
+        let (sizes, base) = match base {
+            Type::Broken => return base,
+            // A type parameter may stand for an array.
+            Type::Array(inner) => ([&sizes[..], &inner.dims].concat(), inner.base.clone()),
+            base => (sizes, base),
+        };
         let bits = sizes
             .iter()
             .fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
@@ -313,14 +367,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Inputs and outputs as (party, type), by party.
-    #[allow(clippy::type_complexity)]
-    fn io(
-        &mut self,
-        list: Vec<(bool, u64, Span, ast::Ident, Span)>,
-        parties: u32,
-    ) -> (Vec<(u32, Type)>, Vec<(u32, Type)>) {
-        let mut found: [Vec<(u32, Type, Span)>; 2] = [Vec::new(), Vec::new()];
+    /// Inputs and outputs, by party.
+    fn io(&mut self, list: Vec<(bool, u64, Span, TypeName, Span)>, parties: u32) -> (Vec<Port>, Vec<Port>) {
+        let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
         for (input, party, party_span, ty, span) in list {
             let ty = self.type_named(&ty);
             let what = if input { "input" } else { "output" };
@@ -332,7 +381,7 @@ impl Checker<'_> {
                 continue;
             }
             let slot = &mut found[usize::from(!input)];
-            if let Some((_, _, first)) = slot.iter().find(|(p, ..)| u64::from(*p) == party) {
+            if let Some(Port { span: first, .. }) = slot.iter().find(|p| u64::from(p.party) == party) {
                 self.sink.push(
                     Diagnostic::error("io::twice", span, format!("party {party} has two {what}s"))
                         .also(*first, "the first one is here")
@@ -340,17 +389,23 @@ impl Checker<'_> {
                 );
                 continue;
             }
-            slot.push((party as u32, ty, span));
+            slot.push(Port { party: party as u32, ty, span });
         }
         let [mut inputs, mut outputs] = found;
-        inputs.sort_by_key(|(p, ..)| *p);
-        outputs.sort_by_key(|(p, ..)| *p);
-        let strip = |list: Vec<(u32, Type, Span)>| list.into_iter().map(|(p, t, _)| (p, t)).collect();
-        (strip(inputs), strip(outputs))
+        inputs.sort_by_key(|p| p.party);
+        outputs.sort_by_key(|p| p.party);
+        (inputs, outputs)
     }
 
     fn signature(&mut self, f: &ast::Function) {
-        let ret = if &*f.ret.name.name == "void" && !self.globals.contains_key("void") {
+        let signature = self.signature_of(f);
+        self.signatures.push(signature);
+        self.declare(&f.name, Global::Function(self.signatures.len() - 1, f.name.span));
+    }
+
+    fn signature_of(&mut self, f: &ast::Function) -> Signature {
+        let void = f.ret.name.name().is_some_and(|name| &**name == "void");
+        let ret = if void && !self.globals.contains_key("void") {
             if let Some(first) = f.ret.dims.first() {
                 self.sink.push(
                     Diagnostic::error("function::void", first.span, "there are no arrays of `void`")
@@ -377,9 +432,7 @@ impl Checker<'_> {
             }
             params.push((Rc::clone(&p.name.name), ty, p.name.span));
         }
-        let number = self.signatures.len();
-        self.signatures.push(Signature { name: Rc::clone(&f.name.name), params, ret, span: f.name.span });
-        self.declare(&f.name, Global::Function(number, f.name.span));
+        Signature { name: Rc::clone(&f.name.name), params, ret, span: f.name.span, made_for: None }
     }
 
     fn main(&mut self, root: Span) -> Option<usize> {

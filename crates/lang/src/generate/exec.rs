@@ -1,10 +1,10 @@
 //! Statements, variables and calls.
 
-use super::{Call, Context, Stop, Trace};
+use super::{Call, Context, Stop, Trace, loops};
 use crate::arith;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::{Bit, Graph};
-use crate::ir::{Ex, Func, Place, St};
+use crate::ir::{Ex, ExKind, Func, Place, St};
 use crate::source::Span;
 
 /// Bodies are executed anew for known arguments to this depth of calls; below, their circuits are appended,
@@ -30,15 +30,55 @@ pub(super) struct Frame<'m> {
     conditions: Vec<Bit>,
     /// Whether calls become slots: this is `main`, or executed as part of it.
     pub(super) top: bool,
+    /// Whether outputs are written, so that nothing may happen after a `return`.
+    pub(super) is_main: bool,
+    /// Bits of the result.
+    width: usize,
+    /// The values that were returned, with their conditions: the first one that holds counts. Nothing else of
+    /// a function can be seen from outside, so that whatever it does after a `return` needs no condition.
+    returned: Vec<(Bit, Vec<Bit>)>,
+}
+
+/// How a statement ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// The next one follows.
+    Next,
+    /// The function has returned on every way through it.
+    Returned,
+}
+
+/// A part of a variable or value.
+pub(super) struct Spot {
+    /// Where it begins, if all secret indexes are 0.
+    pub(super) offset: usize,
+    /// Secret indexes.
+    pub(super) choices: Vec<Choice>,
+    /// Bits.
+    pub(super) width: usize,
+    /// An error was reported.
+    pub(super) broken: bool,
+}
+
+/// A secret index.
+pub(super) struct Choice {
+    pub(super) index: Vec<Bit>,
+    /// How many elements there are.
+    pub(super) count: usize,
+    /// Bits from one element to the next.
+    pub(super) stride: usize,
 }
 
 impl<'m> Frame<'m> {
-    pub(super) fn new(f: &'m Func, top: bool) -> Self {
+    pub(super) fn new(f: &'m Func, width: usize, top: bool) -> Self {
         Frame {
             widths: &f.vars,
             vars: f.vars.iter().map(|_| Var::default()).collect(),
             conditions: Vec::new(),
             top,
+            is_main: false,
+            width,
+            returned: Vec::new(),
         }
     }
 }
@@ -48,6 +88,9 @@ pub(super) struct Exec<'c, 'm, 's> {
     pub(super) graph: Graph,
     pub(super) sink: &'s mut Sink,
     pub(super) trace: Trace,
+    /// Whether parameters may be known here. They are secret by the rules, so that what would be an error for
+    /// a known index must not be one.
+    pub(super) parameters_known: bool,
     steps: u64,
     depth: u32,
 }
@@ -55,7 +98,15 @@ pub(super) struct Exec<'c, 'm, 's> {
 impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     pub(super) fn new(cx: &'c Context<'m>, sink: &'s mut Sink) -> Self {
         let limit = usize::try_from(cx.options.max_gates).unwrap_or(usize::MAX);
-        Exec { cx, graph: Graph::new(limit), sink, trace: Trace::default(), steps: 0, depth: 0 }
+        Exec {
+            cx,
+            graph: Graph::new(limit),
+            sink,
+            trace: Trace::default(),
+            parameters_known: false,
+            steps: 0,
+            depth: 0,
+        }
     }
 
     /// Stops if the circuit or the work has become too large.
@@ -82,34 +133,57 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(())
     }
 
-    pub(super) fn statement(&mut self, f: &mut Frame<'_>, statement: &St) -> Result<(), Stop> {
+    pub(super) fn statements(&mut self, f: &mut Frame<'_>, list: &[St]) -> Result<Flow, Stop> {
+        for s in list {
+            if self.statement(f, s)? == Flow::Returned {
+                return Ok(Flow::Returned);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn statement(&mut self, f: &mut Frame<'_>, statement: &St) -> Result<Flow, Stop> {
         match statement {
+            St::Expr(Ex { kind: ExKind::Assign(place, value), span, .. }) => {
+                self.mark(f);
+                self.assign(f, place, value)?;
+                self.check(*span)?;
+            }
             St::Expr(e) => {
                 self.whole(f, e)?;
             }
-            St::Declare { var, init, width } => {
+            St::Declare { var, init } => {
                 let mut bits = Vec::new();
-                for e in init {
+                for (e, width) in init {
                     let value = self.whole(f, e)?;
                     bits.extend(self.fit(e, value, *width as usize));
                 }
                 bits.resize(f.widths[*var as usize] as usize, Bit::ZERO);
                 f.vars[*var as usize] = Var { bits, depth: f.conditions.len() };
             }
-            St::Block(list) => {
-                for s in list {
-                    self.statement(f, s)?;
-                }
-            }
+            St::Block(list) => return self.statements(f, list),
             St::For { init, cond, step, body, span } => {
-                for s in init {
-                    self.statement(f, s)?;
+                self.statements(f, init)?;
+                let limits = self.limits(f, cond)?;
+                if let Some(limits) = &limits
+                    && limits.always_true()
+                    && !loops::returns(body)
+                {
+                    self.sink.push(limits.endless(*span, cond.span));
+                    return Err(Stop);
                 }
                 let mut rounds = 0;
                 loop {
                     let value = self.whole(f, cond)?[0];
                     match value.known() {
-                        Some(false) => break,
+                        Some(false) => {
+                            if let Some(warning) =
+                                limits.filter(|_| rounds == 0).and_then(|l| l.never(*span, cond.span))
+                            {
+                                self.sink.push(warning);
+                            }
+                            break;
+                        }
                         Some(true) => {}
                         None => {
                             self.sink.push(
@@ -130,33 +204,59 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                         self.sink.push(
                             Diagnostic::error("limit::unroll", *span, format!("this loop runs more than {} times", self.cx.options.unroll_limit))
                                 .also(cond.span, "this is still true")
-                                .hint("is the counter wide enough? w bits wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the limit)"),
+                                .hint("does the step come nearer to the end? is the counter wide enough? w bits wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the limit)"),
                         );
                         return Err(Stop);
                     }
-                    self.statement(f, body)?;
+                    if self.statement(f, body)? == Flow::Returned {
+                        return Ok(Flow::Returned);
+                    }
                     self.whole(f, step)?;
                 }
             }
             St::If { cond, then, otherwise } => {
                 let condition = self.whole(f, cond)?[0];
                 match (condition.known(), otherwise) {
-                    (Some(true), _) => self.statement(f, then)?,
-                    (Some(false), Some(otherwise)) => self.statement(f, otherwise)?,
+                    (Some(true), _) => return self.statement(f, then),
+                    (Some(false), Some(otherwise)) => return self.statement(f, otherwise),
                     (Some(false), None) => {}
                     (None, _) => {
-                        self.guarded(f, condition, then)?;
-                        if let Some(otherwise) = otherwise {
-                            self.guarded(f, !condition, otherwise)?;
+                        let first = self.guarded(f, condition, then)?;
+                        if let Some(otherwise) = otherwise
+                            && self.guarded(f, !condition, otherwise)? == Flow::Returned
+                        {
+                            return Ok(first);
                         }
                     }
                 }
             }
+            St::Return(value, span) => {
+                self.return_now(f, value.as_ref(), *span)?;
+                return Ok(Flow::Returned);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn return_now(&mut self, f: &mut Frame<'_>, value: Option<&Ex>, span: Span) -> Result<(), Stop> {
+        if f.is_main && !f.conditions.is_empty() {
+            self.sink.push(
+                Diagnostic::error("known::return", span, "`main` cannot return under a secret condition")
+                    .label("whether it does is not known while compiling")
+                    .hint(
+                        "put what follows into `else { … }`, or into a function, which may return anywhere",
+                    ),
+            );
+        }
+        if let Some(value) = value {
+            let bits = self.whole(f, value)?;
+            let bits = self.fit(value, bits, f.width);
+            f.returned.push((f.conditions.last().copied().unwrap_or(Bit::ONE), bits));
         }
         Ok(())
     }
 
-    fn guarded(&mut self, f: &mut Frame<'_>, condition: Bit, body: &St) -> Result<(), Stop> {
+    fn guarded(&mut self, f: &mut Frame<'_>, condition: Bit, body: &St) -> Result<Flow, Stop> {
         let all = match f.conditions.last() {
             Some(&outer) => self.graph.and(outer, condition),
             None => condition,
@@ -167,29 +267,91 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         result
     }
 
-    /// An expression that is not part of another one.
-    fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
+    /// Notes that a statement begins.
+    fn mark(&mut self, f: &Frame<'_>) {
         if f.top {
             self.trace.marks.push(self.graph.len());
         }
+    }
+
+    /// An expression that is not part of another one.
+    pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
+        self.mark(f);
         let bits = self.ex(f, e)?;
         self.check(e.span)?;
         Ok(bits)
     }
 
-    /// Writes some bits of a variable, if the secret conditions since its declaration hold.
-    pub(super) fn write(&mut self, f: &mut Frame<'_>, place: &Place, offset: usize, bits: &[Bit]) {
+    /// Reads a part of these bits.
+    pub(super) fn read(&mut self, bits: &[Bit], spot: &Spot) -> Vec<Bit> {
+        if spot.broken {
+            return vec![Bit::ZERO; spot.width];
+        }
+        self.read_choices(bits, spot.offset, &spot.choices, spot.width)
+    }
+
+    fn read_choices(&mut self, bits: &[Bit], offset: usize, choices: &[Choice], width: usize) -> Vec<Bit> {
+        let Some((choice, rest)) = choices.split_first() else {
+            return bits[offset..offset + width].to_vec();
+        };
+        let items =
+            (0..choice.count).map(|i| self.read_choices(bits, offset + i * choice.stride, rest, width));
+        let items = items.collect();
+        arith::choose(&mut self.graph, &choice.index, items)
+    }
+
+    /// Writes a part of a variable, if the secret conditions since its declaration hold.
+    pub(super) fn write(&mut self, f: &mut Frame<'_>, place: &Place, spot: &Spot, bits: &[Bit]) {
+        if spot.broken {
+            return;
+        }
         let Frame { vars, conditions, .. } = f;
         let var = &mut vars[place.var as usize];
-        let old = &mut var.bits[offset..offset + bits.len()];
-        match conditions.last() {
-            Some(&condition) if conditions.len() > var.depth => {
-                for (old, &new) in old.iter_mut().zip(bits) {
-                    *old = self.graph.mux(condition, new, *old);
-                }
+        let enabled = match conditions.last() {
+            Some(&condition) if conditions.len() > var.depth => condition,
+            _ => Bit::ONE,
+        };
+        let choices: Vec<(&[Bit], usize)> = spot.choices.iter().map(|c| (&c.index[..], c.count)).collect();
+        let lines = arith::decode(&mut self.graph, &choices, enabled);
+        for (indexes, line) in lines {
+            let from = indexes.iter().zip(&spot.choices).fold(spot.offset, |at, (i, c)| at + i * c.stride);
+            let old = &mut var.bits[from..from + bits.len()];
+            if line == Bit::ONE {
+                old.copy_from_slice(bits);
+                continue;
             }
-            _ => old.copy_from_slice(bits),
+            for (old, &new) in old.iter_mut().zip(bits) {
+                *old = self.graph.mux(line, new, *old);
+            }
         }
+    }
+
+    /// Assigns, and tells what was assigned to.
+    pub(super) fn assign(&mut self, f: &mut Frame<'_>, place: &Place, value: &Ex) -> Result<Spot, Stop> {
+        let spot = self.place(f, place)?;
+        let bits = self.ex(f, value)?;
+        let bits = self.fit(value, bits, spot.width);
+        self.write(f, place, &spot, &bits);
+        Ok(spot)
+    }
+
+    /// Adds or subtracts one.
+    pub(super) fn step(
+        &mut self,
+        f: &mut Frame<'_>,
+        place: &Place,
+        spot: &Spot,
+        increment: bool,
+    ) -> Vec<Bit> {
+        let old = self.read(&f.vars[place.var as usize].bits, spot);
+        let one = arith::extend(&[Bit::ONE], old.len());
+        let new = if increment {
+            arith::add(&mut self.graph, &old, &one, Bit::ZERO)
+        } else {
+            arith::sub(&mut self.graph, &old, &one)
+        };
+        self.write(f, place, spot, &new);
+        old
     }
 
     /// Executes a function's body on these arguments.
@@ -201,21 +363,30 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     ) -> Result<Vec<Bit>, Stop> {
         let cx = self.cx;
         let callee = &cx.module.functions[function];
-        let mut frame = Frame::new(callee, top);
+        let width = cx.module.types.width(&callee.ret) as usize;
+        let mut frame = Frame::new(callee, width, top);
         for (var, bits) in frame.vars.iter_mut().zip(args) {
             var.bits = bits;
         }
-        for statement in &callee.body {
-            self.statement(&mut frame, statement)?;
-        }
-        let width = cx.module.types.width(&callee.ret) as usize;
-        match &callee.result {
-            Some(e) => {
-                let bits = self.whole(&mut frame, e)?;
-                Ok(self.fit(e, bits, width))
+        self.statements(&mut frame, &callee.body)?;
+        // Every way ends with a `return`, so that the last one holds if no other does.
+        let Some((_, mut result)) = frame.returned.pop() else { return Ok(vec![Bit::ZERO; width]) };
+        for (condition, value) in frame.returned.iter().rev() {
+            for (bit, value) in result.iter_mut().zip(value) {
+                *bit = self.graph.mux(*condition, *value, *bit);
             }
-            None => Ok(vec![Bit::ZERO; width]),
         }
+        Ok(result)
+    }
+
+    /// Executes a function's body where arguments may be known.
+    fn call_known(&mut self, function: usize, args: Vec<Vec<Bit>>, top: bool) -> Result<Vec<Bit>, Stop> {
+        self.depth += 1;
+        let outer = std::mem::replace(&mut self.parameters_known, true);
+        let result = self.call_body(function, args, top);
+        self.parameters_known = outer;
+        self.depth -= 1;
+        result
     }
 
     /// A call on values that have the widths of the parameters.
@@ -253,16 +424,10 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                 return Err(Stop);
             }
             if !callee.calls.is_empty() || (some_known && !builtin) {
-                self.depth += 1;
-                let result = self.call_body(function, args, true);
-                self.depth -= 1;
-                return result;
+                return self.call_known(function, args, true);
             }
         } else if some_known && !builtin && self.depth < MAX_SPECIALISED && template.gates() > 0 {
-            self.depth += 1;
-            let result = self.call_body(function, args, false);
-            self.depth -= 1;
-            return result;
+            return self.call_known(function, args, false);
         }
         Ok(self.graph.append(template, &args.concat()))
     }

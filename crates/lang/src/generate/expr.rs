@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::Stop;
-use super::exec::{Exec, Frame};
+use super::exec::{Choice, Exec, Frame, Spot};
 use crate::arith;
 use crate::ast::BinaryOp;
 use crate::diagnostic::Diagnostic;
@@ -10,6 +10,18 @@ use crate::ir::{Ex, ExKind, Part, Place};
 use crate::source::Span;
 use crate::types::{MAX_WIDTH, Type};
 
+/// A number that says where to look.
+enum Number {
+    Known(u64),
+    /// Its bits, which count as those of an unsigned number.
+    Secret(Vec<Bit>),
+    /// It was reported.
+    Wrong,
+}
+
+/// A value that is no variable grows by no more bits than this when it is shifted by a secret.
+const MAX_SECRET_SHIFT: u64 = 1 << 16;
+
 impl Exec<'_, '_, '_> {
     pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         Ok(match &e.kind {
@@ -17,40 +29,21 @@ impl Exec<'_, '_, '_> {
                 (0..*width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
             }
             ExKind::Read(place) => {
-                let (offset, width) = self.place(f, place)?;
-                match offset {
-                    Some(offset) => f.vars[place.var as usize].bits[offset..offset + width].to_vec(),
-                    None => vec![Bit::ZERO; width],
-                }
+                let spot = self.place(f, place)?;
+                self.read(&f.vars[place.var as usize].bits, &spot)
             }
             ExKind::Part(inner, parts) => {
                 let bits = self.ex(f, inner)?;
-                let (offset, width) = self.parts(f, parts, bits.len())?;
-                match offset {
-                    Some(offset) => bits[offset..offset + width].to_vec(),
-                    None => vec![Bit::ZERO; width],
-                }
+                let spot = self.parts(f, None, parts, bits.len())?;
+                self.read(&bits, &spot)
             }
             ExKind::Assign(place, value) => {
-                let (offset, width) = self.place(f, place)?;
-                let bits = self.ex(f, value)?;
-                let bits = self.fit(value, bits, width);
-                let Some(offset) = offset else { return Ok(bits) };
-                self.write(f, place, offset, &bits);
-                f.vars[place.var as usize].bits[offset..offset + width].to_vec()
+                let spot = self.assign(f, place, value)?;
+                self.read(&f.vars[place.var as usize].bits, &spot)
             }
-            ExKind::Step { place, increment, prefix } => {
-                let (offset, width) = self.place(f, place)?;
-                let Some(offset) = offset else { return Ok(vec![Bit::ZERO; width]) };
-                let old = f.vars[place.var as usize].bits[offset..offset + width].to_vec();
-                let one = arith::extend(&[Bit::ONE], width);
-                let new = if *increment {
-                    arith::add(&mut self.graph, &old, &one, Bit::ZERO)
-                } else {
-                    arith::sub(&mut self.graph, &old, &one)
-                };
-                self.write(f, place, offset, &new);
-                if *prefix { f.vars[place.var as usize].bits[offset..offset + width].to_vec() } else { old }
+            ExKind::Step { place, increment } => {
+                let spot = self.place(f, place)?;
+                self.step(f, place, &spot, *increment)
             }
             ExKind::Binary { op, signed, width, operands } => {
                 let (l, r) = (&operands.0, &operands.1);
@@ -88,22 +81,41 @@ impl Exec<'_, '_, '_> {
             ExKind::Not(a) => self.ex(f, a)?.into_iter().map(|b| !b).collect(),
             ExKind::Shift { op, keep, operands } => {
                 let bits = self.ex(f, &operands.0)?;
-                let Some(amount) = self.number(f, &operands.1, "known::shift", "the amount of a shift")?
-                else {
-                    return Ok(bits);
+                let grows = *op == BinaryOp::Shl && !keep;
+                let (amount, most) = match self.number(f, &operands.1, "the amount of a shift")? {
+                    Number::Wrong => return Ok(bits),
+                    Number::Known(amount) => (Err(amount), MAX_WIDTH - bits.len() as u64),
+                    Number::Secret(amount) => (Ok(amount), MAX_SECRET_SHIFT),
                 };
-                if *op == BinaryOp::Shl && !keep && amount > MAX_WIDTH - bits.len() as u64 {
+                let largest = match &amount {
+                    Err(amount) => *amount,
+                    // All of its bits set, as far as they are not known to be 0.
+                    Ok(amount) => arith::significant(amount)
+                        .try_into()
+                        .map_or(u64::MAX, |n| 1u64.checked_shl(n).unwrap_or(0).wrapping_sub(1)),
+                };
+                if grows && largest > most {
                     self.sink.push(
                         Diagnostic::error(
                             "shift::amount",
                             operands.1.span,
-                            format!("shifting by {amount} makes the value too wide"),
+                            format!("shifting by {largest} would make the value too wide"),
                         )
-                        .hint("shift a variable, which keeps its width, or by less"),
+                        .hint("shift a variable, which keeps its width, or by an amount of fewer bits"),
                     );
                     return Ok(bits);
                 }
-                shift(*op, *keep, bits, amount)
+                match amount {
+                    Err(amount) => shift(*op, *keep, bits, amount),
+                    Ok(amount) => {
+                        let width = bits.len() + if grows { largest as usize } else { 0 };
+                        let (g, bits) = (&mut self.graph, arith::extend(&bits, width));
+                        match op {
+                            BinaryOp::Rotl => arith::rotate_by(g, &bits, &amount),
+                            op => arith::shift_by(g, &bits, &amount, *op == BinaryOp::Shl),
+                        }
+                    }
+                }
             }
             ExKind::Call { function, args } => {
                 let cx = self.cx;
@@ -189,80 +201,106 @@ impl Exec<'_, '_, '_> {
         }
     }
 
-    /// A value that must be known and not negative.
-    fn number(
-        &mut self,
-        f: &mut Frame<'_>,
-        e: &Ex,
-        code: &'static str,
-        what: &str,
-    ) -> Result<Option<u64>, Stop> {
+    /// An index, the amount of a shift, or the first wire of a slice. A known one must not be negative.
+    fn number(&mut self, f: &mut Frame<'_>, e: &Ex, what: &str) -> Result<Number, Stop> {
         let bits = self.ex(f, e)?;
         if !arith::all_known(&bits) {
-            self.sink.push(
-                Diagnostic::error(code, e.span, format!("{what} must not depend on secrets"))
-                    .label("this is not known while compiling")
-                    .hint("use a constant or a counter; to choose by a secret, loop over all cases with an `if` (parameters are secret)"),
-            );
-            return Ok(None);
+            return Ok(Number::Secret(bits));
         }
-        let value = arith::known(&bits[..bits.len().min(64)]).unwrap_or(0) as u64;
+        let (low, high) = bits.split_at(bits.len().min(64));
+        let value = arith::known(low).unwrap_or(0) as u64;
         let signed = matches!(e.ty, Type::Int(int) if int.signed);
-        if value >> 63 == 1 || (signed && bits.last() == Some(&Bit::ONE)) {
+        let negative = value >> 63 == 1 || (signed && bits.last() == Some(&Bit::ONE));
+        if self.parameters_known && (negative || high.contains(&Bit::ONE)) {
+            return Ok(Number::Secret(bits));
+        }
+        if negative {
             self.sink.push(
                 Diagnostic::error("known::negative", e.span, format!("{what} must not be negative"))
                     .hint("count from 0; does a subtraction here go below it?"),
             );
-            return Ok(None);
+            return Ok(Number::Wrong);
         }
-        Ok(Some(value))
+        Ok(Number::Known(value))
     }
 
-    /// First bit and width of a place; no first bit if it was an error, which is reported.
-    fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<(Option<usize>, usize), Stop> {
+    /// A place, after what stands before it has changed it.
+    pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<Spot, Stop> {
         let whole = f.vars[place.var as usize].bits.len();
-        self.parts(f, &place.parts, whole)
+        self.parts(f, Some(place), &place.parts, whole)
     }
 
+    /// A part of a value of `whole` bits, which is that of a variable if there is a place.
     fn parts(
         &mut self,
         f: &mut Frame<'_>,
+        place: Option<&Place>,
         parts: &[Part],
         whole: usize,
-    ) -> Result<(Option<usize>, usize), Stop> {
-        let (mut offset, mut width) = (Some(0), whole);
+    ) -> Result<Spot, Stop> {
+        let mut spot = Spot { offset: 0, choices: Vec::new(), width: whole, broken: false };
         for part in parts {
             match part {
-                Part::Field { offset: field, width: w } => {
-                    offset = offset.map(|o| o + *field as usize);
-                    width = *w as usize;
+                Part::Field { offset, width } => {
+                    spot.offset += *offset as usize;
+                    spot.width = *width as usize;
                 }
-                Part::Index { index, count, width: w } => {
-                    let at = self.number(f, index, "known::index", "an index")?;
-                    if let Some(at) = at.filter(|at| *at >= u64::from(*count)) {
-                        self.sink.push(
-                            Diagnostic::error(
-                                "index::range",
-                                index.span,
-                                format!("index {at} of an array of {count} elements"),
-                            )
-                            .hint(format!("indices run from 0 to {}", count - 1)),
-                        );
+                Part::Step { increment } => {
+                    if let Some(place) = place {
+                        self.step(f, place, &spot, *increment);
                     }
-                    width = *w as usize;
-                    offset = offset
-                        .zip(at.filter(|at| *at < u64::from(*count)))
-                        .map(|(o, at)| o + at as usize * width);
+                }
+                Part::Index { index, count, width } => {
+                    let (count, stride) = (*count as usize, *width as usize);
+                    match self.number(f, index, "an index")? {
+                        Number::Known(at) if at < count as u64 => spot.offset += at as usize * stride,
+                        Number::Known(at) if !self.parameters_known => {
+                            spot.broken = true;
+                            self.sink.push(
+                                Diagnostic::error(
+                                    "index::range",
+                                    index.span,
+                                    format!("index {at} of an array of {count} elements"),
+                                )
+                                .hint(format!("indices run from 0 to {}", count - 1)),
+                            );
+                        }
+                        Number::Known(at) => {
+                            let index = (0..64).map(|i| Bit::constant(at >> i & 1 == 1)).collect();
+                            spot.choices.push(Choice { index, count, stride });
+                        }
+                        Number::Secret(index) => spot.choices.push(Choice { index, count, stride }),
+                        Number::Wrong => spot.broken = true,
+                    }
+                    spot.width = stride;
                 }
                 Part::Wires { base, width: w, span } => {
-                    let first = self.number(f, base, "known::wires", "the first wire of a slice")?;
-                    let fits = |first: &u64| *first <= width as u64 && u64::from(*w) <= width as u64 - first;
+                    let (width, w) = (spot.width, *w as usize);
+                    let first = match self.number(f, base, "the first wire of a slice")? {
+                        Number::Known(first) => Some(first),
+                        Number::Secret(_) => {
+                            self.sink.push(
+                                Diagnostic::error(
+                                    "known::wires",
+                                    base.span,
+                                    "the first wire of a slice must not depend on secrets",
+                                )
+                                .label("this is not known while compiling")
+                                .hint(format!(
+                                    "shift first, which may be by a secret, then take the lowest bits: `(x >> i){{0:{w}}}`; parameters are secret, too"
+                                )),
+                            );
+                            None
+                        }
+                        Number::Wrong => None,
+                    };
+                    let fits = |first: &u64| *first <= width as u64 && w as u64 <= width as u64 - first;
                     if let Some(first) = first.filter(|first| !fits(first)) {
                         let message = match w {
                             1 => format!("bit {first} of a value of {width} bits"),
                             w => format!(
                                 "bits {first} to {} of a value of {width} bits",
-                                u128::from(first) + u128::from(*w) - 1
+                                u128::from(first) + w as u128 - 1
                             ),
                         };
                         self.sink.push(Diagnostic::error("wires::range", *span, message).hint(format!(
@@ -270,12 +308,15 @@ impl Exec<'_, '_, '_> {
                             width.saturating_sub(1)
                         )));
                     }
-                    offset = offset.zip(first.filter(fits)).map(|(o, first)| o + first as usize);
-                    width = *w as usize;
+                    match first.filter(fits) {
+                        Some(first) => spot.offset += first as usize,
+                        None => spot.broken = true,
+                    }
+                    spot.width = w;
                 }
             }
         }
-        Ok((offset, width))
+        Ok(spot)
     }
 }
 

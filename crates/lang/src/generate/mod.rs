@@ -6,6 +6,7 @@
 
 mod exec;
 mod expr;
+mod loops;
 mod trace;
 
 use std::collections::HashSet;
@@ -97,6 +98,7 @@ pub fn specialise(
 ) -> Option<Template> {
     let f = &cx.module.functions[function];
     let mut exec = Exec::new(cx, sink);
+    exec.parameters_known = true;
     let bits: Vec<Bit> = pattern.iter().map(|b| b.map_or_else(|| exec.graph.leaf(), Bit::constant)).collect();
     let inputs = exec.graph.len() - 1;
     let result = if is_builtin(cx.module, function, cx.options) {
@@ -118,7 +120,8 @@ pub fn specialise(
 pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
     let main = &cx.module.functions[cx.module.main];
     let mut exec = Exec::new(cx, sink);
-    let mut frame = Frame::new(main, true);
+    let mut frame = Frame::new(main, 0, true);
+    frame.is_main = true;
     for input in &cx.module.inputs {
         frame.vars[input.var as usize].bits = exec.graph.leaves(cx.module.types.width(&input.ty));
     }
@@ -126,9 +129,7 @@ pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
         frame.vars[output.var as usize].bits = vec![Bit::ZERO; cx.module.types.width(&output.ty) as usize];
     }
     exec.trace.inputs = exec.graph.len() - 1;
-    for statement in &main.body {
-        exec.statement(&mut frame, statement).ok()?;
-    }
+    exec.statements(&mut frame, &main.body).ok()?;
     let outputs =
         cx.module.outputs.iter().map(|o| std::mem::take(&mut frame.vars[o.var as usize].bits)).collect();
     let mut trace = std::mem::take(&mut exec.trace);
@@ -165,7 +166,7 @@ fn callees_first(module: &Module) -> Vec<usize> {
 }
 
 fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
-    let known: HashSet<&str> = module.functions.iter().map(|f| &*f.name).collect();
+    let known: HashSet<&str> = module.functions.iter().map(|f| f.base_name()).collect();
     let root = module.functions[module.main].span;
     for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
         if name != "*" && (!known.contains(name.as_str()) || name == "main") {
@@ -182,7 +183,7 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
         .map(|f| {
             let asked = |r: Request| f.requests.iter().any(|(request, _)| *request == r);
             let (inline, component) =
-                (options.inline.contains(&*f.name), options.component.contains(&*f.name));
+                (options.inline.contains(f.base_name()), options.component.contains(f.base_name()));
             // The command line goes before the source, and a name before `*`.
             let component_now =
                 component || (asked(Request::Component) && !inline && !options.inline.contains("*"));
@@ -214,7 +215,7 @@ fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -
         .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
     options
         .builtins
-        .get(&*f.name)
+        .get(f.base_name())
         .map(String::as_str)
         .or(asked)
         .or((options.aes && first).then_some("aes_sbox"))

@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
     }
 
-    fn primary(&mut self) -> Parsed<Expr> {
+    pub(super) fn primary(&mut self) -> Parsed<Expr> {
         let span = self.span();
         match self.peek() {
             Tok::Ident(name) => {

@@ -75,6 +75,10 @@ pub struct Generator {
     names: usize,
     /// Names of loop counters, known, below 3.
     counters: Vec<String>,
+    /// Names of variables of 3 bits that are never written, and so are secret by the rules.
+    secrets: Vec<String>,
+    /// What the function returns, if it may return.
+    ret: Option<Ty>,
     budget: usize,
 }
 
@@ -87,6 +91,8 @@ impl Generator {
             vars: Vec::new(),
             names: 0,
             counters: Vec::new(),
+            secrets: Vec::new(),
+            ret: None,
             budget: 0,
         }
     }
@@ -172,6 +178,9 @@ impl Generator {
         }
         let secrets = self.secrets();
         out.push_str(&secrets);
+        self.ret = None;
+        self.secrets = vec![self.name("q")];
+        let _ = writeln!(out, "u3 {} = input2{{{}:3}};", self.secrets[0], self.random.below(WIDEST - 2));
         for _ in 0..3 {
             self.budget = 4 + self.random.below(8);
             let body = self.block(0);
@@ -249,15 +258,21 @@ impl Generator {
 
     fn function(&mut self) -> String {
         let name = self.name("fun");
-        let params: Vec<Ty> = (0..1 + self.random.below(3)).map(|_| self.ty()).collect();
+        let mut params: Vec<Ty> = (0..1 + self.random.below(3)).map(|_| self.ty()).collect();
         let ret = self.ty();
         self.vars = params
             .iter()
             .enumerate()
             .map(|(i, ty)| Var { path: format!("p{i}"), ty: ty.clone(), writable: true })
             .collect();
-        let list: Vec<String> =
+        let mut list: Vec<String> =
             params.iter().enumerate().map(|(i, ty)| format!("{} p{i}{}", ty.name(), ty.dims())).collect();
+        let secret = format!("p{}", params.len());
+        params.push(Ty::Int(false, 3));
+        list.push(format!("u3 {secret}"));
+        self.vars.push(Var { path: secret.clone(), ty: Ty::Int(false, 3), writable: false });
+        self.secrets = vec![secret];
+        self.ret = Some(ret.clone());
         self.budget = 3 + self.random.below(10);
         let body = self.block(0);
         let value = self.value(&ret, 3);
@@ -294,15 +309,32 @@ impl Generator {
     }
 
     fn statement(&mut self, depth: usize) -> String {
-        match self.random.below(12) {
+        match self.random.below(13) {
+            12 => match self.ret.clone() {
+                Some(ret) => {
+                    let (cond, value) = (self.value(&Ty::Int(false, 1), 2), self.value(&ret, 2));
+                    match self.random.below(3) {
+                        0 => format!("if ({cond}) return {value};"),
+                        1 => {
+                            let then = self.scoped(depth + 1);
+                            format!("if ({cond}) {{ {then} return {value}; }}")
+                        }
+                        _ => {
+                            let otherwise = self.scoped(depth + 1);
+                            format!("if ({cond}) {otherwise} else return {value};")
+                        }
+                    }
+                }
+                None => ";".into(),
+            },
             0..=2 => {
                 let (ty, name) = (self.ty(), self.name("v"));
                 let init = match &ty {
                     Ty::Int(..) | Ty::Struct(_) if self.random.chance(70) => {
                         format!(" = {}", self.value(&ty, 3))
                     }
-                    Ty::Array(inner, 3) if matches!(**inner, Ty::Int(..)) && self.random.chance(50) => {
-                        let items: Vec<String> = (0..3).map(|_| self.value(inner, 2)).collect();
+                    Ty::Array(inner, 3) if self.random.chance(50) && self.can_be_listed(inner) => {
+                        let items: Vec<String> = (0..3).map(|_| self.item(inner)).collect();
                         format!(" = {{{}}}", items.join(", "))
                     }
                     _ => String::new(),
@@ -379,8 +411,31 @@ impl Generator {
         }
     }
 
+    /// Whether values of this type can be elements of a list. Types of a list must go together, so that rows
+    /// must be of one type.
+    fn can_be_listed(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Int(..) => true,
+            Ty::Array(inner, _) => matches!(**inner, Ty::Int(..)),
+            Ty::Struct(_) => false,
+        }
+    }
+
+    /// An element of a list: a value, a row that is an array, or a list of values.
+    fn item(&mut self, ty: &Ty) -> String {
+        match ty {
+            Ty::Array(inner, n) if self.random.chance(50) => {
+                let items: Vec<String> = (0..*n).map(|_| self.item(inner)).collect();
+                format!("{{{}}}", items.join(", "))
+            }
+            ty => self.value(ty, 2),
+        }
+    }
+
     fn index(&mut self) -> String {
-        match self.random.below(3) {
+        match self.random.below(4) {
+            // Secret, and beyond the end more often than not.
+            3 => self.random.pick(&self.secrets).clone(),
             0 if !self.counters.is_empty() => self.random.pick(&self.counters).clone(),
             1 => "THREE - 1".to_string(),
             _ => self.random.below(3).to_string(),
@@ -458,7 +513,19 @@ impl Generator {
 
     /// The functions for [`Generator::zero`].
     pub fn prelude(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::from(
+            "function int_t w wider<w>(uint_t w a, int_t w b) {
+                uint_t (2*w) c;
+                c{w:w} = a;
+                if (a == b) return b;
+                c{0:w} = b + w;
+                for (u8 i = 0; i < w; i++) c{i} = c{i} ^ c{w + i};
+                return c{0:w};
+            }
+            function T nth<T, n>(T a[n], u3 i) { T t = a[i]; if (t == a[0]) return a[n - 1]; return t; }
+            function T same<T>(T a) { T b[2] = {a, a}; T c[2] = b; return c[1]; }
+            ",
+        );
         let ints = WIDTHS.iter().flat_map(|w| [format!("u{w}"), format!("s{w}")]);
         let structs = (0..self.structs.len()).map(|n| format!("S{n}"));
         for name in ints.chain(structs) {
@@ -475,7 +542,12 @@ impl Generator {
 
     /// A constant, or a shift, which are compatible with every width.
     fn untyped(&mut self, w: usize, depth: usize) -> String {
-        match self.random.below(4) {
+        match self.random.below(5) {
+            4 => {
+                let (value, secret) =
+                    (self.typed(w, depth.saturating_sub(1)), self.random.pick(&self.secrets).clone());
+                format!("({value} {} {secret})", self.random.pick(&["<<", ">>"]))
+            }
             0 => {
                 let (a, b) = (self.random.below(20), self.random.below(9));
                 format!("({a} {} {b})", self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^"]))
@@ -503,7 +575,7 @@ impl Generator {
             return format!("{value}{}{w}", if self.random.chance(50) { "#" } else { "##" });
         }
         let d = depth - 1;
-        match self.random.below(16) {
+        match self.random.below(17) {
             0..=5 => {
                 let op = *self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^", "+", "-", "^"]);
                 let (l, r) = match self.random.below(6) {
@@ -548,7 +620,21 @@ impl Generator {
             11 if w.is_multiple_of(2) && WIDTHS.contains(&(w / 2)) => {
                 format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d))
             }
+            12 if self.random.chance(30) => {
+                format!("({} <<> {})", self.typed(w, d), self.random.pick(&self.secrets).clone())
+            }
             12 => format!("({} <<> {})", self.typed(w, d), self.random.below(w + 3)),
+            15 => match self.random.below(3) {
+                // Functions that are generic in types, in widths, and in sizes: see the prelude.
+                0 => format!("wider({}, {})", self.typed(w, d), self.typed(w, d)),
+                1 => match self
+                    .read(|t| matches!(t, Ty::Array(inner, 3) if matches!(**inner, Ty::Int(_, n) if n == w)))
+                {
+                    Some((path, _)) => format!("nth({path}, {})", self.random.pick(&self.secrets).clone()),
+                    None => self.typed(w, d),
+                },
+                _ => format!("same({})", self.typed(w, d)),
+            },
             13 => {
                 let calls: Vec<usize> = (0..self.functions.len())
                     .filter(|f| matches!(self.functions[*f].ret, Ty::Int(_, n) if n == w))
@@ -561,11 +647,12 @@ impl Generator {
             }
             14 => match self.place(|t| matches!(t, Ty::Int(_, n) if *n == w)) {
                 Some((path, _)) if self.random.chance(50) => {
-                    let step = *self.random.pick(&["X++", "++X", "X--", "--X"]);
+                    let step = *self.random.pick(&["X++", "++X", "X--", "--X", "++(--X)"]);
                     format!("({})", step.replace('X', &path))
                 }
                 Some((path, ty)) => {
                     let value = self.value(&ty, d);
+                    let path = if self.random.chance(20) { format!("++{path}") } else { path };
                     format!("({path} = {value})")
                 }
                 None => self.typed(w, d),

@@ -20,8 +20,8 @@ pub struct V {
     pub bits: Vec<bool>,
 }
 
-/// Variable, offset and type of something that can be written.
-type Target = (String, usize, T);
+/// Variable, offset and type of something that can be written. Beyond the end of an array there is no offset.
+type Target = (String, Option<usize>, T);
 
 pub struct Interpreter {
     types: HashMap<String, T>,
@@ -30,9 +30,20 @@ pub struct Interpreter {
     io: Vec<(bool, u64, String)>,
 }
 
-struct Scope(Vec<HashMap<String, V>>);
+/// The variables of a function, and what its call chose for the names it is generic in.
+struct Scope(Vec<HashMap<String, V>>, HashMap<String, T>, HashMap<String, usize>);
+
+/// How a statement ends.
+enum Flow {
+    Next,
+    Returned(Option<V>),
+}
 
 impl Scope {
+    fn new() -> Scope {
+        Scope(vec![HashMap::new()], HashMap::new(), HashMap::new())
+    }
+
     fn get(&mut self, name: &str) -> &mut V {
         self.0.iter_mut().rev().find_map(|s| s.get_mut(name)).unwrap_or_else(|| panic!("no variable {name}"))
     }
@@ -74,7 +85,7 @@ impl Interpreter {
         for item in items {
             match item {
                 Item::IntType { signed, width, name } => {
-                    let width = constant(width) as usize;
+                    let width = constant(&Scope::new(), width) as usize;
                     me.types.insert(name.name.to_string(), T::Int { signed: *signed, width });
                 }
                 Item::StructType { name, .. } => {
@@ -83,7 +94,9 @@ impl Interpreter {
                 Item::Function(f) => {
                     me.functions.insert(f.name.name.to_string(), (**f).clone());
                 }
-                Item::Io { input, party, ty, .. } => me.io.push((*input, *party, ty.name.to_string())),
+                Item::Io { input, party, ty, .. } => {
+                    me.io.push((*input, *party, ty.name().unwrap().to_string()))
+                }
                 _ => {}
             }
         }
@@ -92,7 +105,9 @@ impl Interpreter {
                 let fields = fields
                     .iter()
                     .flat_map(|f| {
-                        f.names.iter().map(|(n, dims)| (n.name.to_string(), me.ty(&f.ty.name, dims)))
+                        f.names
+                            .iter()
+                            .map(|(n, dims)| (n.name.to_string(), me.ty(&Scope::new(), &f.ty, dims)))
                     })
                     .collect();
                 me.structs.insert(name.name.to_string(), fields);
@@ -101,9 +116,17 @@ impl Interpreter {
         me
     }
 
-    fn ty(&self, name: &str, dims: &[Expr]) -> T {
-        let base = if name == "void" { T::Void } else { self.types[name].clone() };
-        dims.iter().rev().fold(base, |t, d| T::Array(Box::new(t), constant(d) as usize))
+    fn ty(&self, scope: &Scope, name: &TypeName, dims: &[Expr]) -> T {
+        let base = match name {
+            TypeName::Int { signed, width, .. } => {
+                T::Int { signed: *signed, width: constant(scope, width) as usize }
+            }
+            TypeName::Named(name) if &*name.name == "void" => T::Void,
+            TypeName::Named(name) => {
+                scope.1.get(&*name.name).unwrap_or_else(|| &self.types[&*name.name]).clone()
+            }
+        };
+        dims.iter().rev().fold(base, |t, d| T::Array(Box::new(t), constant(scope, d) as usize))
     }
 
     fn width(&self, ty: &T) -> usize {
@@ -117,16 +140,14 @@ impl Interpreter {
 
     /// Runs `main` and returns the outputs of both parties.
     pub fn run(&self, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
-        let mut scope = Scope(vec![HashMap::new()]);
+        let mut scope = Scope::new();
         for (input, party, ty) in &self.io {
             let ty = self.types[ty].clone();
             let bits =
                 if *input { inputs[*party as usize - 1].to_vec() } else { vec![false; self.width(&ty)] };
             scope.declare(&format!("{}{party}", if *input { "input" } else { "output" }), V { ty, bits });
         }
-        for s in &self.functions["main"].body {
-            self.stmt(&mut scope, s);
-        }
+        self.list(&mut scope, &self.functions["main"].body);
         [1, 2].map(|p| {
             let has = self.io.iter().any(|(input, party, _)| !input && *party == p);
             if has { scope.get(&format!("output{p}")).bits.clone() } else { Vec::new() }
@@ -135,46 +156,83 @@ impl Interpreter {
 
     fn call(&self, name: &str, args: Vec<V>) -> V {
         let f = &self.functions[name];
-        let mut scope = Scope(vec![HashMap::new()]);
+        let mut scope = Scope::new();
+        for (p, arg) in f.params.iter().zip(&args) {
+            // The first argument with a type says what a name is.
+            let mut ty = arg.ty.clone();
+            for dim in &p.ty.dims {
+                let T::Array(inner, n) = ty else { panic!("{ty:?} for {p:?}") };
+                if let ExprKind::Ident(name) = &dim.kind {
+                    scope.2.entry(name.to_string()).or_insert(n);
+                }
+                ty = *inner;
+            }
+            match (&p.ty.name, ty) {
+                (_, T::Untyped) => {}
+                (TypeName::Named(name), ty) if f.generics.iter().any(|g| g.name == name.name) => {
+                    scope.1.entry(name.name.to_string()).or_insert(ty);
+                }
+                (TypeName::Int { width, .. }, T::Int { width: n, .. }) => {
+                    if let ExprKind::Ident(name) = &width.kind {
+                        scope.2.entry(name.to_string()).or_insert(n);
+                    }
+                }
+                _ => {}
+            }
+        }
         for (p, arg) in f.params.iter().zip(args) {
-            let ty = self.ty(&p.ty.name.name, &p.ty.dims);
+            let ty = self.ty(&scope, &p.ty.name, &p.ty.dims);
             let bits = resize(&arg.bits, self.width(&ty));
             scope.declare(&p.name.name, V { ty, bits });
         }
-        for s in &f.body {
-            self.stmt(&mut scope, s);
-        }
-        let ty = self.ty(&f.ret.name.name, &f.ret.dims);
+        let result = self.list(&mut scope, &f.body);
+        let ty = self.ty(&scope, &f.ret.name, &f.ret.dims);
         let width = self.width(&ty);
-        let bits = match &f.result {
-            Some((Some(e), _)) => resize(&self.expr(&mut scope, e).bits, width),
-            _ => vec![false; width],
+        let bits = match result {
+            Flow::Returned(Some(value)) => resize(&value.bits, width),
+            Flow::Returned(None) | Flow::Next => vec![false; width],
         };
         V { ty, bits }
     }
 
-    fn scoped(&self, scope: &mut Scope, s: &Stmt) {
+    fn scoped(&self, scope: &mut Scope, s: &Stmt) -> Flow {
         scope.0.push(HashMap::new());
-        self.stmt(scope, s);
+        let flow = self.stmt(scope, s);
         scope.0.pop();
+        flow
     }
 
-    fn stmt(&self, scope: &mut Scope, s: &Stmt) {
+    fn list(&self, scope: &mut Scope, list: &[Stmt]) -> Flow {
+        for s in list {
+            if let Flow::Returned(value) = self.stmt(scope, s) {
+                return Flow::Returned(value);
+            }
+        }
+        Flow::Next
+    }
+
+    fn stmt(&self, scope: &mut Scope, s: &Stmt) -> Flow {
         match s {
             Stmt::Empty => {}
             Stmt::Expr(e) => drop(self.expr(scope, e)),
             Stmt::Vars(decl) => self.vars(scope, decl),
             Stmt::Block(list) => {
                 scope.0.push(HashMap::new());
-                list.iter().for_each(|s| self.stmt(scope, s));
+                let flow = self.list(scope, list);
                 scope.0.pop();
+                return flow;
+            }
+            Stmt::Return(value, _) => {
+                return Flow::Returned(value.as_ref().map(|value| self.expr(scope, value)));
             }
             Stmt::For { init, cond, step, body, .. } => {
                 scope.0.push(HashMap::new());
                 self.vars(scope, init);
                 let mut rounds = 0;
                 while self.expr(scope, cond).bits[0] {
-                    self.scoped(scope, body);
+                    if let Flow::Returned(value) = self.scoped(scope, body) {
+                        return Flow::Returned(value);
+                    }
                     self.expr(scope, step);
                     rounds += 1;
                     assert!(rounds < 10_000, "an endless loop was generated");
@@ -183,52 +241,52 @@ impl Interpreter {
             }
             Stmt::If { cond, then, otherwise } => {
                 if self.expr(scope, cond).bits[0] {
-                    self.scoped(scope, then);
+                    return self.scoped(scope, then);
                 } else if let Some(otherwise) = otherwise {
-                    self.scoped(scope, otherwise);
+                    return self.scoped(scope, otherwise);
                 }
             }
         }
+        Flow::Next
     }
 
     fn vars(&self, scope: &mut Scope, decl: &VarDecl) {
         for var in &decl.vars {
-            let ty = self.ty(&decl.ty.name, &var.dims);
-            let mut base = &ty;
-            while let T::Array(inner, _) = base {
-                base = inner;
-            }
+            let ty = self.ty(scope, &decl.ty, &var.dims);
             let mut bits = Vec::new();
             if let Some(init) = &var.init {
-                self.init(scope, init, self.width(base), &mut bits);
+                self.init(scope, init, &ty, &mut bits);
             }
             let bits = resize(&bits, self.width(&ty));
             scope.declare(&var.name.name, V { ty, bits });
         }
     }
 
-    fn init(&self, scope: &mut Scope, init: &Init, width: usize, bits: &mut Vec<bool>) {
-        match init {
-            Init::Expr(e) => bits.extend(resize(&self.expr(scope, e).bits, width)),
-            Init::List(items, _) => items.iter().for_each(|i| self.init(scope, i, width, bits)),
+    fn init(&self, scope: &mut Scope, init: &Init, ty: &T, bits: &mut Vec<bool>) {
+        match (init, ty) {
+            (Init::Expr(e), ty) => bits.extend(resize(&self.expr(scope, e).bits, self.width(ty))),
+            (Init::List(items, _), T::Array(inner, n)) => {
+                assert_eq!(items.len(), *n);
+                items.iter().for_each(|i| self.init(scope, i, inner, bits));
+            }
+            (init, ty) => panic!("{init:?} for {ty:?}"),
         }
     }
 
-    /// The part of a value: offset in it, and type.
-    fn part(&self, scope: &mut Scope, ty: &T, width: usize, e: &Expr) -> (usize, T) {
+    /// The part of a value: offset in it, if there is such a part, and type.
+    fn part(&self, scope: &mut Scope, ty: &T, width: usize, e: &Expr) -> (Option<usize>, T) {
         match &e.kind {
             ExprKind::Index(_, i) => {
                 let i = number(&self.expr(scope, i).bits) as usize;
                 let T::Array(inner, n) = ty else { panic!("index on {ty:?}") };
-                assert!(i < *n);
-                (i * self.width(inner), (**inner).clone())
+                ((i < *n).then(|| i * self.width(inner)), (**inner).clone())
             }
             ExprKind::Field(_, name) => {
                 let T::Struct(s) = ty else { panic!("field of {ty:?}") };
                 let mut offset = 0;
                 for (field, ty) in &self.structs[s] {
                     if **field == *name.name {
-                        return (offset, ty.clone());
+                        return (Some(offset), ty.clone());
                     }
                     offset += self.width(ty);
                 }
@@ -237,12 +295,12 @@ impl Interpreter {
             ExprKind::Bit(_, b) => {
                 let b = number(&self.expr(scope, b).bits) as usize;
                 assert!(b < width);
-                (b, uint(1))
+                (Some(b), uint(1))
             }
             ExprKind::Slice(_, b, n) => {
-                let (b, n) = (number(&self.expr(scope, b).bits) as usize, constant(n) as usize);
+                let (b, n) = (number(&self.expr(scope, b).bits) as usize, constant(scope, n) as usize);
                 assert!(b + n <= width);
-                (b, uint(n))
+                (Some(b), uint(n))
             }
             other => panic!("{other:?} is no part"),
         }
@@ -250,7 +308,12 @@ impl Interpreter {
 
     fn target(&self, scope: &mut Scope, e: &Expr) -> Target {
         match &e.kind {
-            ExprKind::Ident(name) => (name.to_string(), 0, scope.get(name).ty.clone()),
+            ExprKind::Ident(name) => (name.to_string(), Some(0), scope.get(name).ty.clone()),
+            ExprKind::Step { increment, prefix: true, operand } => {
+                let target = self.target(scope, operand);
+                self.step(scope, &target, *increment);
+                target
+            }
             ExprKind::Macro(e) => self.target(scope, e),
             ExprKind::Index(of, _)
             | ExprKind::Field(of, _)
@@ -258,7 +321,7 @@ impl Interpreter {
             | ExprKind::Slice(of, ..) => {
                 let (name, offset, ty) = self.target(scope, of);
                 let (inner, ty) = self.part(scope, &ty, self.width(&ty), e);
-                (name, offset + inner, ty)
+                (name, offset.zip(inner).map(|(a, b)| a + b), ty)
             }
             other => panic!("{other:?} cannot be written"),
         }
@@ -266,23 +329,37 @@ impl Interpreter {
 
     fn write(&self, scope: &mut Scope, (name, offset, ty): &Target, bits: &[bool]) {
         let width = self.width(ty);
-        scope.get(name).bits[*offset..offset + width].copy_from_slice(&resize(bits, width));
+        if let Some(offset) = *offset {
+            scope.get(name).bits[offset..offset + width].copy_from_slice(&resize(bits, width));
+        }
     }
 
     fn read(&self, scope: &mut Scope, (name, offset, ty): &Target) -> V {
-        V { ty: ty.clone(), bits: scope.get(name).bits[*offset..offset + self.width(ty)].to_vec() }
+        let bits = match *offset {
+            Some(offset) => scope.get(name).bits[offset..offset + self.width(ty)].to_vec(),
+            None => vec![false; self.width(ty)],
+        };
+        V { ty: ty.clone(), bits }
+    }
+
+    /// Adds or subtracts one; what was there before.
+    fn step(&self, scope: &mut Scope, target: &Target, increment: bool) -> V {
+        let old = self.read(scope, target);
+        let new = number(&old.bits) + if increment { 1 } else { -1 };
+        self.write(scope, target, &pattern(new, old.bits.len()));
+        old
     }
 
     fn expr(&self, scope: &mut Scope, e: &Expr) -> V {
         match &e.kind {
             ExprKind::Macro(e) => self.expr(scope, e),
-            ExprKind::Ident(name) => scope.get(name).clone(),
-            ExprKind::Number(n) => {
-                let length = format!("{n:b}").len();
-                V { ty: T::Untyped, bits: pattern(i128::from(*n), length + 1) }
-            }
+            ExprKind::Ident(name) => match scope.2.get(&**name) {
+                Some(n) => untyped(*n as u64),
+                None => scope.get(name).clone(),
+            },
+            ExprKind::Number(n) => untyped(*n),
             ExprKind::Literal { value, signed, width } => {
-                let width = constant(width) as usize;
+                let width = constant(scope, width) as usize;
                 V { ty: T::Int { signed: *signed, width }, bits: pattern(i128::from(*value), width) }
             }
             ExprKind::Index(of, _)
@@ -292,7 +369,11 @@ impl Interpreter {
                 let whole = self.expr(scope, of);
                 let (offset, ty) = self.part(scope, &whole.ty, whole.bits.len(), e);
                 let width = self.width(&ty);
-                V { ty, bits: whole.bits[offset..offset + width].to_vec() }
+                let bits = match offset {
+                    Some(offset) => whole.bits[offset..offset + width].to_vec(),
+                    None => vec![false; width],
+                };
+                V { ty, bits }
             }
             ExprKind::Assign(l, r) => {
                 let target = self.target(scope, l);
@@ -302,9 +383,7 @@ impl Interpreter {
             }
             ExprKind::Step { increment, prefix, operand } => {
                 let target = self.target(scope, operand);
-                let old = self.read(scope, &target);
-                let new = number(&old.bits) + if *increment { 1 } else { -1 };
-                self.write(scope, &target, &pattern(new, old.bits.len()));
+                let old = self.step(scope, &target, *increment);
                 if *prefix { self.read(scope, &target) } else { old }
             }
             ExprKind::Unary(op, a) => {
@@ -327,10 +406,14 @@ impl Interpreter {
                 self.call(name, args)
             }
             ExprKind::Binary(op, l, r) => {
-                let variable =
-                    matches!(strip(l).kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..))
-                        && root_is_variable(l)
-                        || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
+                let name = matches!(&strip(l).kind, ExprKind::Ident(name) if scope.2.contains_key(&**name));
+                let variable = !name
+                    && matches!(
+                        strip(l).kind,
+                        ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..)
+                    )
+                    && root_is_variable(l)
+                    || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
                 let (l, r) = (self.expr(scope, l), self.expr(scope, r));
                 self.binary(*op, l, r, variable)
             }
@@ -351,7 +434,12 @@ impl Interpreter {
                 (_, true) => (0..w).map(|i| i + n < w && l.bits[i + n]).collect(),
                 (_, false) => resize(&l.bits[n.min(w)..], w.saturating_sub(n).max(1)),
             };
-            return V { ty: if op == Rotl { l.ty } else { r.ty }, bits };
+            let ty = match (op, &l.ty, &r.ty) {
+                (Rotl, ..) => l.ty,
+                (_, T::Int { width: a, .. }, T::Int { width: b, .. }) if a == b => r.ty,
+                _ => T::Untyped,
+            };
+            return V { ty, bits };
         }
         if matches!(op, WideMul | WideDiv | WideRem) {
             let signed = is_signed(&l.ty) && is_signed(&r.ty);
@@ -422,14 +510,20 @@ fn root_is_variable(e: &Expr) -> bool {
     }
 }
 
+/// A constant without a width.
+fn untyped(n: u64) -> V {
+    V { ty: T::Untyped, bits: pattern(i128::from(n), format!("{n:b}").len() + 1) }
+}
+
 /// Widths and dimensions.
-fn constant(e: &Expr) -> i64 {
+fn constant(scope: &Scope, e: &Expr) -> i64 {
     match &strip(e).kind {
         ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => *n as i64,
-        ExprKind::Binary(BinaryOp::Add, a, b) => constant(a) + constant(b),
-        ExprKind::Binary(BinaryOp::Sub, a, b) => constant(a) - constant(b),
-        ExprKind::Binary(BinaryOp::Mul, a, b) => constant(a) * constant(b),
-        ExprKind::Binary(BinaryOp::Div, a, b) => constant(a) / constant(b),
+        ExprKind::Ident(name) => scope.2[&**name] as i64,
+        ExprKind::Binary(BinaryOp::Add, a, b) => constant(scope, a) + constant(scope, b),
+        ExprKind::Binary(BinaryOp::Sub, a, b) => constant(scope, a) - constant(scope, b),
+        ExprKind::Binary(BinaryOp::Mul, a, b) => constant(scope, a) * constant(scope, b),
+        ExprKind::Binary(BinaryOp::Div, a, b) => constant(scope, a) / constant(scope, b),
         other => panic!("{other:?} as a width"),
     }
 }

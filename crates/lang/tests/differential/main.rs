@@ -120,6 +120,18 @@ fn random_programs_compute_what_they_say() {
     assert!(files > count as usize, "most programs can be exported");
 }
 
+/// The random programs have all that the language has.
+#[test]
+fn random_programs_use_the_whole_language() {
+    let sources: String = (0..300).map(|seed| Generator::new(seed).program()).collect();
+    for piece in [
+        "wider(", "nth(", "same(", "return", "<< q", ">> q", "<<> q", "[q", "[p", "++(--", "= {{", "(++v",
+        "if (", "for (",
+    ] {
+        assert!(sources.matches(piece).count() > 5, "{piece}");
+    }
+}
+
 /// Both parties of the DUPLO protocol, in two threads.
 fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
     let job = Job {

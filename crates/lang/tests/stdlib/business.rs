@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brickwork::circuit::Party;
 use serde_json::{Value, json};
 
-use super::{assert_cut, decode, load, number, random, run};
+use super::{assert_cut, decode, example, list, load, number, random, run};
 
 /// A table of 16 rows, of which these are filled.
 fn table(rows: &[(u64, u64)]) -> String {
@@ -136,4 +136,168 @@ fn benchmarking() {
         );
     }
     assert!(quartiles[1..].iter().all(|n| *n > 0), "{quartiles:?}");
+}
+
+/// A table of this many rows, of which some are filled.
+fn filled(size: usize, rows: &[Value], none: &Value) -> String {
+    let mut all = rows.to_vec();
+    all.resize(size, none.clone());
+    json!({"count": rows.len(), "rows": all}).to_string()
+}
+
+#[test]
+fn accounts() {
+    let (program, _) = load("accounts.wir");
+    assert_cut(&program, &[("constants", 1), ("look", 256), ("over_limit", 32), ("count", 16)]);
+    assert_eq!(program.and_gates(), 256 * 95 + 32 * 128 + 16 * 4);
+    let mut state = 71;
+    let mut found = 0;
+    for round in 0..40u64 {
+        let range = [8, 16, 40][round as usize % 3];
+        let mut bank = || -> BTreeMap<u64, u64> {
+            (0..random(&mut state) % 17)
+                .map(|_| {
+                    (
+                        1 + random(&mut state) % range,
+                        [0, 50_000, 100_000, random(&mut state) % 120_000, u64::from(u32::MAX)]
+                            [(random(&mut state) % 5) as usize],
+                    )
+                })
+                .take(16)
+                .collect()
+        };
+        let (a, b) = (bank(), bank());
+        let over = |own: &BTreeMap<u64, u64>, other: &BTreeMap<u64, u64>| -> Vec<u64> {
+            let mut flags: Vec<u64> = own
+                .iter()
+                .map(|(customer, balance)| {
+                    let held = other.get(customer).copied().unwrap_or(0);
+                    u64::from(held != 0 && balance + held > 100_000)
+                })
+                .collect();
+            flags.resize(16, 0);
+            flags
+        };
+        let text = |bank: &BTreeMap<u64, u64>| {
+            let rows: Vec<_> = bank.iter().map(|(c, b)| json!({"customer": c, "balance": b})).collect();
+            filled(16, &rows, &json!({"customer": 0, "balance": 0}))
+        };
+        let (first, second) = (over(&a, &b), over(&b, &a));
+        let count: u64 = first.iter().sum();
+        found += count;
+        for (party, flags) in [(Party::Garbler, first), (Party::Evaluator, second)] {
+            let out = decode(&program, party, &run(&program, party, &text(&a), &text(&b)));
+            assert_eq!(out, json!({"over": count, "accounts": flags}), "{a:?} {b:?}");
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
+fn salaries() {
+    let (program, _) = load("salaries.wir");
+    assert_cut(&program, &[("constants", 1), ("add", 48), ("mean_of", 5)]);
+    let mut state = 73;
+    let mut hidden = 0;
+    for _ in 0..25 {
+        let largest = (1 << 20) - 1;
+        let mut company = || -> Vec<(u64, u64)> {
+            (0..random(&mut state) % 25)
+                .map(|i| {
+                    (
+                        1 + random(&mut state) % 5,
+                        if i % 7 == 0 { largest } else { random(&mut state) & largest },
+                    )
+                })
+                .collect()
+        };
+        let (a, b) = (company(), company());
+        let levels: Vec<_> = (1..=5)
+            .map(|level| {
+                let all: Vec<u64> = a.iter().chain(&b).filter(|e| e.0 == level).map(|e| e.1).collect();
+                let people = all.len() as u64;
+                hidden += u64::from(people > 0 && people < 3);
+                let mean = if people < 3 { 0 } else { all.iter().sum::<u64>() / people };
+                json!({"people": people, "mean": mean})
+            })
+            .collect();
+        let text = |company: &[(u64, u64)]| {
+            let rows: Vec<_> = company.iter().map(|(l, s)| json!({"level": l, "salary": s})).collect();
+            filled(24, &rows, &json!({"level": 0, "salary": 0}))
+        };
+        for party in [Party::Garbler, Party::Evaluator] {
+            let out = decode(&program, party, &run(&program, party, &text(&a), &text(&b)));
+            assert_eq!(out, json!({ "levels": levels }), "{a:?} {b:?}");
+        }
+    }
+    assert!(hidden > 0, "levels of one or two people occur");
+}
+
+#[test]
+fn auction() {
+    let (program, file) = load("auction.wir");
+    assert_cut(&program, &[("constants", 1), ("max.uint32", 7), ("look", 8)]);
+    assert_eq!(program.and_gates(), 7 * 64 + 8 * 66);
+    let check = |garbler: &str, evaluator: &str| {
+        let [a, b]: [Vec<u64>; 2] = [garbler, evaluator].map(|text| {
+            let list: Value = serde_json::from_str(text).unwrap();
+            list["amounts"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).collect()
+        });
+        let price = *a.iter().chain(&b).max().unwrap();
+        let won = |bids: &[u64]| -> Vec<u64> {
+            bids.iter().map(|bid| u64::from(*bid == price && price != 0)).collect()
+        };
+        let winners: u64 = won(&a).iter().chain(&won(&b)).sum();
+        for (party, bids) in [(Party::Garbler, &a), (Party::Evaluator, &b)] {
+            let out = decode(&program, party, &run(&program, party, garbler, evaluator));
+            assert_eq!(out, json!({"price": price, "winners": winners, "won": won(bids)}), "{a:?} {b:?}");
+        }
+        winners
+    };
+    let (garbler, evaluator) = example(file);
+    assert_eq!(check(garbler, evaluator), 2, "the example has a tie");
+    assert_eq!(check(&list("amounts", [0; 4]), &list("amounts", [0; 4])), 0);
+    let mut state = 79;
+    for mask in [1, 7, u32::MAX] {
+        for _ in 0..20 {
+            let mut amounts = || list("amounts", [0; 4].map(|_: u32| random(&mut state) as u32 & mask));
+            check(&amounts(), &amounts());
+        }
+    }
+}
+
+#[test]
+fn order() {
+    let (program, file) = load("order.wir");
+    let names: Vec<String> = program.components().iter().map(|c| c.name.clone()).collect();
+    assert!(
+        names.contains(&"fixed_multiply.32".into()) && names.contains(&"fixed_divide.32".into()),
+        "{names:?}"
+    );
+    let check = |garbler: &str, evaluator: &str| {
+        let [g, e]: [Value; 2] = [garbler, evaluator].map(|text| serde_json::from_str(text).unwrap());
+        let number = |v: &Value| v.as_i64().unwrap();
+        let times = |a: i64, b: i64| (a * b + (1 << 15)) >> 16;
+        let price = times(number(&g["price"]), (1 << 16) - number(&g["discount"]));
+        let (total, budget) = (times(price, number(&e["quantity"])), number(&e["budget"]));
+        let fits = total <= budget;
+        let offer = json!({"fits": u64::from(fits), "total": if fits { total } else { 0 }});
+        let most = (budget << 16) / price >> 16;
+        let learned = |party| decode(&program, party, &run(&program, party, garbler, evaluator));
+        assert_eq!(learned(Party::Garbler), offer, "{garbler} {evaluator}");
+        assert_eq!(learned(Party::Evaluator), json!({"order": offer, "most": most}), "{garbler} {evaluator}");
+        fits
+    };
+    let (garbler, evaluator) = example(file);
+    assert!(check(garbler, evaluator));
+    let mut state = 83;
+    let mut fitting = 0;
+    for _ in 0..40 {
+        let mut below = |n: u64| random(&mut state) % n;
+        // Prices from 1 to 100, quantities up to 100, budgets up to 10 000.
+        let terms = json!({"price": 65_536 + below(99 << 16), "discount": below(1 << 15)});
+        let demand = json!({"quantity": below(100 << 16), "budget": below(10_000 << 16)});
+        fitting += usize::from(check(&terms.to_string(), &demand.to_string()));
+    }
+    assert!((5..40).contains(&fitting), "both answers occur: {fitting}");
 }

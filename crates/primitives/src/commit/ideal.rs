@@ -2,7 +2,9 @@
 //! is compared.
 
 use super::Cheat;
-use super::{Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, New, Pending, Proof, Shares};
+use super::{
+    Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Names, New, Pending, Proof, Shares,
+};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
@@ -14,7 +16,7 @@ pub(super) struct Sender(pub Rng);
 
 #[derive(Default)]
 pub(super) struct Receiver {
-    made: u64,
+    names: Names,
 }
 
 fn shares(values: &[Label]) -> Shares {
@@ -50,8 +52,7 @@ impl Holder for Receiver {
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
         let mut values = vec![Label::ZERO; count];
         channel.receive_into(VALUES, bytemuck::cast_slice_mut(&mut values))?;
-        self.made += 1;
-        Ok(Pending { id: self.made, shares: shares(&values) })
+        Ok(self.names.pending(shares(&values)))
     }
 
     fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
@@ -87,6 +88,10 @@ impl Holder for Receiver {
         claims.known.iter().try_for_each(|claims| {
             compare(claims.count(), u128::MAX, Cheat::Opening, &|i, sum| known(claims, i, sum))
         })?;
-        Ok(Proof(new.iter().map(|p| p.id).collect()))
+        Ok(self.names.proof(new, claims))
+    }
+
+    fn names(&mut self) -> &mut Names {
+        &mut self.names
     }
 }

@@ -9,7 +9,8 @@
 //!   [`Holder::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
-//!   [`Proof`] of a successful verification that it was part of.
+//!   [`Proof`] of a successful verification that it was part of; and what it was told is [`Claimed`] until
+//!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
 
 pub mod code;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod shares;
 pub mod split;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brickwork_kernels as kernels;
 use zeroize::Zeroize;
@@ -88,7 +90,18 @@ pub trait Holder {
     /// [`Cheat::Indicator`] if a claimed bit is wrong,
     /// [`Cheat::Opening`] if a claimed value is. The holder must not be used again
     /// after an error.
+    ///
+    /// # Panics
+    /// If something in `new` or [behind the claims](Claims::about) belongs to another holder.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
+
+    /// Where the names of this holder's commitments and claims come from.
+    fn names(&mut self) -> &mut Names;
+
+    /// Sets aside what the sender told, until the claims that it rests on are proven to this holder.
+    fn claimed<T>(&mut self, told: T) -> Claimed<T> {
+        Claimed { name: self.names().draw(), told }
+    }
 }
 
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
@@ -150,15 +163,65 @@ pub enum Lsb {
     One,
 }
 
+/// Names something that one holder is yet to have proven; nothing else in the process has the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Name {
+    holder: u64,
+    number: u64,
+}
+
+/// The names that one holder gives. No message has a say in them, nor in which proof is shown for what: a
+/// proof of something else is a mistake in this program, which nobody's peer can bring about.
+#[derive(Debug)]
+pub struct Names(Name);
+
+impl Default for Names {
+    /// Those of a new holder.
+    fn default() -> Self {
+        static HOLDERS: AtomicU64 = AtomicU64::new(0);
+        Names(Name { holder: HOLDERS.fetch_add(1, Ordering::Relaxed), number: 0 })
+    }
+}
+
+impl Names {
+    fn draw(&mut self) -> Name {
+        self.0.number += 1;
+        self.0
+    }
+
+    /// Commitments that have come.
+    fn pending(&mut self, shares: Shares) -> Pending {
+        Pending { name: self.draw(), shares }
+    }
+
+    /// What this holder has just verified.
+    ///
+    /// # Panics
+    /// If something of it is not this holder's: its shares say nothing of that.
+    fn proof(&self, new: &[&Pending], claims: &Claims) -> Proof {
+        let covered: Vec<Name> =
+            new.iter().map(|pending| pending.name).chain(claims.about.iter().copied()).collect();
+        assert!(
+            covered.iter().all(|name| name.holder == self.0.holder),
+            "claims about another's commitments"
+        );
+        Proof(covered)
+    }
+}
+
 /// A receiver's shares of commitments that the sender has not yet proven to be commitments at all.
 pub struct Pending {
-    /// Unique at its receiver.
-    id: u64,
+    name: Name,
     shares: Shares,
 }
 
-/// What [`Holder::verify`] found to be commitments.
-pub struct Proof(Vec<u64>);
+/// What [`Holder::verify`] found to be true: that some things are commitments, and that others were told
+/// rightly. Nobody else can make one.
+///
+/// ```compile_fail,E0423
+/// let proof = brickwork::commit::Proof(Vec::new());
+/// ```
+pub struct Proof(Vec<Name>);
 
 impl Pending {
     /// The shares, for use in claims that the same proof settles.
@@ -171,35 +234,51 @@ impl Pending {
     /// # Panics
     /// If the proof is about others.
     pub fn accept(self, proof: &Proof) -> Shares {
-        assert!(proof.0.contains(&self.id), "a proof about other commitments");
+        assert!(proof.0.contains(&self.name), "a proof about other commitments");
         self.shares
     }
 }
 
 /// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
-/// looked at, to state the claims, and is had for a proof.
+/// looked at, and is had for the proof of the claims that were [stated about it](Claims::about), no other.
+///
+/// ```compile_fail,E0616
+/// fn without_a_proof(claimed: brickwork::commit::Claimed<Vec<u8>>) -> Vec<u8> {
+///     claimed.told
+/// }
+/// ```
+///
+/// ```
+/// use brickwork::commit::{Claimed, Proof};
+///
+/// fn with_its_proof(claimed: Claimed<Vec<u8>>, proof: &Proof) -> Vec<u8> {
+///     claimed.proven(proof)
+/// }
+/// ```
 #[must_use = "what is claimed must be proven"]
-pub struct Claimed<T>(T);
+pub struct Claimed<T> {
+    name: Name,
+    told: T,
+}
 
 impl<T> Claimed<T> {
-    /// Whatever was told.
-    pub fn new(told: T) -> Self {
-        Claimed(told)
-    }
-
-    /// To state the claims.
+    /// To look at it.
     pub fn told(&self) -> &T {
-        &self.0
+        &self.told
     }
 
-    /// More that rests on claims about the same.
+    /// More that rests on claims that are still to be stated, with those about the same.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
-        Claimed(more(self.0))
+        Claimed { name: self.name, told: more(self.told) }
     }
 
     /// What was told, after the proof of the claims about it.
-    pub fn proven(self, _: &Proof) -> T {
-        self.0
+    ///
+    /// # Panics
+    /// If the proof is of other claims, or of another holder's.
+    pub fn proven(self, proof: &Proof) -> T {
+        assert!(proof.0.contains(&self.name), "a proof of other claims");
+        self.told
     }
 }
 
@@ -321,6 +400,8 @@ pub struct Claims<'a> {
     bits: Vec<(usize, Claim<'a>)>,
     weighted: Vec<(&'a Shares, Weigh<'a>)>,
     values: Vec<(usize, Tell<'a>)>,
+    /// What was told and rests on them.
+    about: Vec<Name>,
 }
 
 /// The claims that one call listed.
@@ -359,6 +440,12 @@ impl<'a> Claims<'a> {
     /// No claims.
     pub fn new() -> Self {
         Claims::default()
+    }
+
+    /// What was told rests on the claims that `state` lists: whoever verifies these has it proven.
+    pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
+        self.about.push(claimed.name);
+        state(&claimed.told, self);
     }
 
     /// `count` claims of the kind "this sum of commitments is this value".

@@ -34,7 +34,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::Cheat;
 use super::code::{Code, DIMENSION};
 use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Recipe, Source};
-use super::{Claims, Committed, Committer, Holder, Lsb, New, Pending, Proof, Shares};
+use super::{Claims, Committed, Committer, Holder, Lsb, Names, New, Pending, Proof, Shares};
 use crate::scratch::{Budget, Fault};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -87,7 +87,7 @@ pub struct Receiver {
     chosen: Vec<Seed>,
     source: Arc<Source>,
     next_block: u64,
-    next_id: u64,
+    names: Names,
     challenge: Rng,
     /// Memory for corrections.
     budget: Budget,
@@ -288,7 +288,7 @@ impl Receiver {
                 watch: watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect(),
             }),
             next_block: 0,
-            next_id: 0,
+            names: Names::default(),
             challenge: Rng::new("brickwork commitment challenge")?,
             budget: Budget::new(memory),
             fault: Arc::default(),
@@ -318,8 +318,7 @@ impl Receiver {
 
     /// No commitments, where a step may need some.
     pub fn no_commitments(&mut self) -> Pending {
-        self.next_id += 1;
-        Pending { id: self.next_id, shares: Shares::default() }
+        self.names.pending(Shares::default())
     }
 
     fn receive_rows(
@@ -335,10 +334,9 @@ impl Receiver {
         let receive = |message: &mut [u8]| channel.receive_into(msg::CORRECTIONS, message);
         let corrections =
             Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;
-        self.next_id += 1;
         let recipe =
             Recipe { source: self.source.clone(), start, count, lsb, corrections: Some(corrections) };
-        Ok(Pending { id: self.next_id, shares: Shares::of_recipe(recipe) })
+        Ok(self.names.pending(Shares::of_recipe(recipe)))
     }
 
     /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
@@ -413,7 +411,11 @@ impl Holder for Receiver {
         if let Some(cheat) = cheat {
             return Err(cheat.into());
         }
-        Ok(Proof(new.iter().map(|p| p.id).collect()))
+        Ok(self.names.proof(new, claims))
+    }
+
+    fn names(&mut self) -> &mut Names {
+        &mut self.names
     }
 }
 

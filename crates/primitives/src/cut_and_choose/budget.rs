@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::search::is_sensible;
-use super::{Cut, Rule, Upper, cheapest};
+use super::{Cut, Rule, Upper, at_most, cheapest};
 use brickwork_base::Error;
 
 /// What a batch consists of.
@@ -135,18 +135,18 @@ impl Budget {
     }
 
     fn exhausted(&self, spent: Upper) -> Error {
-        let (level, spent) = (self.security, spent.log2());
+        let (level, spent) = (self.security, at_most(spent.log2()));
         Error::Usage(format!(
-            "2^-{level} cannot be reached: 2^{spent:.1} is already spent; choose a lower --security or another code"
+            "2^-{level} cannot be reached: {spent} is already spent; choose a lower --security or another code"
         ))
     }
 
     fn verified(&self, batches: Vec<(Cut, Upper)>) -> Result<Plan, Error> {
         let total = self.spent() + batches.iter().map(|batch| batch.1).sum();
         if total.log2() > -f64::from(self.security) {
-            let (level, total) = (self.security, total.log2());
+            let (level, total) = (self.security, at_most(total.log2()));
             return Err(Error::Mismatch(format!(
-                "these parameters only give 2^{total:.2}, but 2^-{level} is asked for"
+                "these parameters only give {total}, but 2^-{level} is asked for"
             )));
         }
         Ok(Plan { batches, total })

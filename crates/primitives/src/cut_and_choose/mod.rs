@@ -17,7 +17,7 @@ pub use bound::{Cut, Detection, Rule};
 pub use budget::{BatchSpec, Budget, Kind, Plan};
 pub use challenge::Challenge;
 pub use search::{alternatives, cheapest, fewest_copies};
-pub use upper::Upper;
+pub use upper::{Upper, at_most};
 
 #[cfg(test)]
 mod tests;

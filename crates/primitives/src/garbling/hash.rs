@@ -14,7 +14,7 @@ type Value = [u8; TABLE_HASH_BYTES];
 
 /// The hash of a copy's tables: BLAKE3.
 pub fn table_hash(tables: &[u8]) -> Value {
-    if !is_long(tables.len()) {
+    if !is_long(tables.len()) || !Kernel::best().is_wide() {
         return *blake3::hash(tables).as_bytes();
     }
     let mut tree = Tree::default();
@@ -29,15 +29,20 @@ pub fn table_hash(tables: &[u8]) -> Value {
 }
 
 /// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the
-/// registers empty.
+/// registers empty. All are where registers are narrow.
 fn values(subtrees: &[Subtree]) -> Vec<Value> {
-    if let [Subtree { bytes, first_chunk }] = *subtrees {
-        let start = first_chunk * CHUNK_BYTES as u64;
-        return vec![blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()];
+    if subtrees.len() < 2 || !Kernel::best().is_wide() {
+        return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();
     }
     let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
     subtree_values(subtrees, &mut values);
     values
+}
+
+/// The value of one subtree, or of the last bytes of an input, by the blake3 crate.
+fn value(bytes: &[u8], first_chunk: u64) -> Value {
+    let start = first_chunk * CHUNK_BYTES as u64;
+    blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
 /// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the
@@ -67,8 +72,8 @@ fn join_due(trees: &mut [&mut Tree]) {
     loop {
         let mut due: Vec<&mut Tree> =
             trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
-        // A few are faster one by one.
-        if due.len() < 4 {
+        // A few are faster one by one, and so are all where registers are narrow.
+        if due.len() < 4 || !Kernel::best().is_wide() {
             return;
         }
         let pairs: Vec<[Value; 2]> = due.iter().filter_map(|tree| tree.stack.last_chunk()).copied().collect();
@@ -81,17 +86,19 @@ fn join_due(trees: &mut [&mut Tree]) {
     }
 }
 
-/// Whether tables of so many bytes are a tree of several pieces, and the machine hashes pieces in registers
-/// wide enough to be faster than the blake3 crate.
+/// Whether tables of so many bytes come in several pieces.
 fn is_long(table_bytes: usize) -> bool {
-    table_bytes > SUBTREE_BYTES && Kernel::best().is_wide()
+    table_bytes > SUBTREE_BYTES
 }
 
-/// Hashes the tables of each copy and keeps nothing else.
-pub struct HashTables(Hashers);
+/// Hashes the tables of each copy and keeps nothing else: no `blake3::Hasher`, of whose 1.9 KB most are never
+/// written, so that a list of them takes to the heap what lay on the stack, such as the offsets that a kernel
+/// spilled there.
+pub struct HashTables(Hashes);
 
-enum Hashers {
-    Short(Vec<blake3::Hasher>),
+enum Hashes {
+    /// Of tables of so many bytes each, which come in one piece.
+    Short(usize, Vec<Value>),
     Long(Vec<Tree>),
 }
 
@@ -99,16 +106,17 @@ impl HashTables {
     /// A sink for this many copies, with tables of so many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         HashTables(match is_long(table_bytes) {
-            true => Hashers::Long((0..copies).map(|_| Tree::default()).collect()),
-            false => Hashers::Short(vec![blake3::Hasher::new(); copies]),
+            true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
+            // Nothing comes of tables without bytes.
+            false => Hashes::Short(table_bytes, vec![table_hash(&[]); copies]),
         })
     }
 
     /// The hashes, copy by copy.
     pub fn finish(&self) -> Vec<Value> {
         match &self.0 {
-            Hashers::Short(hashers) => hashers.iter().map(|hasher| *hasher.finalize().as_bytes()).collect(),
-            Hashers::Long(trees) => trees.iter().map(|tree| tree.clone().finish()).collect(),
+            Hashes::Short(_, hashes) => hashes.clone(),
+            Hashes::Long(trees) => trees.iter().map(|tree| tree.clone().finish()).collect(),
         }
     }
 }
@@ -120,10 +128,13 @@ impl TableSink for HashTables {
 
     fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
         match &mut self.0 {
-            Hashers::Short(hashers) => copies.iter().zip(tables).for_each(|(&copy, bytes)| {
-                hashers[copy].update(bytes);
-            }),
-            Hashers::Long(trees) => {
+            Hashes::Short(table_bytes, hashes) => {
+                for (&copy, bytes) in copies.iter().zip(tables) {
+                    assert_eq!(bytes.len(), *table_bytes, "short tables come whole");
+                    hashes[copy] = table_hash(bytes);
+                }
+            }
+            Hashes::Long(trees) => {
                 let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
@@ -162,8 +173,7 @@ impl Tree {
 
     /// Adds the last bytes, less than a chunk.
     fn push_last(&mut self, bytes: &[u8]) {
-        let start = self.chunks * CHUNK_BYTES as u64;
-        self.push(blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root(), 0);
+        self.push(value(bytes, self.chunks), 0);
     }
 
     /// Whether the last two subtrees are of the same size; there are always two then.

@@ -388,7 +388,7 @@ mod tests {
     }
 
     fn choices(n: usize) -> Vec<u8> {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         (0..n).map(|_| rng.below(2) as u8).collect()
     }
 
@@ -398,7 +398,7 @@ mod tests {
         alter: impl Fn(&mut [u8; 32], &mut Vec<u8>),
     ) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         let sender = Sender::new(&mut rng);
         let receiver = Receiver::new(&instance, choices, &mut rng, 2);
         let (mut point, mut pairs) = (*sender.message(), receiver.message().to_vec());
@@ -488,7 +488,7 @@ mod tests {
             );
         }
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
-        let sender = Sender::new(&mut Rng::new("test").unwrap());
+        let sender = Sender::new(&mut Rng::replayable("test"));
         assert_eq!(sender.finish(&instance, &SESSION, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
     }
 
@@ -510,7 +510,7 @@ mod tests {
         // A recorded message of the same receiver, sent to a sender that was greeted otherwise, in the other
         // direction, or in another session with the same greeting of the receiver: that of a receiver which
         // repeats itself.
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let others = [
             (Instance::new(&[4; 32], Direction::GarblerSends), SESSION),

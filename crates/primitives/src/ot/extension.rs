@@ -42,8 +42,8 @@
 //! refuses to go on.
 //!
 //! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent
-//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and over the OT's number).
-//! Unhashed they must never be keys.
+//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and of all rows so far, and over
+//! the OT's number). Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
 use subtle::ConstantTimeEq;
@@ -109,7 +109,10 @@ impl Drop for Sender {
     }
 }
 
-/// Makes a key of a label; counts, so that no two OTs share a hash.
+/// Makes a key of a label; counts, so that no two OTs share a hash. The hash is another one after each call:
+/// until it has the receiver's rows, a sender cannot know what keys its choices lead to. It could know R_j or
+/// R_j ⊕ Δ before, with an offset of few ones, and so, of what depends on both keys alike, everything; it
+/// would choose among base OTs until it likes that.
 struct KeyHash {
     key: [u8; 32],
     next: u64,
@@ -118,6 +121,12 @@ struct KeyHash {
 impl KeyHash {
     fn new(session: &[u8; 32]) -> Self {
         KeyHash { key: blake3::derive_key("brickwork 2026-11 keys from correlated OTs", session), next: 0 }
+    }
+
+    /// After a call whose check had this seed, a hash of its rows.
+    fn follow(&mut self, seed: &Seed) {
+        let before = [&self.key[..], seed.as_bytes()].concat();
+        self.key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs after a call", &before);
     }
 
     /// The keys that labels of OTs `next`, `next + 1`, … stand for.
@@ -299,6 +308,7 @@ impl Sender {
             return Err(Cheat::OtExtension.into());
         }
         self.sound = true;
+        self.hash.follow(&seed);
         Ok(first(labels, count))
     }
 
@@ -385,6 +395,7 @@ impl Receiver {
         let check = [RowHash::of_choices(&seed, &x), RowHash::of_labels(&seed, &labels)].concat();
         channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
         channel.flush()?;
+        self.hash.follow(&seed);
         Ok(first(labels, choices.len()))
     }
 
@@ -402,7 +413,7 @@ mod tests {
     use brickwork_wire::{Tamper, memory_pair};
 
     fn deal() -> (Sender, Receiver, Delta) {
-        let mut rng = Rng::new("test dealer").unwrap();
+        let mut rng = Rng::replayable("test dealer");
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> =
@@ -459,7 +470,7 @@ mod tests {
     }
 
     fn random_choices(count: usize) -> Vec<u8> {
-        let mut rng = Rng::new("test").unwrap();
+        let mut rng = Rng::replayable("test");
         (0..count).map(|_| rng.below(2) as u8).collect()
     }
 
@@ -677,11 +688,37 @@ mod tests {
         assert_ne!(question(&[&rows[1..]]), asked);
     }
 
-    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session.
+    /// Two calls that give the same labels, from the same base OTs in the same session, give other keys: what
+    /// a sender could know before the rows came does not tell it any.
+    #[test]
+    fn row_29_no_key_is_known_before_the_rows_are() {
+        let (sender, receiver, delta) = deal();
+        let got = [(), ()].map(|()| {
+            let (mut left, mut right) = memory_pair();
+            let mut sender = Sender::new(&[3; 32], delta, sender.seeds().1);
+            let mut receiver = Receiver::new(&[3; 32], receiver.seeds()).unwrap();
+            let labels = receiver.extend(&mut right, &[0, 1, 1]).unwrap();
+            let offered = sender.extend(&mut left, 3).unwrap();
+            let (pairs, chosen) = (sender.keys(&offered), receiver.keys(&labels));
+            assert!([0, 1, 1].iter().zip(&pairs).zip(&chosen).all(|((&b, pair), key)| pair[b] == *key));
+            (offered, pairs)
+        });
+        assert!(got[0].0 == got[1].0, "the same labels");
+        let keys = got.iter().flat_map(|(_, pairs)| pairs.iter().flatten()).map(|key| *key.as_bytes());
+        assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
+    }
+
+    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session, and
+    /// all rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
-        let hash = KeyHash { next: 5, ..KeyHash::new(&[3; 32]) };
+        let mut hash = KeyHash { next: 5, ..KeyHash::new(&[3; 32]) };
+        hash.follow(&Seed::from_bytes([8; 16]));
         let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
+        let key = blake3::derive_key(
+            "brickwork 2026-11 keys from correlated OTs after a call",
+            &[&key[..], &[8; 16]].concat(),
+        );
         let label = Label::from_bits(77);
         let keys = hash.keys(std::iter::repeat_n(label, 3));
         for (number, seed) in (5_u64..).zip(keys) {

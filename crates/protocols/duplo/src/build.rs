@@ -505,7 +505,7 @@ impl Joined {
         all: &mut Claims<'a>,
     ) {
         if let Joined::Told(ready, opened) = self {
-            ready.told().claims(offsets, program, opened, view, all);
+            all.about(ready, |ready, all| ready.claims(offsets, program, opened, view, all));
         }
     }
 
@@ -638,7 +638,7 @@ pub(super) fn evaluator_verifies(
     run.phase("build");
     let view = ready.told().view();
     let mut all = Claims::new();
-    ready.told().claims([ka, ot], program, &opened, &view, &mut all);
+    all.about(&ready, |ready, all| ready.claims([ka, ot], program, &opened, &view, all));
     let proof = holder.verify(&mut run.channel, &[], &all)?;
     drop(all);
     drop(view);
@@ -664,7 +664,7 @@ pub(super) mod tests {
     /// authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
         let pool = |_| gadgets(Kind::Input, (2, 1), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
         let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();

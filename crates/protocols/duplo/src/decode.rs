@@ -255,7 +255,7 @@ mod tests {
     /// gadgets they are. That half of them are not enough shows in buckets of even size, which no cut has.
     #[test]
     fn row_09_only_a_strict_majority_recovers() {
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         for (size, last) in [1, 3, 4, 5].into_iter().flat_map(|size| [false, true].map(|last| (size, last))) {
             let delta_ka = rng.delta();
             // As many are bad in a bucket as there are buckets before it.
@@ -297,7 +297,7 @@ mod tests {
             (Recipient::Garbler, private[20..].to_vec()),
         ];
         let program = wires(40, 3, &outputs);
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
         let pool =
             |buckets| gadgets(Kind::Input, (buckets, 3), delta_ka, &Depot::memory(), &mut rng, |_, _| false);

@@ -177,28 +177,33 @@ pub(super) fn evaluator(
         bits::unpack(indicators, outputs.len())?
     };
 
-    let sent = labels[own..].to_vec();
-    let e = |k: usize| sent[k].colour() ^ ot_labels[k].colour() ^ ot_choices[k];
-    for k in 0..count {
-        let sigma = e(k) ^ masked[k];
-        labels[own + k] = sent[k] ^ ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
-    }
+    // Of E's inputs these are not labels yet: V.
+    let told = holder.claimed((labels, indicators));
+    let e = |v: Label, k: usize| v.colour() ^ ot_labels[k].colour() ^ ot_choices[k];
     let homes = joined.told().view();
     let of_outputs = homes.gathered(outputs);
     let mut claims = Claims::new();
     joined.claims([ka, ot], program, &homes, &mut claims);
-    let opening = |k: usize, _, values: &mut [Label]| {
-        values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
-    };
-    input_claims(Each::new(count, 1).are(opening).with_one(ot, |k, _| e(k)), [ots, ot_wires], &mut claims);
-    claims.bits(outputs.len(), |k, sum| {
-        of_outputs.add(k, sum);
-        Label::ZERO.with_colour(indicators[k])
+    claims.about(&told, |(labels, indicators), claims| {
+        let sent = &labels[own..];
+        let opening = |k: usize, _, values: &mut [Label]| {
+            values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
+        };
+        let of_inputs = Each::new(count, 1).are(opening).with_one(ot, |k, _| e(sent[k], k));
+        input_claims(of_inputs, [ots, ot_wires], claims);
+        claims.bits(outputs.len(), |k, sum| {
+            of_outputs.add(k, sum);
+            Label::ZERO.with_colour(indicators[k])
+        });
     });
     let proof = holder.verify(&mut run.channel, &[], &claims)?;
     drop(claims);
     drop(homes);
-    drop(sent);
+    let (mut labels, indicators) = told.proven(&proof);
+    for (k, label) in labels[own..].iter_mut().enumerate() {
+        let sigma = e(*label, k) ^ masked[k];
+        *label ^= ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
+    }
     let ready = joined.proven(&proof);
     let layout = &ready.parts.layout;
 

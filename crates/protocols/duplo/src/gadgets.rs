@@ -379,7 +379,7 @@ pub(super) mod tests {
     /// Wherever gadgets lie, neighbours or not, in whatever order and however often they are asked for.
     #[test]
     fn what_is_at_hand_is_what_was_asked_for() {
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         for depot in [Depot::memory(), Depot::file(&Arc::default()).unwrap()] {
             for (kind, size) in [(Kind::Plain, 3), (Kind::Input, 3), (Kind::Input, 1)] {
                 let (gadgets, _) = gadgets(kind, (9, size), rng.delta(), &depot, &mut rng, |_, _| false);
@@ -410,7 +410,7 @@ pub(super) mod tests {
     /// is refused. That half of them are not enough shows in buckets of even size, which no cut has.
     #[test]
     fn row_08_only_a_strict_majority_accepts() {
-        let mut rng = Rng::new("test gadgets").unwrap();
+        let mut rng = Rng::replayable("test gadgets");
         for (kind, size, last) in [Kind::Plain, Kind::Input].into_iter().flat_map(|kind| {
             [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
         }) {

@@ -2,6 +2,8 @@
 
 use brickwork_wire::Tag;
 
+/// Both, at once: the pair that their stores are of, and whether they hold anything.
+pub const PAIR: Tag = Tag(43);
 /// Both, at once: where the logs of their stores stand.
 pub const STANDINGS: Tag = Tag(40);
 /// Both, at once: a hash over where they stand now.

@@ -419,7 +419,7 @@ mod tests {
     /// a task takes.
     #[test]
     fn sums_are_linear() {
-        let mut rng = Rng::new("test combinations").unwrap();
+        let mut rng = Rng::replayable("test combinations");
         for count in [0, 1, 77, OTS_A_TASK - MASKS, OTS_A_TASK - 1, 2 * OTS_A_TASK + 5] {
             let all = count + MASKS;
             let (delta, zeros, seed) = (rng.delta(), labels(all, &mut rng), rng.seed());
@@ -444,7 +444,7 @@ mod tests {
     /// Sums of shares, for more OTs than are brought into columns at a time.
     #[test]
     fn shares_are_summed_up_like_labels() {
-        let mut rng = Rng::new("test combinations").unwrap();
+        let mut rng = Rng::replayable("test combinations");
         for count in [0, 3 * OTS_A_TASK, OTS_IN_HAND + OTS_A_TASK + 5] {
             let combinations = Combinations::drawn(&rng.seed(), count, 2);
             let mut columns = vec![0u64; count + 2];
@@ -461,7 +461,7 @@ mod tests {
     /// guessed: all are seen.
     #[test]
     fn row_12_no_lie_about_ots_goes_unseen() {
-        let mut rng = Rng::new("test combinations").unwrap();
+        let mut rng = Rng::replayable("test combinations");
         let (count, zero) = (40, Label::ZERO);
         for _ in 0..200 {
             let choices: Vec<u8> = (0..count + MASKS).map(|_| rng.below(2) as u8).collect();

@@ -4,13 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::stock::{Origin, Request};
-use super::{BatchReport, SecurityReport};
+use crate::{BatchReport, SecurityReport};
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
-use brickwork_circuit::{Circuit, Program};
+use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
 use brickwork_primitives::commit::code::Code;
-use brickwork_primitives::cut_and_choose::{BatchSpec, Budget, Cut, Kind, Rule, Upper, alternatives};
+use brickwork_primitives::cut_and_choose::{
+    BatchSpec, Budget, Cut, Kind, Rule, Upper, alternatives, at_most,
+};
 use brickwork_primitives::ot::extension;
 
 /// Bits by which the checks that cost next to nothing exceed s.
@@ -71,10 +74,27 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
 
 /// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
 /// it is remembered.
-fn known_bound(origin: &Origin) -> Upper {
+pub(super) fn known_bound(origin: &Origin) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+}
+
+/// The bound over batches of a stock: each counted whole, once, as often as its step was begun, and all else
+/// that may fail in the session that they belong to.
+pub(super) fn bound_of_parts<'a>(
+    origins: impl IntoIterator<Item = &'a Origin>,
+    security: u32,
+) -> Result<Upper, Error> {
+    let mut spent: Upper =
+        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
+    let mut seen = HashSet::new();
+    for origin in origins {
+        if seen.insert(origin.serial) {
+            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
+        }
+    }
+    Ok(spent)
 }
 
 /// What a program from stock is promised: the bound over the batches that it takes from, with all of each
@@ -83,18 +103,12 @@ fn known_bound(origin: &Origin) -> Upper {
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
 pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
-    let mut spent: Upper =
-        checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
-    let mut seen = HashSet::new();
-    for (_, origin) in origins {
-        if seen.insert(origin.serial) {
-            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
-        }
-    }
+    let spent = bound_of_parts(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches that only 2^{:.2} remains of 2^-{security}; preprocess what it needs in one go",
-            spent.log2()
+            "the program would draw on so many batches, or on such as took many attempts, that only {} remains of 2^-{security}; \
+             preprocess what it needs in one go",
+            at_most(spent.log2())
         )));
     }
     let mut report = Parameters {
@@ -184,6 +198,13 @@ impl Parameters {
                 + opened
         });
         of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
+    }
+
+    /// Bytes of the tables that travel for a request of these parameters.
+    pub(super) fn table_bytes(&self, request: &Request) -> u64 {
+        let of_one = |(component, _): &(Component, usize)| 2 * LABEL_BYTES * component.circuit.and_gates();
+        let copies = self.components.iter().map(|cut| cut.kept());
+        request.components.iter().map(|one| of_one(one) as u64).zip(copies).map(|(bytes, n)| bytes * n).sum()
     }
 
     /// The parameters for a program at `security` bits that are cheapest at the [standard
@@ -332,15 +353,12 @@ impl Parameters {
 
     /// A digest over all of them but the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo parameters");
-        hasher.update(&self.security.to_le_bytes()).update(&(self.ot_binding as u64).to_le_bytes());
-        hasher.update(&(self.components.len() as u64).to_le_bytes());
+        let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
+        digest.number(self.security).length(self.ot_binding).length(self.components.len());
         for cut in self.components.iter().chain([&self.plain, &self.input]) {
-            for part in [cut.slots, cut.bucket, cut.opened] {
-                hasher.update(&part.to_le_bytes());
-            }
+            digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
-        *hasher.finalize().as_bytes()
+        digest.done()
     }
 
     /// What a run with these parameters promises.
@@ -361,6 +379,7 @@ impl Parameters {
             model: "malicious",
             statistical_bits: self.security,
             bound_log2: self.bound_log2,
+            epoch_bound_log2: None,
             computational_bits: COMPUTATIONAL_BITS,
             commitments: "split",
             code: [code.length(), 128, code.distance() as usize],

@@ -406,6 +406,11 @@ pub(super) fn evaluator_receives(
     let [plain, input] = kinds(serial, parameters);
     let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
         let count = origin.cut.copies() as usize;
+        // LOAD-BEARING: plain gadgets' wires and input gadgets' offsets are *random* commitments, as Δ_ka is in
+        // `setup.rs`: their values are what the seeds give, and no message has room for others. So the labels
+        // of a good gadget are none of G's choice, and a third label that it accepts is a second preimage of a
+        // 16-byte hash; with values of G's choice it would be a collision, 2^64 work (docs/security.md,
+        // section 6).
         let (offsets, wires) = match kind {
             Kind::Plain => {
                 (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?)

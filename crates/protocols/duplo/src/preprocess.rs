@@ -466,8 +466,8 @@ impl GarblerMade {
             if let Ok(mut spare) = spare.lock() {
                 spare.extend(ready.iter_mut().map(|sent| std::mem::take(&mut sent.bytes)));
             }
+            run.progress(((next - done) * shape.table_bytes) as u64);
             (ready, done) = (made?, next);
-            run.progress((done * shape.table_bytes) as u64, (total * shape.table_bytes) as u64);
         }
         drop((ready, order));
         let at = at.heads(chosen, size);
@@ -677,11 +677,9 @@ impl Hashed {
             }
             return if honest { Ok(Tables::none(chosen.len())) } else { Err(Cheat::ChosenTables.into()) };
         }
-        let (mut done, total) = (0, chosen.len() as u64 * table_bytes as u64);
         let receive = |tables: &mut [u8]| {
             run.channel.receive_bulk_into(msg::TABLES, tables)?;
-            done += tables.len() as u64;
-            run.progress(done, total);
+            run.progress(tables.len() as u64);
             Ok(())
         };
         let check = |place: usize, table: &[u8]| table_hash(table) == self.hash_of(chosen[place]);

@@ -14,9 +14,10 @@
 use std::sync::Arc;
 
 use super::{Cheat, Error, Hooks, Parameters};
+use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
 use brickwork_session::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork_session::{Answer, Digests, Job, Run};
+use brickwork_session::{Answer, Digests, Job, OTHER_PROGRAM, Run};
 use brickwork_wire::Channel;
 
 /// Longest name of a cut, in bytes.
@@ -81,7 +82,8 @@ impl Proposal {
 
     /// What the greeting says of a job, and of what is proposed for it.
     pub(super) fn digests(&self, job: &Job) -> Digests {
-        Digests { program: job.program.digest(), parameters: digest(&self.program, &self.parameters) }
+        let parameters = digest(&self.program, &self.parameters);
+        Digests { stock: false, program: job.program.digest(), parameters }
     }
 
     /// Sends it, right after the greeting.
@@ -174,9 +176,10 @@ impl Cut {
             }
         };
         if *self != Cut::NONE && program.digest() != *digest {
-            return Err(Error::Mismatch(format!(
-                "the program cut by {name:?} is another one here than at the garbler"
-            )));
+            return Err(Error::Mismatch(match &name[..] {
+                "" => OTHER_PROGRAM.into(),
+                name => format!("the program cut by {name:?} is another one here than at the garbler"),
+            }));
         }
         same_interface(given, &program)?;
         Ok(program)
@@ -185,11 +188,9 @@ impl Cut {
 
 /// Names the proposal: the program as it is cut, the name of the cut, and B and c of each batch.
 fn digest(program: &Program, parameters: &Parameters) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo proposal");
-    hasher.update(&program.digest()).update(&parameters.digest());
-    let name = parameters.decomposition.as_bytes();
-    hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
-    *hasher.finalize().as_bytes()
+    let mut digest = Digest::of("brickwork 2026-11 duplo proposal");
+    digest.digest(&program.digest()).digest(&parameters.digest());
+    digest.bytes(parameters.decomposition.as_bytes()).done()
 }
 
 /// However a program is cut, it takes the same inputs and gives the same outputs to the same parties.
@@ -209,7 +210,30 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adversary::harness::{small, toy};
+    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
+
+    /// What the greeting says of a proposal is a hash of these bytes and no others.
+    #[test]
+    fn row_19_a_proposal_is_named_by_bytes_that_are_written_out() {
+        let program = toy();
+        let parameters = small(&program, [3, 4], [5, 6], [7, 8]).of_decomposition("cut");
+        let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+        let Parameters { plain, input, ot_binding, .. } = &parameters;
+        let mut bytes = numbers(&[40, *ot_binding as u64, 2, 2, 3, 4, 2, 3, 4]);
+        bytes.extend(numbers(&[plain.slots.into(), 5, 6, input.slots.into(), 7, 8]));
+        let of_parameters = expected("brickwork 2026-11 duplo parameters", &[&bytes]);
+        assert_eq!(parameters.digest(), of_parameters);
+        let parts: [&[u8]; 4] = [&program.digest(), &of_parameters, &numbers(&[3]), b"cut"];
+        assert_eq!(digest(&program, &parameters), expected("brickwork 2026-11 duplo proposal", &parts));
+        // Of the program a hash over its file's bytes, which are written out, too.
+        let file = program.to_bytes();
+        assert_eq!(
+            file[file.len() - 32..],
+            expected("brickwork program encoding 1", &[&file[..file.len() - 32]])
+        );
+    }
 
     #[test]
     fn row_19_a_cut_has_the_programs_interface() {

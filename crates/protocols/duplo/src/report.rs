@@ -15,8 +15,12 @@ pub struct Report {
     pub security: SecurityReport,
     /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
     pub proposal: Proposal,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
-    /// peer.
+    /// For an evaluator: the garbler cheated, and its input was recovered. **Do not behave differently.** The
+    /// garbler can cheat so that this depends on the evaluator's input: it garbles a copy that is wrong only
+    /// where that input has some property, and as long as it is not opened this is true just then. So whatever
+    /// the evaluator or its people do that the garbler can notice (a complaint, a pause, no further run, other
+    /// inputs, a changed price) tells it that bit. The outputs are right in any case. Nothing in this library
+    /// does anything with it; at most write it where nobody reacts to it, and write as much when it is false.
     pub recovered: bool,
 }
 
@@ -41,6 +45,10 @@ pub struct SecurityReport {
     pub statistical_bits: u32,
     /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the run together.
     pub bound_log2: f64,
+    /// The same of all programs together that take from the same part of a stock; none where nothing is taken
+    /// from a stock on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch_bound_log2: Option<f64>,
     /// kappa minus what its uses in this session lose.
     pub computational_bits: f64,
     /// The commitment scheme.

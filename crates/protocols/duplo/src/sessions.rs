@@ -15,7 +15,9 @@ use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::setup::Wanted;
 use super::stock::{Parts, Request, Stock};
 use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
-use super::{Error, Parameters, SecurityReport, decode, evaluate, setup};
+use super::{Error, Parameters, decode, evaluate, setup};
+use crate::SecurityReport;
+use brickwork_base::digest::Digest;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
@@ -92,11 +94,9 @@ impl<'o> Garbler<'o> {
             ));
         }
         let parameters = Parameters::for_stock(request, self.security)?;
-        let mut both = blake3::Hasher::new();
-        both.update(&request.digest()).update(&parameters.digest());
         agree(
             &mut self.run.channel,
-            both.finalize().as_bytes(),
+            &filling(request, &parameters),
             "the peer is asked to preprocess something else",
         )?;
         self.fill_agreed(request, &parameters)?;
@@ -286,11 +286,9 @@ impl<'o> Evaluator<'o> {
             ));
         }
         let parameters = Parameters::for_stock(request, self.core.security)?;
-        let mut both = blake3::Hasher::new();
-        both.update(&request.digest()).update(&parameters.digest());
         agree(
             &mut self.core.run.channel,
-            both.finalize().as_bytes(),
+            &filling(request, &parameters),
             "the peer is asked to preprocess something else",
         )?;
         self.fill_agreed(request, &parameters)?;
@@ -308,7 +306,9 @@ impl<'o> Evaluator<'o> {
             let (supply, opened) = committed.open(&mut party.core)?;
             let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
-            opened.claims([ka, ot], &supply.told().components, &supply.told().pools, &mut claims);
+            claims.about(&supply, |supply, claims| {
+                opened.claims([ka, ot], &supply.components, &supply.pools, claims);
+            });
             let proof = holder.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
             party.stock.put(supply.proven(&proof).gathered()?);
@@ -342,7 +342,7 @@ impl<'o> Evaluator<'o> {
         parts: EvaluatorParts,
     ) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
         if parts.ots.is_some() {
-            return Ok((Claimed::new(parts), EvaluatorOpened::default()));
+            return Ok((self.core.holder.claimed(parts), EvaluatorOpened::default()));
         }
         let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
         let drawn = ots::evaluator_draws(run, cot, rng, parts.layout.evaluator_inputs.len(), *binding)?;
@@ -400,8 +400,9 @@ pub struct EvaluatorEvaluated<'o> {
 }
 
 impl<'o> EvaluatorEvaluated<'o> {
-    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler (which
-    /// must not become visible to it), and the session for the next program.
+    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
+    /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
+    /// do not behave differently ([`Report::recovered`](brickwork_session::Report::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
@@ -419,6 +420,14 @@ impl<'o> EvaluatorEvaluated<'o> {
             },
         )
     }
+}
+
+/// Names what is preprocessed, and how: both must mean the same.
+fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
+    Digest::of("brickwork 2026-11 duplo filling")
+        .digest(&request.digest())
+        .digest(&parameters.digest())
+        .done()
 }
 
 /// A value of a phase, which knows the threads that work for its session.

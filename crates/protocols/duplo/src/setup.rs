@@ -27,7 +27,9 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::split::{Receiver, Sender};
-use brickwork_primitives::commit::{Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares};
+use brickwork_primitives::commit::{
+    Claimed, Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares,
+};
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::extension;
 use brickwork_primitives::receive;
@@ -55,14 +57,14 @@ impl<'a> Wanted<'a> {
 
     /// The same, as the evaluator wants it.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
-        let digests = Digests { program: program.digest(), parameters: [0; 32] };
+        let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding, proposal: None }
     }
 
     /// A session between two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
         Wanted {
-            digests: Digests { program: [0; 32], parameters: [0; 32] },
+            digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
             terms,
             ots: None,
             binding: stock_ot_binding(terms.security),
@@ -214,7 +216,7 @@ pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut 
 pub(super) struct PendingOffsets {
     ka: Pending,
     ot: Pending,
-    link_ot: Label,
+    link_ot: Claimed<Label>,
 }
 
 impl PendingOffsets {
@@ -224,13 +226,16 @@ impl PendingOffsets {
 
     /// What the session's first proof says of them.
     pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
-        claims(all, self.ka.shares(), self.ot.shares(), self.link_ot, || Label::from_bits(1));
+        all.about(&self.link_ot, |&link, all| {
+            claims(all, self.ka.shares(), self.ot.shares(), link, || Label::from_bits(1));
+        });
     }
 
     /// The evaluator's session, after its first proof.
     pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
-        Evaluator { core, ka, ot, link_ot: self.link_ot, used: false, stock: Stock::new() }
+        let link_ot = self.link_ot.proven(proof);
+        Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() }
     }
 }
 
@@ -276,12 +281,15 @@ pub(super) fn evaluator<'o, P>(
     run.phase("setup");
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
     let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    // LOAD-BEARING: random, so that a plain gadget's second label is no choice of G's either
+    // (`prepare::evaluator_receives`).
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = holder.receive(&mut run.channel, 1)?;
     let link_ot = receive::label(&mut run.channel, msg::LINK_OT)?;
     if link_ot.colour() != 0 {
         return Err(Cheat::LinkColour.into());
     }
+    let link_ot = holder.claimed(link_ot);
     let core = EvaluatorCore {
         run,
         pool,

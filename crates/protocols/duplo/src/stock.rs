@@ -15,9 +15,10 @@ use super::SecurityReport;
 use super::build::{Layout, Owner};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
 use super::supply::Supply;
+use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use brickwork_primitives::cut_and_choose::{Cut, Kind};
-use brickwork_stock::{self, Serial};
+use brickwork_stock::Serial;
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -55,15 +56,14 @@ impl Request {
 
     /// Names what is asked for; both parties must ask for the same.
     pub fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 duplo preprocessing request");
-        for (component, slots) in self.components.iter().filter(|(_, slots)| *slots > 0) {
-            hasher.update(&component.digest()).update(&(*slots as u64).to_le_bytes());
+        let wanted = || self.components.iter().filter(|(_, slots)| *slots > 0);
+        let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");
+        digest.length(wanted().count());
+        for (component, slots) in wanted() {
+            digest.digest(&component.digest()).length(*slots);
         }
-        hasher.update(&[u8::from(self.ots.is_some())]);
-        for count in [self.garbler_wires, self.ots.unwrap_or(0)] {
-            hasher.update(&(count as u64).to_le_bytes());
-        }
-        *hasher.finalize().as_bytes()
+        digest.length(self.garbler_wires).number(self.ots.is_some()).length(self.ots.unwrap_or(0));
+        digest.done()
     }
 }
 
@@ -428,6 +428,7 @@ mod tests {
     use super::*;
     use crate::adversary::harness::{Case, component, pair, small};
     use crate::tests::sessions::both;
+    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Type};
 
     struct Items(Vec<usize>);
@@ -509,6 +510,13 @@ mod tests {
         }
         // What is asked for no slots is not asked for.
         assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
+        // Of these bytes and no others.
+        let number = |n: u64| n.to_le_bytes();
+        let domain = "brickwork 2026-11 duplo preprocessing request";
+        let one = [&and.digest()[..], &number(1)].concat();
+        let bytes = [&number(1)[..], &one, &number(2), &number(1), &number(3)];
+        assert_eq!(names[0], expected(domain, &bytes));
+        assert_eq!(names[9], expected(domain, &[&number(1), &one, &number(2), &number(0), &number(0)]));
     }
 
     /// Two components of a program that are one circuit share what there is of it.

@@ -74,6 +74,7 @@ impl GarblerCommitted {
         ots: Option<GarblerDrawn>,
     ) -> Result<Self, Error> {
         party.run.phase("preprocess");
+        party.run.expect(parameters.table_bytes(request));
         let components = preprocess::garbler_commits(party, request, parameters)?;
         party.run.phase("prepare");
         let gadgets = Some(prepare::garbler_commits(party, parameters)?);
@@ -205,6 +206,7 @@ impl EvaluatorCommitted<Pending> {
         ots: Option<EvaluatorDrawn>,
     ) -> Result<Self, Error> {
         core.run.phase("preprocess");
+        core.run.expect(parameters.table_bytes(request));
         let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
         let depot = match parameters.told_bytes(circuits) > core.told_memory {
             true => Depot::file(core.holder.fault())?,
@@ -282,7 +284,7 @@ impl EvaluatorCommitted<Shares> {
         let (of_components, of_gadgets) = seeds.split_at(components.len());
         let mut supply = Supply { components: Vec::new(), pools: Vec::new(), ots };
         let mut all = EvaluatorOpened { shown, ..Default::default() };
-        let Some(gadgets) = gadgets else { return Ok((Claimed::new(supply), all)) };
+        let Some(gadgets) = gadgets else { return Ok((core.holder.claimed(supply), all)) };
         core.run.phase("preprocess");
         let mut batches = Vec::new();
         for (received, seed) in components.into_iter().zip(of_components) {
@@ -299,7 +301,7 @@ impl EvaluatorCommitted<Shares> {
             .for_each(|(copies, flips)| copies.output_flips = flips);
         (supply.components, supply.pools) = (opened.components, opened.pools);
         all.gadgets.extend(opened.opened);
-        Ok((Claimed::new(supply), all))
+        Ok((core.holder.claimed(supply), all))
     }
 }
 

@@ -193,7 +193,8 @@ fn into_memory(
     })
 }
 
-/// Each message is checked and written while the next ones come, a few at most.
+/// Each message is checked and written while the next ones come, a few at most. Memory for them is had as they
+/// come: sixteen copies of a large component are hundreds of megabytes.
 fn piece_by_piece(
     total: u64,
     message: usize,
@@ -201,7 +202,8 @@ fn piece_by_piece(
     write: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let failed = Mutex::new(None);
-    let free = Mutex::new(vec![vec![0; message]; MESSAGES_IN_HAND]);
+    let free = Mutex::new(vec![Vec::new(); MESSAGES_IN_HAND]);
+    // What was given back last has memory already.
     let take = || free.lock().map(|mut free| free.pop()).map_err(|_| lost());
     rayon::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
@@ -215,6 +217,10 @@ fn piece_by_piece(
             };
             let start = k * message as u64;
             let here = (total - start).min(message as u64) as usize;
+            if buffer.is_empty() {
+                // Zeroed by the system, page by page.
+                buffer = vec![0; here];
+            }
             receive(&mut buffer[..here])?;
             let (free, write, failed) = (&free, &write, &failed);
             scope.spawn(move |_| {

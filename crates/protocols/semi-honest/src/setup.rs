@@ -57,7 +57,7 @@ impl Evaluator<'_> {
 fn digests(job: &Job, layout: &Layout) -> Digests {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 semi-honest program");
     hasher.update(&job.program.digest()).update(&(layout.executions() as u64).to_le_bytes());
-    Digests { program: *hasher.finalize().as_bytes(), parameters: [0; 32] }
+    Digests { stock: false, program: *hasher.finalize().as_bytes(), parameters: [0; 32] }
 }
 
 fn plans(job: &Job) -> Vec<Option<Plan>> {

@@ -5,13 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use base64ct::{Base64, Encoding};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::aws_lc_rs::cipher_suite;
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key,
 };
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
@@ -33,6 +33,13 @@ const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0
 /// What stands before the 32 bytes of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
 const PKCS8_HEADER: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+/// A private key in that structure.
+const DER_BYTES: usize = PKCS8_HEADER.len() + 32;
+
+/// The lines around a private key in PEM text (RFC 7468, section 10).
+const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const END: &str = "-----END PRIVATE KEY-----";
 
 /// A party's public key. Its text form is `brickwork1:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,16 +125,12 @@ impl Identity {
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
     pub fn generate() -> Result<(Self, Zeroizing<String>), Error> {
-        let mut der = Zeroizing::new([0; 48]);
+        let mut der = Zeroizing::new([0; DER_BYTES]);
         der[..16].copy_from_slice(&PKCS8_HEADER);
         getrandom::fill(&mut der[16..])
             .map_err(|e| Error::Resource(format!("the operating system gives no randomness: {e}")))?;
         let identity = Identity::from_der(&PrivatePkcs8KeyDer::from(&der[..]))?;
-        let pem = Zeroizing::new(format!(
-            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
-            *base64(&der[..])
-        ));
-        Ok((identity, pem))
+        Ok((identity, to_pem(&der)))
     }
 
     /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
@@ -136,10 +139,10 @@ impl Identity {
     /// # Errors
     /// [`Error::Input`] if the text holds no Ed25519 key.
     pub fn from_pem(pem: &str) -> Result<Self, Error> {
-        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| {
+        let der = from_pem(pem).ok_or_else(|| {
             Error::Input("the key file does not hold a PKCS#8 private key in PEM form".into())
         })?;
-        Identity::from_der(&der)
+        Identity::from_der(&PrivatePkcs8KeyDer::from(&der[..]))
     }
 
     fn from_der(der: &PrivatePkcs8KeyDer<'_>) -> Result<Self, Error> {
@@ -190,19 +193,27 @@ fn unusable(error: rustls::Error) -> Error {
     Error::Resource(format!("TLS is not usable here: {error}"))
 }
 
-fn base64(bytes: &[u8]) -> Zeroizing<String> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = Zeroizing::new(String::with_capacity(bytes.len().div_ceil(3) * 4));
-    for group in bytes.chunks(3) {
-        let mut bits = [0; 4];
-        bits[1..=group.len()].copy_from_slice(group);
-        let bits = u32::from_be_bytes(bits);
-        let digit = |i: usize| {
-            if i <= group.len() { char::from(DIGITS[(bits >> (18 - 6 * i)) as usize & 63]) } else { '=' }
-        };
-        (0..4).for_each(|i| text.push(digit(i)));
+/// A private key as PEM text, as OpenSSL writes it. No digit steers a branch or an index.
+fn to_pem(der: &[u8; DER_BYTES]) -> Zeroizing<String> {
+    let digits = Zeroizing::new(Base64::encode_string(der));
+    Zeroizing::new(format!("{BEGIN}\n{}\n{END}\n", *digits))
+}
+
+/// The private key in a PEM text, wherever its lines break; `None` if there is none. Only what is no digit
+/// steers a branch.
+fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let mut lines = pem.lines().map(str::trim).skip_while(|line| *line != BEGIN).skip(1);
+    let mut digits = Zeroizing::new(String::with_capacity(pem.len()));
+    loop {
+        match lines.next()? {
+            END => break,
+            line => digits.push_str(line),
+        }
     }
-    text
+    let mut der = Zeroizing::new(vec![0; digits.len()]);
+    let length = Base64::decode(digits.as_bytes(), &mut der).ok()?.len();
+    der.truncate(length);
+    Some(der)
 }
 
 /// What both sides offer. AES-128 comes first: the protocol promises no more than 128 bits against computing
@@ -385,10 +396,33 @@ mod tests {
         }
     }
 
+    /// Each of the 64 digits in each of its four places, against an encoding bit by bit; broken into lines of
+    /// any length, with text around it.
     #[test]
-    fn base64_pads() {
-        assert_eq!(*base64(b"f"), "Zg==");
-        assert_eq!(*base64(b"fo"), "Zm8=");
-        assert_eq!(*base64(b"foobar"), "Zm9vYmFy");
+    fn texts_are_those_of_rfc_7468() {
+        let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".as_bytes();
+        for shift in 0..64 {
+            let mut text = Vec::new();
+            let mut bits = Vec::new();
+            for place in 0..DER_BYTES * 4 / 3 {
+                let digit = (place + shift) % 64;
+                text.push(digits[digit]);
+                bits.extend((0..6).rev().map(|bit| digit >> bit & 1));
+            }
+            let byte = |bits: &[usize]| bits.iter().fold(0, |byte, bit| byte << 1 | *bit as u8);
+            let der: Vec<u8> = bits.chunks(8).map(byte).collect();
+            let text = String::from_utf8(text).unwrap();
+            assert_eq!(*to_pem(der[..].try_into().unwrap()), format!("{BEGIN}\n{text}\n{END}\n"));
+            let lines: Vec<&str> =
+                text.as_bytes().chunks(shift + 1).map(|l| str::from_utf8(l).unwrap()).collect();
+            let broken = format!("a key\r\n{BEGIN} \r\n{}\r\n{END}\r\nmore", lines.join("\r\n"));
+            assert_eq!(*from_pem(&broken).unwrap(), der);
+        }
+        for bad in ["M", "MA", "MA=", "MC4C!w==", "MC4C=AAA", "MC 4", "MC4C\n=", "MC4_"] {
+            assert!(from_pem(&format!("{BEGIN}\n{bad}\n{END}\n")).is_none(), "{bad}");
+        }
+        for bad in [format!("{BEGIN}\nMC4C\n"), format!("MC4C\n{END}\n"), format!("{END}\nMC4C\n{BEGIN}\n")] {
+            assert!(from_pem(&bad).is_none(), "{bad}");
+        }
     }
 }

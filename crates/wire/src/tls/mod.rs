@@ -6,16 +6,19 @@
 //! keys, names this id and its number, so that it cannot join another session or take another's place.
 //!
 //! ```text
-//! connecting side                                    listening side
-//!      hello(version, role, lane 0, lanes wanted)  ─────▶
-//!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish)
+//!      connecting side                                    listening side
+//!      hello(version, role, lane 0, lanes wanted), sheet  ─────▶
+//!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish), sheet
 //!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
-//! A [`probe`] also compares the terms, a hash of what the parties must agree on, and goes no further: the
-//! listener answers it and goes on waiting. In a real session the protocol compares them itself, and says
-//! what differs.
+//! The sheets are the callers': what each side is about to do, so that whoever does not fit is told why
+//! before anything begins. Nothing here looks into them, and the protocol, which compares all that it depends
+//! on by itself, does not rely on them.
+//!
+//! A *visit* is a meeting without a run: one connection, over which the two compare what they would do. The
+//! listener goes on waiting.
 
 mod identity;
 mod lane;
@@ -23,8 +26,8 @@ mod lane;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
@@ -42,10 +45,13 @@ pub use identity::{Identity, PublicKey};
 pub const MAX_LANES: u8 = 64;
 
 /// Version of what stands in this module and in the frames; the protocols have their own.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
-/// What a probe gives as its lane.
-const PROBE: u8 = 255;
+/// What a visit gives as its lane.
+const VISIT: u8 = 255;
+
+/// Longest sheet, in bytes.
+pub const MAX_SHEET_BYTES: usize = 64 << 10;
 
 /// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest
 /// handshake is short, so a crowd of silent strangers cannot keep the peer out.
@@ -65,8 +71,6 @@ pub struct Options {
     pub party: Party,
     /// Lanes wanted, 1 to [`MAX_LANES`]; the smaller wish counts.
     pub lanes: u8,
-    /// For probes: a hash of what both sides must agree on, such as program and parameters.
-    pub terms: [u8; 32],
     /// How long connecting is tried, how long a handshake may take, and how long a peer may stall.
     pub timeout: Duration,
 }
@@ -78,7 +82,7 @@ struct Hello {
     party: Party,
     lane: u8,
     lanes: u8,
-    /// The session id on a further lane, the terms in a probe.
+    /// The session id on a further lane.
     session: [u8; 32],
 }
 
@@ -95,8 +99,8 @@ impl Hello {
         Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] }
     }
 
-    fn probe(options: &Options) -> Hello {
-        Hello { lane: PROBE, session: options.terms, ..Hello::first(options) }
+    fn visit(options: &Options) -> Hello {
+        Hello { lane: VISIT, ..Hello::first(options) }
     }
 
     fn to_bytes(self) -> [u8; HELLO_BYTES] {
@@ -122,6 +126,19 @@ impl Hello {
         lane.flush()
     }
 
+    /// Sends it with a sheet.
+    fn send_with(&self, lane: &mut Lane, sheet: &[u8]) -> io::Result<()> {
+        lane.write_all(&self.to_bytes())?;
+        lane.write_all(&(sheet.len() as u32).to_le_bytes())?;
+        lane.write_all(sheet)?;
+        lane.flush()
+    }
+
+    /// Whether a sheet follows: in this version, where no session is named.
+    fn has_sheet(&self) -> bool {
+        self.version == VERSION && [0, VISIT].contains(&self.lane)
+    }
+
     /// The peer's hello.
     fn receive(lane: &mut Lane) -> io::Result<Hello> {
         let mut bytes = [0; HELLO_BYTES];
@@ -130,23 +147,38 @@ impl Hello {
             .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
     }
 
+    fn same_version(&self, peer: &Hello) -> Result<(), Error> {
+        if self.version == peer.version {
+            return Ok(());
+        }
+        Err(Error::Mismatch(format!(
+            "version {} of the transport here, {} at the peer; install the same release on both sides",
+            self.version, peer.version
+        )))
+    }
+
     /// Whether two parties that greet like this can work together.
     fn agree(&self, peer: &Hello) -> Result<(), Error> {
-        if self.version != peer.version {
-            return Err(Error::Mismatch(format!(
-                "version {} of the transport here, {} at the peer",
-                self.version, peer.version
-            )));
-        }
+        self.same_version(peer)?;
         if self.party == peer.party {
             let role = if self.party == Party::Garbler { "garbler" } else { "evaluator" };
             return Err(Error::Mismatch(format!("both run as the {role}")));
         }
-        if self.lane == PROBE && self.session != peer.session {
-            return Err(Error::Mismatch("the program or the parameters differ".into()));
-        }
         Ok(())
     }
+}
+
+/// What follows a hello that has a sheet.
+fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    lane.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_SHEET_BYTES {
+        return Err(io::Error::new(ErrorKind::InvalidData, "the peer's sheet is too long"));
+    }
+    let mut sheet = vec![0; length];
+    lane.read_exact(&mut sheet)?;
+    Ok(sheet)
 }
 
 fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
@@ -161,6 +193,16 @@ fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), 
     Ok(())
 }
 
+/// A peer who has proved to be the one that was expected, and what it is about to do.
+pub struct Met {
+    /// The connection to it.
+    pub channel: Channel,
+    /// Its sheet.
+    pub sheet: Vec<u8>,
+    /// Whether it wants to compare only, and no run.
+    pub visits: bool,
+}
+
 /// Connects to a listening peer at `address` (`host:port`). Until the timeout has passed, a peer that is not
 /// there yet is tried again.
 ///
@@ -173,13 +215,25 @@ pub fn connect(
     peer: PublicKey,
     options: &Options,
 ) -> Result<Channel, Error> {
+    meet(address, identity, peer, options, &[]).map(|met| met.channel)
+}
+
+/// [`connect`], with a sheet that says what this party is about to do.
+///
+/// # Errors
+/// As [`connect`].
+pub fn meet(
+    address: &str,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &Options,
+    sheet: &[u8],
+) -> Result<Met, Error> {
     check(identity, peer, options)?;
     let config = identity.client_config(peer)?;
     let (mut main, at) = first_connection(address, &config, options.timeout)?;
     let mut hello = Hello::first(options);
-    hello.send(&mut main)?;
-    let answer = Hello::receive(&mut main)?;
-    hello.agree(&answer)?;
+    let (answer, theirs) = exchange(&mut main, &hello, sheet)?;
     if !(1..=options.lanes).contains(&answer.lanes) {
         return Err(
             io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into()
@@ -209,19 +263,35 @@ pub fn connect(
         workers.into_iter().map(join).collect::<io::Result<Vec<Lane>>>()
     })?;
     let lanes = std::iter::once(main).chain(further).collect();
-    Ok(Channel::new(Lane::join(lanes)?))
+    Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: theirs, visits: false })
 }
 
-/// Asks a listening peer whether the two could work together, and leaves it waiting for the real connection.
+/// Visits a listening peer, to compare what both would do; it goes on waiting for the real connection.
 ///
 /// # Errors
 /// As [`connect`].
-pub fn probe(address: &str, identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
+pub fn visit(
+    address: &str,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &Options,
+    sheet: &[u8],
+) -> Result<Met, Error> {
     check(identity, peer, options)?;
     let (mut lane, _) = first_connection(address, &identity.client_config(peer)?, options.timeout)?;
-    let hello = Hello::probe(options);
-    hello.send(&mut lane)?;
-    hello.agree(&Hello::receive(&mut lane)?)
+    let (_, theirs) = exchange(&mut lane, &Hello::visit(options), sheet)?;
+    Ok(Met { channel: Channel::new(Lane::join(vec![lane])?), sheet: theirs, visits: true })
+}
+
+/// Greets a listening peer. Returns what it answers.
+fn exchange(lane: &mut Lane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<u8>), Error> {
+    hello.send_with(lane, sheet)?;
+    let answer = Hello::receive(lane)?;
+    hello.agree(&answer)?;
+    if answer.lane != hello.lane {
+        return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes").into());
+    }
+    Ok((answer, receive_sheet(lane)?))
 }
 
 fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> io::Result<Lane> {
@@ -284,12 +354,21 @@ pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
     options: Options,
+    waiting: Mutex<Waiting>,
+}
+
+/// Who is on the way in, also between two meetings.
+struct Waiting {
+    pending: Pending,
+    arrived: Sender<Guest>,
+    guests: Receiver<Guest>,
 }
 
 /// A connection whose other end has proved to be the peer.
 struct Guest {
     lane: Lane,
     hello: Hello,
+    sheet: Vec<u8>,
     session: [u8; 32],
 }
 
@@ -312,7 +391,9 @@ impl Listener {
             kind => io::Error::new(kind, format!("cannot listen at {address}: {e}")).into(),
         })?;
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, config: identity.server_config(peer)?, options: *options })
+        let (arrived, guests) = channel();
+        let waiting = Mutex::new(Waiting { pending: Pending::default(), arrived, guests });
+        Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
     }
 
     /// Where it listens.
@@ -324,28 +405,59 @@ impl Listener {
     }
 
     /// Waits for the peer, as long as it takes; once its first connection stands, the further lanes have the
-    /// timeout.
+    /// timeout. Visits are turned away.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection
     /// fails.
     pub fn accept(&self) -> Result<Channel, Error> {
-        let (arrived, guests) = channel();
-        let mut pending = Pending::default();
+        loop {
+            let Met { mut channel, visits, .. } = self.meet(&[], None)?;
+            if !visits {
+                return Ok(channel);
+            }
+            if let Err(e) = channel.refuse("nobody compares anything here; begin the run itself") {
+                debug!("a visitor went away: {e}");
+            }
+        }
+    }
+
+    /// Waits for the peer or its visit, and tells it by a sheet what this party is about to do: as long as it
+    /// takes, or until then.
+    ///
+    /// # Errors
+    /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if nobody came in time.
+    pub fn meet(&self, sheet: &[u8], until: Option<Instant>) -> Result<Met, Error> {
+        // Whoever panicked in here left nothing half done.
+        let mut waiting = self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let waiting = &mut *waiting;
         let here = Hello::first(&self.options);
         let main = loop {
-            self.welcome(&mut pending, &arrived);
-            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into());
+            }
+            self.welcome(waiting);
+            let Ok(mut guest) = waiting.guests.recv_timeout(POLL) else { continue };
             match guest.hello.lane {
                 0 => break guest,
-                PROBE => self.answer(&mut guest),
+                VISIT => {
+                    let answer = Hello::visit(&self.options);
+                    let answered = answer.send_with(&mut guest.lane, sheet).map_err(Error::from);
+                    match answered.and_then(|()| answer.same_version(&guest.hello)) {
+                        Ok(()) => {
+                            let channel = Channel::new(Lane::join(vec![guest.lane])?);
+                            return Ok(Met { channel, sheet: guest.sheet, visits: true });
+                        }
+                        Err(e) => warn!("refused a visit: {e}"),
+                    }
+                }
                 _ => warn!("refused a lane of a session that is over"),
             }
         };
         let mut lanes = vec![main.lane];
         let there = main.hello;
         let count = here.lanes.min(there.lanes).max(1);
-        Hello { lanes: count, ..here }.send(&mut lanes[0])?;
+        Hello { lanes: count, ..here }.send_with(&mut lanes[0], sheet)?;
         here.agree(&there)?;
 
         let mut further: Vec<Option<Lane>> = (1..count).map(|_| None).collect();
@@ -354,8 +466,8 @@ impl Listener {
             if Instant::now() >= deadline {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not open all its lanes").into());
             }
-            self.welcome(&mut pending, &arrived);
-            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
+            self.welcome(waiting);
+            let Ok(mut guest) = waiting.guests.recv_timeout(POLL) else { continue };
             let place = usize::from(guest.hello.lane).checked_sub(1).and_then(|i| further.get_mut(i));
             match place {
                 Some(place @ None) if guest.hello.session == main.session => {
@@ -366,39 +478,12 @@ impl Listener {
             }
         }
         lanes.extend(further.into_iter().flatten());
-        Ok(Channel::new(Lane::join(lanes)?))
-    }
-
-    /// Waits for a [`probe`] and answers it.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if none comes `within` this time, [`Error::Mismatch`] if the parties could not work
-    /// together.
-    pub fn answer_probe(&self, within: Duration) -> Result<(), Error> {
-        let (arrived, guests) = channel();
-        let mut pending = Pending::default();
-        let deadline = Instant::now() + within;
-        while Instant::now() < deadline {
-            self.welcome(&mut pending, &arrived);
-            let Ok(mut guest) = guests.recv_timeout(POLL) else { continue };
-            if guest.hello.lane != PROBE {
-                warn!("refused a connection that is no probe");
-                continue;
-            }
-            self.answer(&mut guest);
-            return Hello::probe(&self.options).agree(&guest.hello);
-        }
-        Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into())
-    }
-
-    fn answer(&self, guest: &mut Guest) {
-        if let Err(e) = Hello::probe(&self.options).send(&mut guest.lane) {
-            debug!("a probe went away: {e}");
-        }
+        Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: main.sheet, visits: false })
     }
 
     /// Accepts the connections that wait and starts their handshakes.
-    fn welcome(&self, pending: &mut Pending, arrived: &Sender<Guest>) {
+    fn welcome(&self, waiting: &mut Waiting) {
+        let Waiting { pending, arrived, .. } = waiting;
         loop {
             let (socket, from) = match self.socket.accept() {
                 Ok(connection) => connection,
@@ -431,9 +516,10 @@ fn greet(socket: TcpStream, config: Arc<ServerConfig>, timeout: Duration) -> io:
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut lane = Lane::handshake(socket, Connection::Server(connection), timeout)?;
     let hello = Hello::receive(&mut lane)?;
+    let sheet = if hello.has_sheet() { receive_sheet(&mut lane)? } else { Vec::new() };
     let session = lane.session()?;
     lane.set_timeout(timeout);
-    Ok(Guest { lane, hello, session })
+    Ok(Guest { lane, hello, sheet, session })
 }
 
 /// The connections in their handshake, oldest first.

@@ -4,9 +4,9 @@ use std::thread;
 use super::*;
 use crate::frame::SIGN_OF_LIFE;
 use crate::{MAX_FRAME_BYTES, Tag};
+use brickwork_base::Malformed;
 
 const TAG: Tag = Tag(7);
-const TERMS: [u8; 32] = [9; 32];
 
 struct Two {
     garbler: Identity,
@@ -18,7 +18,7 @@ fn two() -> Two {
 }
 
 fn options(party: Party) -> Options {
-    Options { party, lanes: 1, terms: TERMS, timeout: Duration::from_secs(20) }
+    Options { party, lanes: 1, timeout: Duration::from_secs(20) }
 }
 
 /// Errors within a test's patience where something should go wrong.
@@ -303,30 +303,80 @@ fn row_19_hellos_must_agree() {
     }
     assert_eq!(mismatch(garbler.agree(&garbler)), "both run as the garbler");
     assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
-    // The terms count in a probe; a session has other checks of them.
-    let [garblers, evaluators] =
-        [Party::Garbler, Party::Evaluator].map(|party| Hello::probe(&options(party)));
-    garblers.agree(&evaluators).unwrap();
-    mismatch(garblers.agree(&Hello { session: [8; 32], ..evaluators }));
-    garbler.agree(&Hello { session: [8; 32], ..evaluator }).unwrap();
 }
 
+/// A visitor and a listener see each other's sheets and talk, and the listener waits on; a run's peers see
+/// them, too.
 #[test]
-fn a_probe_leaves_the_listener_waiting() {
+fn a_visit_leaves_the_listener_waiting() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
+    let visits = |sheet: &[u8]| visit(&address, evaluator, garbler, &options(Party::Evaluator), sheet);
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| {
+            let long = vec![7; MAX_SHEET_BYTES];
+            let mut visitor = listener.meet(&long, None).unwrap();
+            assert!(visitor.visits && visitor.sheet == b"hers");
+            visitor.channel.refuse("not so\u{1b}[31m").unwrap();
+            drop(visitor);
+            let mut peer = listener.meet(b"his", None).unwrap();
+            assert!(!peer.visits && peer.sheet.is_empty());
+            peer.channel.receive(Tag(7), 3).unwrap()
+        });
+        let mut met = visits(b"hers").unwrap();
+        assert!(met.visits && met.sheet == vec![7; MAX_SHEET_BYTES]);
+        let refused = met.channel.receive_first_into(Tag(1), &mut [0; 4]);
+        assert!(matches!(&refused, Err(Error::Refused(why)) if why == "not so?[31m"), "{refused:?}");
+        let options = options(Party::Evaluator);
+        let Met { mut channel, sheet, visits, .. } =
+            meet(&address, evaluator, garbler, &options, &[]).unwrap();
+        assert!(!visits && sheet == b"his");
+        channel.send(Tag(7), b"run").unwrap();
+        channel.flush().unwrap();
+        assert_eq!(listening.join().unwrap(), b"run");
+    });
+    let none = listener.meet(&[], Some(Instant::now() + Duration::from_millis(50)));
+    assert!(matches!(none, Err(Error::Io(e)) if e.kind() == ErrorKind::TimedOut));
+}
+
+/// Who only takes connections turns visitors away, and says so; and a refusal is heard instead of a first
+/// message alone.
+#[test]
+fn visitors_are_turned_away() {
     let parties = two();
     let (listener, address) = parties.listener(options(Party::Garbler));
     let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
     thread::scope(|scope| {
-        let listening = scope.spawn(|| listener.accept());
-        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
-        let other = Options { terms: [8; 32], ..options(Party::Evaluator) };
-        assert!(matches!(probe(&address, evaluator, garbler, &other), Err(Error::Mismatch(_))));
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        let mut met = visit(&address, evaluator, garbler, &options(Party::Evaluator), b"sheet").unwrap();
+        let refused = met.channel.receive_first_into(Tag(1), &mut []);
+        assert!(matches!(refused, Err(Error::Refused(why)) if why.contains("nobody compares")));
+        let mut peer = parties.connect(&address, options(Party::Evaluator)).unwrap();
+        let mut own = listening.join().unwrap();
+        peer.refuse("late").unwrap();
+        let refused = own.receive(Tag(1), 4);
+        assert!(refused.is_err_and(|error| error.is_cheat(Malformed::UnexpectedMessage)));
+    });
+}
+
+/// A sheet that says it is longer than one may be is refused before memory is taken.
+#[test]
+fn row_18_a_sheet_is_bounded() {
+    let parties = two();
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| listener.accept().unwrap());
+        let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+        let socket = TcpStream::connect(&address).unwrap();
+        let mut lane = client(socket, &config, Duration::from_secs(20)).unwrap();
+        lane.write_all(&Hello::first(&options(Party::Evaluator)).to_bytes()).unwrap();
+        lane.write_all(&(MAX_SHEET_BYTES as u32 + 1).to_le_bytes()).unwrap();
+        lane.flush().unwrap();
+        assert!(lane.read(&mut [0]).is_err(), "it is closed");
+        drop(lane);
         parties.connect(&address, options(Party::Evaluator)).unwrap();
-        listening.join().unwrap().unwrap();
-        let answering = scope.spawn(|| listener.answer_probe(Duration::from_secs(20)));
-        probe(&address, evaluator, garbler, &options(Party::Evaluator)).unwrap();
-        answering.join().unwrap().unwrap();
-        assert_eq!(kind(listener.answer_probe(Duration::from_millis(50))), ErrorKind::TimedOut);
+        listening.join().unwrap();
     });
 }
 
@@ -388,7 +438,7 @@ fn bad_arguments_are_refused() {
         let options = Options { lanes, ..short(Party::Garbler) };
         let errors = [
             connect("127.0.0.1:1", &garbler, peer, &options).err(),
-            probe("127.0.0.1:1", &garbler, peer, &options).err(),
+            visit("127.0.0.1:1", &garbler, peer, &options, &[]).err(),
             Listener::bind("127.0.0.1:0", &garbler, peer, &options).err(),
         ];
         assert!(errors.iter().all(|e| matches!(e, Some(Error::Usage(_)))), "{lanes} lanes: {errors:?}");

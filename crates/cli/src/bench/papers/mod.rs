@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::files::Folder;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use crate::{files, machine, resources};
+use crate::{files, machine, resources, words};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -69,7 +69,7 @@ impl Results {
             // A line that was being written when the measurement ended is measured again.
             Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(failed(e)),
+            Err(e) => return Err(Failure::cannot_read(&path.display().to_string(), &e)),
         };
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
         // Behind such a line, too, the next one begins at its beginning.
@@ -85,8 +85,8 @@ impl Results {
         let line = format!("{row}\n");
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
             Failure::other(
-                e.to_string(),
-                "check the space on the disk of the results; what is in the file stays",
+                format!("cannot write the results: {}", words::of(&e).0),
+                "check the space on their disk; what is in the file stays",
             )
         })
     }
@@ -182,7 +182,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let program = row.workload.program()?;
     let executions = (row.executions > 1).then_some(row.executions);
     let repeated = files::repeated(&program, executions)?;
-    let machine = machine::constants(false, true)?.with_threads(arguments.resources.threads);
+    let machine = machine::measured(false, true)?.with_threads(arguments.resources.threads);
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
@@ -230,6 +230,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         choice: &arguments.choice,
         cut: &Wish::Fixed(Cut::Given),
         stock: None,
+        audit: None,
     };
     let measured = measure(&both, &program, arguments.rounds, true)
         .map_err(|failure| failure.within(&row.workload.name()))?;

@@ -144,6 +144,7 @@ pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
         x,
         y: milliseconds(row),
         title: format!("{}: {:.1} ms", row["program"].as_str().unwrap_or_default(), milliseconds(row)),
+        label: format!("{:.1} ms", milliseconds(row)),
         marked: false,
     };
     let series = |table: Table, by: &dyn Fn(&Value) -> Option<(String, f64)>| -> Vec<Series> {

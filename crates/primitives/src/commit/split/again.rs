@@ -181,7 +181,7 @@ mod tests {
     fn commitments_made_again_are_the_same() {
         for s in [40, 80] {
             let code = Code::for_security(s).unwrap();
-            let mut rng = Rng::new("test dealer").unwrap();
+            let mut rng = Rng::replayable("test dealer");
             let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
             let mut sender = Sender::new(code, &pairs, u64::MAX);
             sender.enter(3);

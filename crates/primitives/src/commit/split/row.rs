@@ -481,7 +481,7 @@ mod tests {
     /// Two senders of the same seeds; the second holds so many bytes of chosen values.
     fn twins(s: u32, memory: u64) -> [Sender; 2] {
         let code = Code::for_security(s).unwrap();
-        let mut rng = Rng::new("test dealer").unwrap();
+        let mut rng = Rng::replayable("test dealer");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
     }

@@ -1,14 +1,14 @@
 use super::super::ideal;
 use super::combine::COMBINE_BLOCKS;
 use super::*;
-use crate::commit::{Column, Each};
+use crate::commit::{Claimed, Column, Each};
 use crate::scratch::Depot;
 use brickwork_wire::{Tag, Tamper, memory_pair};
 
 /// Seeds as ideal OTs would deal them.
 fn deal(s: u32) -> (Sender, Receiver) {
     let code = Code::for_security(s).unwrap();
-    let mut rng = Rng::new("test dealer").unwrap();
+    let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
     let chosen: Vec<Seed> = pairs.iter().zip(&watch).map(|(p, &w)| p[w as usize].clone()).collect();
@@ -30,7 +30,7 @@ struct Script {
 
 impl Script {
     fn new(security: u32, size: usize) -> Self {
-        let mut rng = Rng::new("test script").unwrap();
+        let mut rng = Rng::replayable("test script");
         Script {
             security,
             random: [size, size / 2, size / 3 + 1],
@@ -46,7 +46,7 @@ impl Script {
     fn run(self) -> Result<Vec<Label>, Error> {
         let (sender, receiver) = deal(self.security);
         if self.tamper.is_none() {
-            let ideal = ideal::Sender(Rng::new("test ideal").unwrap());
+            let ideal = ideal::Sender(Rng::replayable("test ideal"));
             let plain = Script { chosen: self.chosen.clone(), tamper: None, ..self };
             let (split, ideal) = (self.with(sender, receiver), plain.with(ideal, ideal::Receiver::default()));
             assert_eq!(cheat(&split), cheat(&ideal));
@@ -304,7 +304,7 @@ fn traffic_is_what_the_documentation_says() {
 fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
     let (mut left, mut right) = memory_pair();
-    let mut rng = Rng::new("test parts").unwrap();
+    let mut rng = Rng::replayable("test parts");
     for (count, lsb) in [
         (300, Lsb::Random),
         (CHUNK + 1, Lsb::One),
@@ -396,10 +396,63 @@ fn row_03_every_row_has_a_number_of_its_own() {
     for _ in 0..3 {
         sender.commit_random(&mut left, 1, Lsb::Random).unwrap();
         left.flush().unwrap();
-        numbers.push(receiver.receive_random(&mut right, 1, Lsb::Random).unwrap().id);
-        numbers.push(receiver.no_commitments().id);
+        numbers.push(receiver.receive_random(&mut right, 1, Lsb::Random).unwrap().name);
+        numbers.push(receiver.no_commitments().name);
     }
     assert!((1..numbers.len()).all(|k| !numbers[..k].contains(&numbers[k])), "{numbers:?}");
+}
+
+/// What was told is had for the proof of the claims about it, from the holder to whom it was told: not for a
+/// proof before or after that, of other claims, or of another holder's; and no holder verifies what is
+/// another's.
+#[test]
+fn a_proof_proves_what_it_covers_and_nothing_else() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let refused = |misuse: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(misuse)).is_err();
+    let (mut left, mut right) = memory_pair();
+    let mut sender = ideal::Sender(Rng::new("test values").unwrap());
+    let [mut holder, mut another] = [ideal::Receiver::default(), ideal::Receiver::default()];
+    let committed = [(), ()].map(|()| sender.commit_random(&mut left, 1, Lsb::Random).unwrap());
+    left.flush().unwrap();
+    let value = committed[0].values[0];
+    let shares = holder.receive_random(&mut right, 1, Lsb::Random).unwrap();
+    let others = another.receive_random(&mut right, 1, Lsb::Random).unwrap();
+    let told = [(); 4].map(|()| holder.claimed(value));
+    // Named like the first one, but for the holder.
+    let foreign = another.claimed(value);
+    let about =
+        |of: &[&Claimed<Label>], new: &[&Pending], holder: &mut ideal::Receiver, right: &mut Channel| {
+            let mut claims = Claims::new();
+            for claimed in of {
+                claims.about(claimed, |value, claims| {
+                    claims.known(1, |k, sum| {
+                        shares.shares().add(k, sum);
+                        *value
+                    });
+                });
+            }
+            holder.verify(right, new, &claims)
+        };
+    let before = about(&[&told[0]], &[], &mut holder, &mut right).unwrap();
+    let proof = about(&[&told[1], &told[2]], &[&shares], &mut holder, &mut right).unwrap();
+    let theirs = about(&[&foreign], &[&others], &mut another, &mut right).unwrap();
+    assert!(refused(&mut || drop(about(&[&foreign], &[], &mut holder, &mut right))));
+    assert!(refused(&mut || drop(about(&[], &[&others], &mut holder, &mut right))));
+
+    let [first, second, third, never] = told;
+    assert_eq!(second.proven(&proof), value);
+    for (claimed, wrong) in
+        [(first, &proof), (third, &before), (never, &before), (holder.claimed(value), &theirs)]
+    {
+        // What more rests on it changes nothing.
+        let mut claimed = Some(claimed.map(|value| (value, "more")));
+        assert!(refused(&mut || _ = claimed.take().unwrap().proven(wrong)));
+    }
+    for (pending, wrong) in [(shares, &before), (others, &proof)] {
+        let mut pending = Some(pending);
+        assert!(refused(&mut || drop(pending.take().unwrap().accept(wrong))));
+    }
 }
 
 #[test]

@@ -109,7 +109,7 @@ pub fn known(cheat: brickwork_base::Cheat) -> Cheat {
 impl Case {
     /// An honest run of `program` with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
-        let mut rng = Rng::new("test inputs").unwrap();
+        let mut rng = Rng::replayable("test inputs");
         let mut side = |role: Party| Side {
             job: Job {
                 program: program.clone(),

@@ -33,7 +33,8 @@ pub fn greeting(
     terms: &Terms,
     program: [u8; 32],
 ) -> Result<SessionId, Error> {
-    let greeting = Greeting::send(channel, role, terms, &Digests { program, parameters: [0; 32] })?;
+    let greeting =
+        Greeting::send(channel, role, terms, &Digests { stock: false, program, parameters: [0; 32] })?;
     channel.flush()?;
     Ok(greeting.answered(channel)?.session)
 }

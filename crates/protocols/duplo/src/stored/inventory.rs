@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::pieces::Header;
-use super::shelf::{Shelves, kind};
+use super::shelf::{Shelves, bound_of_epoch, kind};
+use crate::parameters::known_bound;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::cut_and_choose::{Kind, Upper};
-use brickwork_stock::{Entry, Epoch, EpochId, Serial, State, Store};
+use brickwork_stock::{Entry, Epoch, EpochId, PairId, Serial, State, Store};
 
 /// An epoch of a store.
 #[derive(Clone, Debug)]
@@ -16,14 +17,19 @@ pub struct Inventory {
     pub id: EpochId,
     /// What it is for.
     pub epoch: Epoch,
+    /// The pair of stores that it is of.
+    pub pair: Option<PairId>,
     /// Where its log stands: the same at both parties between two runs.
     pub state: State,
     /// Programs that took from it.
     pub uses: u64,
     /// Steps of the last preprocessing that are made, and of how many.
     pub progress: Option<(u32, u32)>,
-    /// What it holds.
+    /// What it holds, and what it held.
     pub batches: Vec<BatchInventory>,
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
+    /// it; none where it is burned.
+    pub bound_log2: Option<f64>,
 }
 
 /// A batch of an epoch.
@@ -44,8 +50,11 @@ pub struct BatchInventory {
     pub left: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// How often its step was begun until it was made.
+    /// How many steps were begun until its own was made, since one was made before.
     pub attempts: u32,
+    /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
+    /// from the store.
+    pub missing: Option<String>,
     /// Copies in a bucket, and opened ones.
     pub cuts: Vec<CutInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none where nothing is
@@ -84,6 +93,7 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
     let uses = store.log(&id)?.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count() as u64;
     let open = state.open().map(|(_, step)| (step.number, step.of));
     let progress = open.or_else(|| state.made().last().map(|(_, step)| (step.number + 1, step.of)));
+    let missing = store.missing(&id)?;
     let mut batches = Vec::new();
     for left in store.batches(&id)? {
         let attempts = state.attempts(left.serial);
@@ -100,7 +110,7 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
         });
         let cuts = cuts.collect();
         let bound: Upper =
-            header.origins.iter().map(|o| o.cut.bound(o.kind.rule()) * Upper::integer(attempts.into())).sum();
+            header.origins.iter().map(|o| known_bound(o) * Upper::integer(attempts.into())).sum();
         batches.push(BatchInventory {
             serial: left.serial,
             kind: match left.batch.kind {
@@ -114,20 +124,30 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             left: left.left,
             bytes: left.bytes,
             attempts,
+            missing: missing
+                .iter()
+                .find(|(serial, _)| *serial == left.serial)
+                .map(|(_, why)| why.to_string()),
             cuts,
             bound_log2: (!header.origins.is_empty()).then(|| bound.log2()),
         });
     }
-    Ok(Inventory { id, epoch, state, uses, progress, batches })
+    let bound_log2 = match state.burned() {
+        None => Some(bound_of_epoch(store, &id, epoch.security)?.log2()),
+        Some(_) => None,
+    };
+    let pair = store.pair(&epoch.relation())?;
+    Ok(Inventory { id, epoch, pair, state, uses, progress, batches, bound_log2 })
 }
 
 impl Inventory {
-    /// How many executions of a program this epoch makes, leaving aside what the bound allows.
+    /// How many executions of a program this epoch makes, leaving aside what the bound allows; none while a
+    /// part of it is missing.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn executions(&self, store: &Store, program: &Program) -> Result<u64, Error> {
-        if self.state.burned().is_some() {
+        if self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some()) {
             return Ok(0);
         }
         let counts = Shelves::of(store, &self.id)?.counts();

@@ -1,7 +1,7 @@
 //! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
 //!
 //! ```text
-//!   both ways    greeting; with it G's, how the program is to be cut;  where both parties' logs stand ([`reconcile`])
+//!   both ways    greeting; with it G's, how the program is to be cut;  whether the stores belong together, and where their logs stand ([`reconcile`])
 //!   fill:        both ways    what is made next
 //!                             each appends `Fill`, durably;  both ways  the head of the log
 //!                             preprocess and prepare; each writes what it made, durably
@@ -39,20 +39,26 @@ use super::parameters::Parameters;
 use super::proposal::{Cut, Decompose};
 use super::sessions::{check_input, in_pool};
 use super::stock::Request;
-use super::{Evaluator, Garbler, SecurityReport, msg};
+use super::{Evaluator, Garbler, msg};
+use crate::SecurityReport;
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::{Digests, Greeting, Observer, PhaseReport, Run, Terms, agree};
+use brickwork_session::{
+    Digests, Greeting, OTHER_PROGRAM, Observer, PROTOCOL_VERSION, PhaseReport, Run, Terms, agree,
+};
 use brickwork_stock::{Entry, Epoch, EpochId, Step, Store};
 use brickwork_wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+pub use reconcile::compare_stores;
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
-use reconcile::{PROTOCOL, living, meet, reconcile, room_for_one_more};
+use reconcile::{PROTOCOL, living, meet, other_levels, reconcile, room_for_one_more};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
 
-/// How often a step is begun before its epoch is given up: each time counts in the bound.
+/// How many steps are begun in an epoch without one of them being made before nothing more is added to it:
+/// each counts in the bound of what is made next. What is there stays of use.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// What to do about stock that a program lacks.
@@ -81,17 +87,28 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 }
 
 /// What a program from stock gave.
-#[derive(Debug)]
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// For an evaluator: the garbler cheated, and its input was recovered. Must not become visible to the
-    /// peer.
+    /// As [`Report::recovered`](brickwork_session::Report::recovered), of which everything said there holds: it
+    /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
     pub security: SecurityReport,
     /// What had to be made on the spot.
     pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on them.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, recovered: _, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What [`Stocked::preprocess`] has done.
@@ -115,8 +132,9 @@ impl<'o> Stocked<'o> {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Stock`] if its store does not fit this
-    /// one; what does not fit is burned. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy; what does not fit is burned.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -302,19 +320,19 @@ struct Inner<'o, S> {
     cut: Cut,
 }
 
-/// A hash over what both parties do next, to be compared.
-fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(domain);
-    parts.iter().for_each(|part| {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-    });
-    *hasher.finalize().as_bytes()
+/// A hash over what both parties do next, to be compared: always of as many parts.
+fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
+    let mut digest = Digest::of(domain);
+    parts.iter().for_each(|part| _ = digest.digest(part));
+    digest.done()
 }
 
 /// The digest that names a list of steps.
 fn job_digest(steps: &[Request]) -> [u8; 32] {
-    let digests: Vec<[u8; 32]> = steps.iter().map(Request::digest).collect();
-    digest("brickwork 2026-11 stock job", &[&digests.concat()])
+    let mut digest = Digest::of("brickwork 2026-11 stock job");
+    digest.length(steps.len());
+    steps.iter().for_each(|step| _ = digest.digest(&step.digest()));
+    digest.done()
 }
 
 /// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
@@ -339,15 +357,16 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
-        let digests =
-            Digests { program: blake3::derive_key("brickwork 2026-11 stock", &[]), parameters: [0; 32] };
+        let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
+        let digests = Digests { stock: true, program, parameters: [0; 32] };
         let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
-        super::setup::no_proposal(&greeting.answered(&mut run.channel)?)?;
+        let answer = greeting.answered(&mut run.channel)?;
+        super::setup::no_proposal(&answer)?;
         let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
-        let epochs = reconcile(&mut run, store, terms)?;
+        let epochs = reconcile(&mut run, store, terms, &answer.session)?;
         Ok(Inner {
             line: Line::Nobody(run, hooks),
             store,
@@ -397,6 +416,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
                     .map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
                     protocol: PROTOCOL.into(),
+                    version: PROTOCOL_VERSION,
                     role: S::ROLE,
                     security: terms.security,
                     identities: terms.identities,
@@ -416,7 +436,9 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
     /// The newest epoch to which something may be added.
     fn unused(&self) -> Result<Option<EpochId>, Error> {
         for id in self.epochs.iter().rev() {
-            if !self.store.state(id)?.is_used() {
+            let state = self.store.state(id)?;
+            // A peer may say that it has begun one more: then this party has, too.
+            if !state.is_used() && state.attempts_so_far() < MAX_ATTEMPTS {
                 return Ok(Some(*id));
             }
         }
@@ -441,14 +463,14 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         let chosen = self.choose(program)?;
         let (what, step) = match (&chosen, lacking) {
             (Ok((epoch, entry)), _) => {
-                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &encoded(entry)]))
+                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &entry.digest()]))
             }
             (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
             (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
         };
         let run = self.line.run_mut();
         run.phase("build");
-        agree(&mut run.channel, &program.digest(), "the peer's program is another one")?;
+        agree(&mut run.channel, &program.digest(), OTHER_PROGRAM)?;
         run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
         let theirs = run.channel.receive(msg::PLAN, 33)?;
         match (what, theirs[0], chosen) {
@@ -470,8 +492,12 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
 
     /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
     fn choose(&self, program: &Program) -> Result<Result<(EpochId, Entry), Error>, Error> {
-        let mut lacking =
-            Error::Stock(format!("the program needs {}, and there is nothing", Request::of(program)));
+        let mut lacking = Error::Stock(format!(
+            "the program needs {}, and there is nothing for --security {}{}",
+            Request::of(program),
+            self.terms.security,
+            other_levels(self.store, S::ROLE, &self.terms)?
+        ));
         for id in &self.epochs {
             match Shelves::of(self.store, id)?.choose(program, self.terms.security) {
                 Ok(taken) => return Ok(Ok((*id, Entry::Use { program: program.digest(), taken }))),
@@ -510,10 +536,6 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
     }
 }
 
-fn encoded(entry: &Entry) -> Vec<u8> {
-    postcard::to_stdvec(entry).expect("an entry can be encoded")
-}
-
 /// What remains of [`Inner`] while a session has the connection.
 struct Open<'o> {
     store: &'o mut Store,
@@ -539,6 +561,8 @@ impl<'o> Open<'o> {
         let (job, of) = (job_digest(steps), steps.len() as u32);
         let epoch = *session.id();
         let resumed = self.store.state(&epoch)?.progress(&job, of);
+        let left = steps.iter().zip(parameters).skip(resumed as usize);
+        session.run().expect(left.map(|(request, parameters)| parameters.table_bytes(request)).sum());
         for number in resumed..of {
             let step = Step { job, number, of };
             let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
@@ -559,8 +583,10 @@ impl<'o> Open<'o> {
         input: &[bool],
     ) -> Result<(FromStock, Inner<'o, S>), Error> {
         let done = take(self.store, &mut *session, &epoch, entry, program, input, &self.plans);
-        let Outcome { outputs, recovered, security } = burn_if_cheated(self.store, &epoch, done)?;
+        let Outcome { outputs, recovered, mut security } = burn_if_cheated(self.store, &epoch, done)?;
         let _ = self.store.append(&epoch, &Entry::Confirmed)?;
+        let of_epoch = shelf::bound_of_epoch(self.store, &epoch, self.terms.security)?;
+        security.epoch_bound_log2 = Some(of_epoch.log2());
         Ok((FromStock { outputs, recovered, security, made: None }, self.closed(session)))
     }
 }
@@ -573,20 +599,10 @@ fn fill_step<'o, S: Side<'o>>(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<(), Error> {
-    // A peer may say that it has begun it once more often.
-    if store.state(epoch)?.attempts_of(&step) >= MAX_ATTEMPTS {
-        let _ = store.append(
-            epoch,
-            &Entry::Burned(format!("a step of preprocessing was broken off {MAX_ATTEMPTS} times")),
-        )?;
-        return Err(Error::Stock(format!(
-            "preprocessing was broken off {MAX_ATTEMPTS} times; begin it anew"
-        )));
-    }
     let entry = Entry::Fill(step);
     let next = digest(
         "brickwork 2026-11 stock fill",
-        &[epoch, &encoded(&entry), &request.digest(), &parameters.digest()],
+        &[epoch, &entry.digest(), &request.digest(), &parameters.digest()],
     );
     agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
     let begun = store.append(epoch, &entry)?;
@@ -622,15 +638,7 @@ fn take<'o, S: Side<'o>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What both parties compare is all of an entry.
-    #[test]
-    fn an_entry_is_encoded_whole() {
-        for taken in [vec![], vec![(1, 2)], vec![(1, 2), (3, 4)]] {
-            let entry = Entry::Use { program: [9; 32], taken };
-            assert_eq!(postcard::from_bytes::<Entry>(&encoded(&entry)).unwrap(), entry);
-        }
-    }
+    use brickwork_base::digest::expected;
 
     #[test]
     fn lists_of_steps_have_names_of_their_own() {
@@ -639,5 +647,7 @@ mod tests {
         for (i, list) in lists.iter().enumerate() {
             assert!(lists[..i].iter().all(|other| job_digest(other) != job_digest(list)), "{i}");
         }
+        let two = [&2u64.to_le_bytes()[..], &step(1).digest(), &step(2).digest()];
+        assert_eq!(job_digest(&lists[3]), expected("brickwork 2026-11 stock job", &two));
     }
 }

@@ -1,13 +1,19 @@
-//! At the start of a connection: do both parties' stores tell the same story?
+//! At the start of a connection: do both parties' stores belong together, and do they tell the same story?
 //!
 //! ```text
-//!   both ways    of each epoch that may still be used: where its log stands
+//!   both ways    the pair that the store is of, and whether it holds anything;  of each epoch that may still be used: where its log stands
+//!                who knows another pair, and has something to lose, leaves;  a new pair is kept, durably
 //!   both ways    after the log of whoever was one entry behind was completed: a hash over where all stand now
 //! ```
 //!
-//! Nothing that depends on an input or on stock is sent before. If anything differs in a way that a crash
-//! between two writes does not explain, somebody brought back an old copy, lost a folder, or lies: what
-//! differs is burned, and the run is refused.
+//! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
+//! mistake of somebody's: they are refused, and stay as they are. Where those of a pair differ in a way that
+//! a crash between two writes does not explain, somebody brought back an old copy or lies: what differs is
+//! burned, and the run is refused.
+//!
+//! A pair's identifier is a hash over that of the session in which the stores met, to which both parties
+//! contribute. It is durable at either party before that says where it stands now, so nothing is ever made in
+//! a pair that only one of them knows.
 
 use std::collections::HashSet;
 
@@ -16,9 +22,14 @@ use serde::{Deserialize, Serialize};
 use super::msg;
 use crate::Cheat;
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
-use brickwork_session::{Run, Terms};
-use brickwork_stock::{Entry, Epoch, EpochId, Standing, State, Store, Verdict};
+use brickwork_session::{PROTOCOL_VERSION, Run, SessionId, Terms};
+use brickwork_stock::{
+    ACQUAINTANCE_BYTES, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State, Store,
+    Strangers, Verdict, short,
+};
+use brickwork_wire::Channel;
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = "duplo";
@@ -43,14 +54,77 @@ struct Stand {
 
 /// The epochs of a store that belong to these terms, oldest first.
 fn ours(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
-    let is_ours = |epoch: &Epoch| {
-        epoch.protocol == PROTOCOL
-            && epoch.role == role
-            && epoch.security == terms.security
-            && epoch.identities == terms.identities
-    };
-    let ours = store.epochs()?.into_iter().filter(|(_, epoch)| is_ours(epoch));
-    ours.map(|(id, _)| Ok((id, store.state(&id)?))).collect()
+    let ours = of_relation(store, &relation(role, terms))?.into_iter();
+    let is_ours = |epoch: &Epoch| epoch.security == terms.security && epoch.version == PROTOCOL_VERSION;
+    Ok(ours.filter(|(_, epoch, _)| is_ours(epoch)).map(|(id, _, state)| (id, state)).collect())
+}
+
+/// Whose stores meet.
+fn relation(role: Party, terms: &Terms) -> Relation {
+    Relation { role, identities: terms.identities }
+}
+
+/// All that was made with a peer, oldest first.
+fn of_relation(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
+    let all = store.epochs()?.into_iter();
+    all.filter(|(_, epoch)| epoch.protocol == PROTOCOL && epoch.relation() == *relation)
+        .map(|(id, epoch)| {
+            let state = store.state(&id)?;
+            Ok((id, epoch, state))
+        })
+        .collect()
+}
+
+/// What was made with a peer and is neither burned nor used up; what was never begun does not count.
+fn held(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch)>, Error> {
+    let mut held = Vec::new();
+    for (id, epoch, state) in of_relation(store, relation)? {
+        if state.burned().is_none() && !state.is_new() && !is_used_up(store, &id, &state)? {
+            held.push((id, epoch));
+        }
+    }
+    Ok(held)
+}
+
+/// The levels at which there is something that was made with this peer, in words, if it is not the one that
+/// is asked for.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub(super) fn other_levels(store: &Store, role: Party, terms: &Terms) -> Result<String, Error> {
+    let mut levels: Vec<u32> =
+        held(store, &relation(role, terms))?.iter().map(|(_, epoch)| epoch.security).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels.retain(|level| *level != terms.security);
+    let names: Vec<String> = levels.iter().map(|level| format!("--security {level}")).collect();
+    Ok(if names.is_empty() { String::new() } else { format!("; there is stock for {}", names.join(" and ")) })
+}
+
+/// Refuses stock that another release made: what it means, and how it is bounded, this one does not know.
+fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
+    match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
+        None => Ok(()),
+        Some((id, epoch)) => Err(Error::Stock(format!(
+            "the part {} of this store was made by version {} of the protocol, and this is version {PROTOCOL_VERSION}; \
+             use the release that made it on both sides, or burn it (`brickwork stock burn --epoch {0}`) and make it anew",
+            short(id),
+            epoch.version
+        ))),
+    }
+}
+
+/// Gets to know a peer whose store has nothing to lose, as this one has nothing: what was never begun is
+/// forgotten, and what is used up is burned.
+fn get_to_know(store: &mut Store, relation: &Relation, session: &SessionId) -> Result<(), Error> {
+    for (id, _, state) in of_relation(store, relation)? {
+        match state.burned() {
+            Some(_) => {}
+            None if state.is_new() => store.forget(&id)?,
+            None => drop(store.append(&id, &Entry::Burned(USED_UP.into()))?),
+        }
+    }
+    store.set_pair(relation, &blake3::derive_key("brickwork 2026-11 pair of stores", session))
 }
 
 /// Those of which something may still be used.
@@ -127,9 +201,19 @@ pub(crate) fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Chea
 /// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
 ///
 /// # Errors
-/// [`Error::Stock`] if the stores differ; what differs is burned.
-pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Result<Vec<EpochId>, Error> {
-    let mine = living(store, run.role, terms)?;
+/// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
+/// differs is burned.
+pub(super) fn reconcile(
+    run: &mut Run,
+    store: &mut Store,
+    terms: &Terms,
+    session: &SessionId,
+) -> Result<Vec<EpochId>, Error> {
+    let relation = relation(run.role, terms);
+    let held = held(store, &relation)?;
+    of_this_version(&held)?;
+    let told = Acquaintance { pair: store.pair(&relation)?, holds: !held.is_empty() };
+    let mut mine = living(store, run.role, terms)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().try_for_each(|(id, _)| store.present(id))?;
     let stands: Vec<Stand> =
@@ -141,9 +225,24 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
             "the last programs took from too many batches to be compared; burn them".into(),
         ));
     }
+    run.channel.send(msg::PAIR, &told.to_bytes())?;
     run.channel.send(msg::STANDINGS, &bytes)?;
+    let told_by_peer = Acquaintance::from_bytes(&run.channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
+        .ok_or(Cheat::UnexpectedMessage)?;
+    // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
     let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs = read(&theirs)?;
+    let theirs = match told.meets(&told_by_peer) {
+        Meeting::Known => read(&theirs)?,
+        Meeting::Strangers => {
+            return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into());
+        }
+        // Nothing is shared, whatever either had left over.
+        Meeting::New => {
+            get_to_know(store, &relation, session)?;
+            mine.clear();
+            Vec::new()
+        }
+    };
 
     // What is new was never begun here, and of what is used up the peer may not know yet that this party
     // knows.
@@ -174,12 +273,12 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
     if run.role == Party::Evaluator {
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
-    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 stock standings");
-    hasher.update(&[u8::from(differs)]);
+    let mut digest = Digest::of("brickwork 2026-11 stock standings");
+    digest.number(differs).length(shared.len());
     for id in &shared {
-        hasher.update(id).update(store.state(id)?.head());
+        digest.digest(id).digest(store.state(id)?.head());
     }
-    let agreed = meet(run, hasher.finalize().as_bytes());
+    let agreed = meet(run, &digest.done());
     match (differs, agreed) {
         (false, Ok(())) => {
             forget_burned(store, run.role, terms, &theirs)?;
@@ -192,6 +291,48 @@ pub(super) fn reconcile(run: &mut Run, store: &mut Store, terms: &Terms) -> Resu
                 .into(),
         )),
     }
+}
+
+/// Says where this party's logs stand and hears where the peer's do, as [`reconcile`] would begin, and
+/// changes nothing at either side: for those who only look. A party without a store has no log. Returns how
+/// many epochs both may use.
+///
+/// # Errors
+/// [`Error::Stock`] if the stores do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    let mine = store.map_or(Ok(Vec::new()), |store| living(store, role, terms))?;
+    let stands: Vec<Stand> =
+        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    let bytes =
+        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    channel.send(msg::STANDINGS, &bytes)?;
+    let theirs = read(&channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?)?;
+    let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
+    let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
+    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
+    let (mut shared, mut missing, mut apart) = (0, 0, 0);
+    for (store, (id, state)) in store.into_iter().cycle().zip(&mine) {
+        store.present(id)?;
+        match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
+            Some(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
+            Some(Verdict::Apart) => apart += 1,
+            None if state.is_new() || is_used_up(store, id, state)? => {}
+            None => missing += 1,
+        }
+    }
+    if unknown + missing + apart == 0 {
+        return Ok(shared);
+    }
+    Err(Error::Stock(format!(
+        "this store and the peer's do not belong together, or one is an old copy: of their parts {shared} \
+         are the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
+         burn all but those that are the same"
+    )))
 }
 
 /// Burns those epochs of which nothing is left: both parties know the same of them. Returns the others.
@@ -225,7 +366,7 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
 mod tests {
     use super::*;
     use brickwork_session::Unobserved;
-    use brickwork_stock::{Step, StoreKey};
+    use brickwork_stock::{Batch, PairId, Step, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
     /// What is there can be used even where nothing more is begun.
@@ -240,6 +381,20 @@ mod tests {
     const TERMS: Terms =
         Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
 
+    fn epoch(role: Party) -> Epoch {
+        Epoch {
+            protocol: PROTOCOL.into(),
+            version: PROTOCOL_VERSION,
+            role,
+            security: 40,
+            identities: TERMS.identities,
+            created: 0,
+        }
+    }
+
+    /// The pair that stores are of here.
+    const PAIR: PairId = [6; 32];
+
     /// A party's store with these epochs, by when they were begun, and what happened in each of them.
     fn store(
         role: Party,
@@ -248,18 +403,34 @@ mod tests {
     ) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        store.set_pair(&relation(role, &TERMS), &PAIR).unwrap();
         for (id, created) in epochs {
-            let epoch = Epoch {
-                protocol: PROTOCOL.into(),
-                role,
-                security: 40,
-                identities: TERMS.identities,
-                created,
-            };
+            let epoch = Epoch { created, ..epoch(role) };
             store.begin(&[id; 32], &epoch, b"secrets").unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         (folder, store)
+    }
+
+    const SESSION: SessionId = [8; 32];
+
+    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
+
+    /// Makes a batch of one item of the step that is begun.
+    fn make(store: &mut Store, id: &EpochId) {
+        let mut writer = store.writer(id, serial(1, 0)).unwrap();
+        writer.record(0, 1, vec![1].into()).unwrap();
+        let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
+        store.put(id, serial(1, 0), &batch, writer).unwrap();
+        for entry in [Entry::Stored, Entry::Made] {
+            let _ = store.append(id, &entry).unwrap();
+        }
+    }
+
+    /// Makes a batch, and takes all of it.
+    fn use_up(store: &mut Store, id: &EpochId) {
+        make(store, id);
+        let _ = store.append(id, &Entry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
     }
 
     /// What both agree on.
@@ -267,7 +438,7 @@ mod tests {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
             let mut observer = Unobserved;
-            reconcile(&mut Run::new(channel, role, &mut observer), store, &TERMS)
+            reconcile(&mut Run::new(channel, role, &mut observer), store, &TERMS, &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -278,8 +449,7 @@ mod tests {
 
     /// What they agree on that have these epochs, in each of which something has happened.
     fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
-        let begun = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
-        let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &begun);
+        let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &BEGUN);
         let [(_one, mut garblers), (_other, mut evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
         agreed([&mut garblers, &mut evaluators])
     }
@@ -314,12 +484,18 @@ mod tests {
     /// before it has burned it, too, it will name it again, and nobody has to burn anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
-        let used = Entry::Use { program: [1; 32], taken: Vec::new() };
-        let burned = [used.clone(), Entry::Burned(USED_UP.into())];
-        let (_folder, mut garblers) =
-            store(Party::Garbler, (0..=KEPT as u8).map(|id| (id, id.into())), &burned);
+        let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
+        let (_folder, mut garblers) = store(Party::Garbler, all(), &BEGUN);
+        for (id, _) in all() {
+            use_up(&mut garblers, &[id; 32]);
+            let _ = garblers.append(&[id; 32], &Entry::Burned(USED_UP.into())).unwrap();
+        }
         let oldest = [0; 32];
-        let peer = || store(Party::Evaluator, [(0, 0)], std::slice::from_ref(&used));
+        let peer = || {
+            let (folder, mut peers) = store(Party::Evaluator, [(0, 0)], &BEGUN);
+            use_up(&mut peers, &oldest);
+            (folder, peers)
+        };
         let [(_dies, mut dies), (_lives, mut lives)] = [peer(), peer()];
         for evaluators in [&mut dies, &mut lives] {
             let agreed = agreed([&mut garblers, evaluators]);
@@ -332,5 +508,153 @@ mod tests {
         // Who has lived on does not name it any more.
         assert!(agreed([&mut garblers, &mut lives]).iter().all(Result::is_ok));
         assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
+    }
+
+    /// What happened in an epoch.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Holds {
+        Nothing,
+        /// It was set up, and the peer may not know.
+        New,
+        /// A step is begun.
+        Begun,
+        /// There is an item.
+        Stock,
+        /// There was one.
+        UsedUp,
+        Burned,
+    }
+
+    /// A store of a pair, or of none, with an epoch.
+    fn of_pair(role: Party, pair: Option<PairId>, holds: Holds) -> (tempfile::TempDir, Store) {
+        let epochs = if holds == Holds::Nothing { vec![] } else { vec![(9, 0)] };
+        let entries = if [Holds::Nothing, Holds::New].contains(&holds) { &[][..] } else { &BEGUN };
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        if let Some(pair) = pair {
+            store.set_pair(&relation(role, &TERMS), &pair).unwrap();
+        }
+        for (id, created) in epochs {
+            store.begin(&[id; 32], &Epoch { created, ..epoch(role) }, b"secrets").unwrap();
+            entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
+        }
+        match holds {
+            Holds::Stock => make(&mut store, &[9; 32]),
+            Holds::UsedUp => use_up(&mut store, &[9; 32]),
+            Holds::Burned => drop(store.append(&[9; 32], &Entry::Burned("test".into())).unwrap()),
+            _ => {}
+        }
+        (folder, store)
+    }
+
+    /// All that a store says of itself.
+    fn told(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
+        let all = store.epochs().unwrap().into_iter();
+        all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.to_vec())))
+            .collect()
+    }
+
+    /// Rows 24 and 25: stores that do not belong together are refused by both as they are, whatever they
+    /// hold; only where nothing could be lost they get to know each other.
+    #[test]
+    fn rows_24_and_25_strangers_stay_as_they_are() {
+        let all = [Holds::Nothing, Holds::New, Holds::Begun, Holds::Stock, Holds::UsedUp, Holds::Burned];
+        let some = |holds| [Holds::Begun, Holds::Stock].contains(&holds);
+        for (mine, theirs) in [(Some([1; 32]), Some([2; 32])), (Some([1; 32]), None), (None, Some([1; 32]))] {
+            for (here, there) in all.iter().flat_map(|here| all.map(|there| (*here, there))) {
+                let (_one, mut garblers) = of_pair(Party::Garbler, mine, here);
+                let (_other, mut evaluators) = of_pair(Party::Evaluator, theirs, there);
+                let before = [told(&garblers), told(&evaluators)];
+                let met = agreed([&mut garblers, &mut evaluators]);
+                let pairs = [(Party::Garbler, &garblers), (Party::Evaluator, &evaluators)]
+                    .map(|(role, store)| store.pair(&relation(role, &TERMS)).unwrap());
+                if some(here) || some(there) {
+                    assert!(
+                        met.iter().all(|met| matches!(met, Err(Error::Strangers(_)))),
+                        "{here:?} {there:?}: {met:?}"
+                    );
+                    assert_eq!((pairs, [told(&garblers), told(&evaluators)]), ([mine, theirs], before));
+                } else {
+                    assert!(met.iter().all(|met| matches!(met, Ok(epochs) if epochs.is_empty())), "{met:?}");
+                    assert!(
+                        pairs[0].is_some() && pairs[0] == pairs[1] && ![mine, theirs].contains(&pairs[0])
+                    );
+                    let alive = |store: &Store| living(store, Party::Garbler, &TERMS).unwrap().len();
+                    assert_eq!(alive(&garblers), 0);
+                }
+            }
+        }
+    }
+
+    /// Rows 24 and 25: who lies about its pair is refused by the other, which loses nothing by it; who names
+    /// the right one without having its log is taken for an old copy.
+    #[test]
+    fn rows_24_and_25_lies_about_a_pair_gain_nothing() {
+        for liar in [Party::Garbler, Party::Evaluator] {
+            for (pair, holds, lost) in [
+                (Some([7; 32]), true, false),
+                (Some([7; 32]), false, false),
+                (None, true, false),
+                (None, false, false),
+                (Some(PAIR), false, true),
+            ] {
+                let honest = if liar == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+                let (_folder, mut mine) = of_pair(honest, Some(PAIR), Holds::Stock);
+                let before = told(&mine);
+                let (channel, mut peer) = memory_pair();
+                let result = std::thread::scope(|scope| {
+                    scope.spawn(move || {
+                        peer.send(msg::PAIR, &Acquaintance { pair, holds }.to_bytes()).unwrap();
+                        peer.send(msg::STANDINGS, &[0]).unwrap();
+                        peer.send(msg::STAND, &[0; 32]).unwrap();
+                        peer.flush().unwrap();
+                    });
+                    let mut observer = Unobserved;
+                    reconcile(&mut Run::new(channel, honest, &mut observer), &mut mine, &TERMS, &SESSION)
+                });
+                assert_eq!(told(&mine) != before, lost, "{pair:?} {holds}");
+                assert_eq!(matches!(result, Err(Error::Strangers(_))), !lost, "{result:?}");
+                assert_eq!(mine.pair(&relation(honest, &TERMS)).unwrap(), Some(PAIR));
+            }
+        }
+    }
+
+    /// A peer of another key, and the other role of the same two, have pairs of their own.
+    #[test]
+    fn a_store_knows_several_peers() {
+        let (_folder, mut store) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let others = [
+            Relation { role: Party::Evaluator, identities: TERMS.identities },
+            Relation { role: Party::Garbler, identities: [[1; 32], [3; 32]] },
+        ];
+        for (k, other) in others.iter().enumerate() {
+            assert_eq!(store.pair(other).unwrap(), None);
+            store.set_pair(other, &[k as u8; 32]).unwrap();
+        }
+        assert_eq!(store.pair(&relation(Party::Garbler, &TERMS)).unwrap(), Some(PAIR));
+        assert!((0..2).all(|k| store.pair(&others[k]).unwrap() == Some([k as u8; 32])));
+        assert_eq!(store.pairs().unwrap().len(), 3);
+    }
+
+    /// Stock that another release made is refused before anything is said, until it is burned.
+    #[test]
+    fn row_19_stock_of_another_version_is_refused() {
+        let (_folder, mut mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let old = Epoch { version: PROTOCOL_VERSION - 1, ..epoch(Party::Garbler) };
+        mine.begin(&[9; 32], &old, b"secrets").unwrap();
+        let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
+        let meet_nobody = |store: &mut Store| {
+            let (channel, peer) = memory_pair();
+            drop(peer);
+            let mut observer = Unobserved;
+            reconcile(&mut Run::new(channel, Party::Garbler, &mut observer), store, &TERMS, &SESSION)
+        };
+        let refused = meet_nobody(&mut mine);
+        assert!(
+            matches!(&refused, Err(Error::Stock(why)) if why.contains("part 090909090909") && why.contains("stock burn")),
+            "{refused:?}"
+        );
+        let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
+        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))));
     }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::codec::{In, Out};
 use super::pieces::{Context, Header, Known, Stored};
 use super::side::Side;
-use crate::parameters::{code, report_of_parts};
+use crate::parameters::{bound_of_parts, code, report_of_parts};
 use crate::stock::{ComponentPieces, Counts, Origin, Request, Stock, garbler_wires};
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
+use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::garbling::Plan;
-use brickwork_stock::{self, Batch, EpochId, Left, Record, Serial, Store, Taken};
+use brickwork_stock::{Batch, EpochId, Left, Record, Serial, Store, Taken};
 
 /// What the items of a batch are: the `kind` of [`Batch`].
 pub(super) mod kind {
@@ -155,9 +156,25 @@ impl Shelves {
                 }
             }
         }
+        if taken.is_empty() {
+            return Err(Error::Stock(
+                "the program takes nothing from the stock; run it without --store".into(),
+            ));
+        }
         report_of_parts(&origins, security)?;
         Ok(taken)
     }
+}
+
+/// The bound on a cheating garbler's success in all programs together that take from an epoch: over all that
+/// was made in it, also where nothing is left.
+pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
+    let state = store.state(epoch)?;
+    let mut origins = Vec::new();
+    for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
+        origins.extend(Header::decode(&left.batch.header, state.attempts(left.serial))?.origins);
+    }
+    bound_of_parts(&origins, security)
 }
 
 /// The evaluator's plans for components, made once.

@@ -145,7 +145,7 @@ fn row_19_altered_greetings() {
 fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
     assert!(
-        matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 3") && why.contains("is 2"))
+        matches!(outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("version 4") && why.contains("is 3"))
     );
 }
 

@@ -69,7 +69,7 @@ fn row_04_as_many_copies_are_opened_as_agreed() {
 fn row_04_challenges_do_not_repeat() {
     use std::sync::{Arc, Mutex};
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let mut rng = brickwork_base::random::Rng::new("test").unwrap();
+    let mut rng = brickwork_base::random::Rng::replayable("test");
     for _ in 0..3 {
         let mut case = Case::toy().cheap(&mut rng);
         for nth in 0..2 {
@@ -416,7 +416,7 @@ fn row_06_session_offset_that_ends_in_0() {
     message[0] = 1;
     let mut parity = vec![0u128; code.parity_bits()];
     code.encode_rows(&message, &mut parity, 1);
-    let mut rng = brickwork_base::random::Rng::new("test").unwrap();
+    let mut rng = brickwork_base::random::Rng::replayable("test");
     let mut guessed_right = 0;
     for _ in 0..24 {
         let parity = parity.clone();

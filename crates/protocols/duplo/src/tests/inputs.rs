@@ -291,7 +291,7 @@ fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     use brickwork_primitives::commit::split::{Receiver, Sender};
 
     let code = Code::for_security(40).unwrap();
-    let mut rng = Rng::new("test dealer").unwrap();
+    let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
     let got: Vec<Seed> = pairs.iter().zip(&watch).map(|(pair, &w)| pair[w as usize].clone()).collect();

@@ -32,7 +32,7 @@ fn long_lists_go_part_by_part() {
     program.output(port("ours", shared.len() as u32), Recipient::Both, shared).unwrap();
     let program = Arc::new(program.finish().unwrap());
 
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = Rng::replayable("test inputs");
     let [x, y] = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&x, &y);
     let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);

@@ -41,7 +41,7 @@ struct Ends {
 /// lowest, and it is a valid one for the opposite truth value. Opened they are seen.
 fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
     let program = ands(cut.slots, Recipient::Evaluator);
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = Rng::replayable("test");
     let mut ends = Ends::default();
     for _ in 0..trials {
         let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
@@ -119,7 +119,7 @@ fn row_14_rate_of_wrong_outputs() {
 fn row_09_rate_of_bad_majorities() {
     let (cut, bad, trials) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
     let program = ands(cut.slots, Recipient::Evaluator);
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = Rng::replayable("test");
     let (mut opened, mut lost) = (0, 0);
     for _ in 0..trials {
         let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
@@ -143,7 +143,7 @@ fn row_09_rate_of_bad_majorities() {
 #[test]
 fn row_08_rate_of_detection_of_one_half() {
     let program = ands(1, Recipient::Both);
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = Rng::replayable("test");
     for half in 0..2 {
         let (mut caught, trials) = (0, 600);
         for _ in 0..trials {
@@ -163,7 +163,7 @@ fn row_08_rate_of_detection_of_one_half() {
 /// How often the run breaks off when the garbler attacks the evaluator's one input bit.
 fn aborts(y: bool, trials: usize, attack: impl Fn(Case) -> Case) -> usize {
     let program = ands(1, Recipient::Both);
-    let mut rng = Rng::new("test").unwrap();
+    let mut rng = Rng::replayable("test");
     let run = |_| {
         let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
         let case = case.wants(brickwork_circuit::Party::Garbler, |_, p| p.ot_binding = 1);

@@ -51,14 +51,19 @@ type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 /// How one party cheats.
 #[derive(Default)]
 struct Cheater {
-    state: Option<(Point, Alter)>,
+    state: Vec<(Point, Alter)>,
     message: Option<Tamper>,
 }
 
 impl Cheater {
     fn alters(point: Point, place: usize, bits: u8) -> Self {
-        let flip = move |bytes: &mut [u8]| bytes[place] ^= bits;
-        Cheater { state: Some((point, Box::new(flip))), message: None }
+        Cheater::default().and(point, place, bits)
+    }
+
+    /// It flips these bits besides.
+    fn and(mut self, point: Point, place: usize, bits: u8) -> Self {
+        self.state.push((point, Box::new(move |bytes: &mut [u8]| bytes[place] ^= bits)));
+        self
     }
 
     fn rewrites(tag: Tag, rewrite: impl Fn(&mut Vec<u8>) + Send + 'static) -> Self {
@@ -67,14 +72,18 @@ impl Cheater {
                 rewrite(bytes);
             }
         };
-        Cheater { state: None, message: Some(Box::new(tamper)) }
+        Cheater { message: Some(Box::new(tamper)), ..Cheater::default() }
     }
 }
 
 #[derive(Clone, Copy)]
 enum What {
     Fill,
+    /// Without OTs, which programs then make on the spot.
+    FillWithoutOts,
     Run,
+    /// With this for each bit of the evaluator's input.
+    RunOn(bool),
 }
 
 fn connect(
@@ -84,16 +93,18 @@ fn connect(
     mut cheaters: [Cheater; 2],
 ) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = Rng::replayable("test inputs");
     let mut inputs = [Party::Garbler, Party::Evaluator]
         .map(|party| -> Vec<bool> { (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect() });
+    if let What::RunOn(bit) = what {
+        inputs[Party::Evaluator as usize].fill(bit);
+    }
     let mut hooks = [0, 1].map(|i| {
         let mut hooks = Hooks::none();
-        if let Some((at, mut alter)) = cheaters[i].state.take() {
+        let mut lies = std::mem::take(&mut cheaters[i].state);
+        if !lies.is_empty() {
             hooks.alter = Some(Box::new(move |point, bytes| {
-                if point == at {
-                    alter(bytes);
-                }
+                lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, alter)| alter(bytes));
             }));
         }
         hooks
@@ -103,14 +114,17 @@ fn connect(
             channel.set_tamper(tamper);
         }
     }
-    let request = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
+    let ots = program.input_width(Party::Evaluator);
+    let request = Request { ots: matches!(what, What::Fill).then_some(ots), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (mut store, mut observer) = (store(root, party), Unobserved);
         let session =
             Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
         match what {
-            What::Fill => session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop),
-            What::Run => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
+            What::Fill | What::FillWithoutOts => {
+                session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+            }
+            What::Run | What::RunOn(_) => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
         }
     };
     let [x, y] = std::mem::take(&mut inputs);
@@ -126,7 +140,7 @@ fn connect(
 /// Nobody cheats, and the evaluator sees that the material is good down to the last copy.
 fn honest() -> [Cheater; 2] {
     let good: Alter = Box::new(|refused| assert!(refused.iter().all(|byte| *byte == 0), "a bad copy"));
-    [Cheater::default(), Cheater { state: Some((Point::Refused, good)), message: None }]
+    [Cheater::default(), Cheater { state: vec![(Point::Refused, good)], message: None }]
 }
 
 fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
@@ -154,6 +168,18 @@ fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheat
         connect(root, program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
     }
     let results = connect(root, program, what, by(cheater, cheats));
+    ends_burned(root, program, cheater, cheat, &results);
+}
+
+/// How such a cheat ends: the other party saw it and has burned what it was about, and nothing of it is ever
+/// used again.
+fn ends_burned(
+    root: &Path,
+    program: &Arc<Program>,
+    cheater: Party,
+    cheat: Cheat,
+    results: &[Result<(), Error>; 2],
+) {
     let honest_party = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
     let detected = &results[honest_party as usize];
     assert!(
@@ -205,6 +231,75 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
     burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
 }
 
+/// Input wires of the garbler in the toy program, and of the evaluator.
+const OWN: usize = 3;
+
+/// OTs are made on the spot for a program from stock: that they are bound, the joints, V and σ are all proven
+/// by the last proof, after the evaluator has sent its masked input. Whatever the garbler lies about then,
+/// alone or consistently, the evaluator ends in one way for either input: at the same place, after the same
+/// messages, with everything burned.
+#[test]
+fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
+    type Lie = fn() -> Cheater;
+    let no: Lie = Cheater::default;
+    // What the garbler does when the epoch begins, what in the run, and what the evaluator finds.
+    let plays: [(&str, Lie, Lie, Cheat); 9] = [
+        // R' differs from R in its lowest bit alone, so that with lies about e and V the opening is that of
+        // the other bit's label.
+        (
+            "R', e and V by the lowest bit",
+            no,
+            || {
+                Cheater::alters(Point::OtLabels, 16, 1).and(Point::InputChoices, 1, 1).and(
+                    Point::InputLabels,
+                    16 * (OWN + 1),
+                    1,
+                )
+            },
+            Cheat::Opening,
+        ),
+        ("R' by the lowest bit", no, || Cheater::alters(Point::OtLabels, 0, 1), Cheat::Opening),
+        ("another R", no, || Cheater::alters(Point::OtLabels, 16 * 2 + 9, 0x40), Cheat::Opening),
+        (
+            "another offset in the OTs",
+            || Cheater::alters(Point::OtOffset, 5, 8),
+            || Cheater::alters(Point::OtOffset, 5, 8),
+            Cheat::Opening,
+        ),
+        ("e", no, || Cheater::alters(Point::InputChoices, 0, 1), Cheat::Opening),
+        ("V", no, || Cheater::alters(Point::InputLabels, 16 * OWN + 3, 4), Cheat::Opening),
+        ("the lowest bit of V", no, || Cheater::alters(Point::InputLabels, 16 * OWN, 1), Cheat::Opening),
+        ("σ of an output", no, || Cheater::alters(Point::Indicators, 0, 1), Cheat::Indicator),
+        ("a joint", no, || Cheater::alters(Point::Joints(0), 3, 4), Cheat::Opening),
+    ];
+
+    let program = toy();
+    assert_eq!(program.input_width(Party::Garbler), OWN);
+    for (lie, begins, runs, cheat) in plays {
+        let sent = [false, true].map(|bit| {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            let begun = connect(root, &program, What::FillWithoutOts, by(Party::Garbler, begins()));
+            begun.into_iter().for_each(Result::unwrap);
+            let sent = Arc::new(Mutex::new(Vec::new()));
+            let (heard, mut cheaters) = (sent.clone(), by(Party::Garbler, runs()));
+            let record = move |tag, bytes: &mut Vec<u8>| heard.lock().unwrap().push((tag, bytes.len()));
+            cheaters[Party::Evaluator as usize].message = Some(Box::new(record));
+            let results = connect(root, &program, What::RunOn(bit), cheaters);
+            ends_burned(root, &program, Party::Garbler, cheat, &results);
+            Arc::into_inner(sent).unwrap().into_inner().unwrap()
+        });
+        let has = |tag| sent[0].iter().any(|(sent, _)| *sent == tag);
+        assert!(has(msg::MASKED_INPUT) && !has(msg::OUTPUT_LABELS), "{lie}: {:?}", sent[0]);
+        assert_eq!(sent[0], sent[1], "{lie}");
+    }
+    // Nobody lies, and it is right.
+    let folder = tempfile::tempdir().unwrap();
+    for what in [What::FillWithoutOts, What::RunOn(true)] {
+        connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
+    }
+}
+
 /// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is
 /// sent.
 #[test]
@@ -245,12 +340,8 @@ fn rows_18_and_24_lies_about_a_log() {
                 "lie {lie}: {result:?}"
             );
             assert!(results[cheater as usize].is_err());
-            let talk = [
-                brickwork_session::msg::HELLO,
-                brickwork_session::msg::DECOMPOSITION,
-                msg::STANDINGS,
-                msg::STAND,
-            ];
+            let greeting = [brickwork_session::msg::HELLO, brickwork_session::msg::DECOMPOSITION];
+            let talk = [&greeting[..], &[msg::PAIR, msg::STANDINGS, msg::STAND]].concat();
             assert!(
                 sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
                 "lie {lie}: {:?}",

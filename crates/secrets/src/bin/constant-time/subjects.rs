@@ -12,6 +12,8 @@ use brickwork::label::{Delta, Label};
 use brickwork::ot::{base, extension};
 use brickwork::random::{Rng, Seed};
 use brickwork::solder::{CommittedWire, Soldering};
+use brickwork::stock::StoreKey;
+use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream};
 use brickwork_kernels::{Aes128, And, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
 
@@ -333,4 +335,19 @@ pub fn protocols() -> Vec<Subject> {
         subject("commitments, watch bits: corrections", holder),
         subject("commitments, watch bits: a proof", verify),
     ]
+}
+
+/// The texts of keys. What is random has random digits, so a branch for letters or a table shows.
+pub fn keys() -> Vec<Subject> {
+    let hex = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let half = |rng: &mut Rng| format!("{:032x}", secret(class, rng));
+        let text = half(rng) + &half(rng);
+        Box::new(move || drop(black_box(StoreKey::from_hex(&text).expect("64 digits"))))
+    };
+    let (_, fixed) = Identity::generate().expect("randomness");
+    let pem = move |class: bool, _: &mut Rng| -> Call<'static> {
+        let text = if class { Identity::generate().expect("randomness").1 } else { fixed.clone() };
+        Box::new(move || drop(black_box(Identity::from_pem(&text).expect("a key"))))
+    };
+    vec![subject("read a store's key", hex), subject("read a private key", pem)]
 }

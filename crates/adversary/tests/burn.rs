@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use brickwork::stock::{Entry, EpochId, Head, Standing, State, Step, Verdict, serial};
+use brickwork::stock::{
+    Acquaintance, Entry, EpochId, Head, Meeting, PairId, Standing, State, Step, Verdict, serial,
+};
 use loom::model::Builder;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -23,6 +25,8 @@ enum Order {
 }
 
 enum Message {
+    Store(Acquaintance),
+    Pair(Option<PairId>),
     Standing(Standing),
     Head(Head),
 }
@@ -38,6 +42,8 @@ struct World {
     order: Order,
     /// What is durable at each party.
     disks: [Mutex<State>; 2],
+    /// And of which pair its store is.
+    stores: [Mutex<Acquaintance>; 2],
     lines: [(Mutex<Line>, Condvar); 2],
     /// By party: items of which something was sent. The peer keeps this count.
     sent: [Mutex<BTreeSet<u64>>; 2],
@@ -55,7 +61,14 @@ impl World {
         }
         let disk = || Mutex::new(log.clone());
         let line = || (Mutex::new(Line::default()), Condvar::new());
-        World { order, disks: [disk(), disk()], lines: [line(), line()], sent: Default::default() }
+        let store = || Mutex::new(Acquaintance { pair: None, holds: false });
+        World {
+            order,
+            disks: [disk(), disk()],
+            stores: [store(), store()],
+            lines: [line(), line()],
+            sent: Default::default(),
+        }
     }
 
     fn say(&self, me: usize, message: Message) -> Result<(), Gone> {
@@ -134,6 +147,29 @@ impl World {
         Ok(())
     }
 
+    /// A party's part in meeting the other's store; `session` is the identifier that the two would get.
+    /// Afterwards stock is made.
+    fn meets(&self, me: usize, session: PairId) -> Result<(), Gone> {
+        let mine = *self.stores[me].lock().unwrap();
+        self.say(me, Message::Store(mine))?;
+        let Message::Store(theirs) = self.hear(me)? else { return Err(Gone) };
+        match mine.meets(&theirs) {
+            Meeting::Strangers => panic!("an honest end made strangers of a pair"),
+            Meeting::Known => {}
+            Meeting::New => {
+                self.lives(me)?;
+                self.stores[me].lock().unwrap().pair = Some(session);
+            }
+        }
+        let pair = self.stores[me].lock().unwrap().pair;
+        self.say(me, Message::Pair(pair))?;
+        let Message::Pair(theirs) = self.hear(me)? else { return Err(Gone) };
+        assert_eq!(theirs, pair);
+        self.lives(me)?;
+        self.stores[me].lock().unwrap().holds = true;
+        Ok(())
+    }
+
     /// Another connection, in which both compare their logs, catch up and use an item: nothing interrupts it.
     fn again(&self) {
         for (line, _) in &self.lines {
@@ -179,6 +215,34 @@ fn explore(order: Order) {
             assert!(matches!(order, Order::SendThenBurn) || world.disks.iter().all(burned));
         }
         world.again();
+    });
+}
+
+/// Row 21: wherever two stores that get to know each other are interrupted, they do the next time, with
+/// nothing interrupted: what is durable at one party alone makes no strangers of them.
+#[test]
+fn row_21_a_pair_is_made_on_any_schedule() {
+    let mut model = Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = Arc::new(World::new(Order::BothBurnThenSend));
+        let meet = |session| {
+            [0, 1].map(|me| {
+                let world = world.clone();
+                thread::spawn(move || world.meets(me, [session; 32]).is_ok())
+            })
+        };
+        let parties = meet(1);
+        world.end();
+        for party in parties {
+            party.join().unwrap();
+        }
+        for (line, _) in &world.lines {
+            *line.lock().unwrap() = Line::default();
+        }
+        assert!(meet(2).into_iter().all(|party| party.join().unwrap()));
+        let pairs = [0, 1].map(|me| world.stores[me].lock().unwrap().pair);
+        assert!(pairs[0].is_some() && pairs[0] == pairs[1]);
     });
 }
 

@@ -1,11 +1,28 @@
-//! Writes `examples/`.
+//! Writes `examples/`: `cargo xtask examples`, or `cargo run --release -p brickwork --example programs --
+//! FOLDER`.
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use brickwork::circuit::library;
 
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder] = &arguments[..] else {
+        eprintln!("usage: programs FOLDER");
+        return ExitCode::from(2);
+    };
+    match write(Path::new(folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Writes every example program and its inputs.
-pub fn write(folder: &Path) -> Result<(), String> {
+fn write(folder: &Path) -> Result<(), String> {
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         println!("{} ({} bytes)", path.display(), bytes.len());

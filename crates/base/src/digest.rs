@@ -1,0 +1,77 @@
+//! Digests by which the two parties compare what they mean. What is hashed is written out here, byte by byte:
+//! no change of a serialiser, of the order of a struct's fields or of a type's width changes a digest unseen.
+//!
+//! ```text
+//!   number    8 bytes, little endian
+//!   digest    32 bytes, of fixed length
+//!   bytes     their number, then the bytes
+//! ```
+//!
+//! Lists begin with their length, and what comes in several shapes with a number that says which: so what was
+//! written can be read in one way only.
+
+/// A digest in the making. Each has a domain of its own.
+pub struct Digest(blake3::Hasher);
+
+impl Digest {
+    /// Nothing yet, in this domain.
+    pub fn of(domain: &'static str) -> Self {
+        Digest(blake3::Hasher::new_derive_key(domain))
+    }
+
+    /// A number, in 8 bytes.
+    pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        self.0.update(&number.into().to_le_bytes());
+        self
+    }
+
+    /// A length or a count, in 8 bytes.
+    pub fn length(&mut self, length: usize) -> &mut Self {
+        self.number(length as u64)
+    }
+
+    /// Another digest, or an identifier: 32 bytes.
+    pub fn digest(&mut self, digest: &[u8; 32]) -> &mut Self {
+        self.0.update(digest);
+        self
+    }
+
+    /// Bytes of any number, behind their number.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.length(bytes.len());
+        self.0.update(bytes);
+        self
+    }
+
+    /// What all of it comes to.
+    pub fn done(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+/// What a digest of this domain over these bytes is, for tests that write them out.
+#[cfg(any(test, feature = "adversary"))]
+pub fn expected(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+    blake3::derive_key(domain, &parts.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hashed_is_what_is_written_here() {
+        let mut digest = Digest::of("brickwork test");
+        digest.number(0x0102_0304u32).length(5).digest(&[9; 32]).bytes(b"abc").bytes(b"");
+        let bytes: [&[u8]; 6] = [
+            &[4, 3, 2, 1, 0, 0, 0, 0],
+            &[5, 0, 0, 0, 0, 0, 0, 0],
+            &[9; 32],
+            &[3, 0, 0, 0, 0, 0, 0, 0],
+            b"abc",
+            &[0; 8],
+        ];
+        assert_eq!(digest.done(), expected("brickwork test", &bytes));
+        assert_ne!(digest.done(), expected("brickwork other", &bytes));
+    }
+}

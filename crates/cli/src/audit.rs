@@ -1,0 +1,127 @@
+//! `--audit FILE`: a local note of whether the evaluator had to recover.
+//!
+//! A garbler can cheat so that this depends on the evaluator's input. So it stands nowhere else: in no
+//! output, no JSON, no log and no exit code. Whoever asks for the note has it made in every run, in as many
+//! bytes whatever it says, after the connection is closed.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brickwork::wire::tls::PublicKey;
+use clap::Args;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::report::hex;
+
+/// Where the evaluator notes what must not show.
+#[derive(Args, Clone, Default)]
+pub struct AuditArguments {
+    /// Append a line to this file that says whether the garbler cheated so that its input was recovered
+    ///
+    /// A line is a JSON object: time in seconds since 1970, the garbler's key, the program's digest, and
+    /// `recovered`, 0 or 1. 1 means that the garbler cheated; the output is right all the same. But a garbler
+    /// can cheat so that it is 1 only if the evaluator's input has some property. Whoever lets it make any
+    /// difference that the garbler can notice, such as a complaint, a refusal to run again, or a delay, tells
+    /// the garbler that bit of the evaluator's input. So nothing else reports it: not the output, not --json,
+    /// no warning, not the exit code. The file must be readable by its owner alone; keep it from programs
+    /// that act on it, and from people who do.
+    #[arg(long, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+}
+
+impl AuditArguments {
+    /// Opens the file, before anything is begun.
+    pub fn open(&self) -> Result<Option<Audit>, Failure> {
+        self.audit.as_deref().map(Audit::open).transpose()
+    }
+}
+
+/// A file that is open for one line.
+pub struct Audit {
+    path: PathBuf,
+    file: File,
+}
+
+impl Audit {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).map_err(|e| Failure::cannot_write(path, &e))?;
+        let of_others = files::is_open_to_others(&file).map_err(|e| Failure::cannot_write(path, &e))?;
+        if of_others {
+            return Err(Failure::input(
+                format!("{} can be read by others", path.display()),
+                format!("what it says is a secret of the evaluator's: chmod 600 {}", path.display()),
+            ));
+        }
+        Ok(Audit { path: path.to_owned(), file })
+    }
+
+    /// Notes how a run ended, when its connection is closed. A file that cannot be written takes nobody's
+    /// output away; whether it can does not depend on what is noted.
+    pub fn note(mut self, garbler: PublicKey, program: &[u8; 32], recovered: bool) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
+        if let Err(e) = self
+            .file
+            .write_all(line(now, garbler, program, recovered).as_bytes())
+            .and_then(|()| self.file.sync_data())
+        {
+            tracing::warn!("{}: {e}; this run is not noted there", self.path.display());
+        }
+    }
+}
+
+/// As long for either value.
+fn line(now: u64, garbler: PublicKey, program: &[u8; 32], recovered: bool) -> String {
+    let line = json!({
+        "time": now,
+        "garbler": garbler.to_string(),
+        "program": hex(program),
+        "recovered": u8::from(recovered),
+    });
+    format!("{line}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use brickwork::wire::tls::Identity;
+
+    use super::*;
+
+    #[test]
+    fn both_lines_are_alike_but_for_a_digit() {
+        let garbler = Identity::generate().unwrap().0.public_key();
+        let [no, yes] = [false, true].map(|recovered| line(1, garbler, &[7; 32], recovered));
+        assert_eq!((no.len(), no.replace(r#""recovered":0"#, r#""recovered":1"#)), (yes.len(), yes));
+    }
+
+    /// A line is added to what is there, whatever it says, in a file of the owner's alone.
+    #[test]
+    fn every_run_is_noted_behind_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let garbler = Identity::generate().unwrap().0.public_key();
+        for recovered in [false, true, false] {
+            Audit::open(&path)
+                .unwrap_or_else(|e| panic!("{}", e.message()))
+                .note(garbler, &[7; 32], recovered);
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let noted =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["recovered"].clone();
+        assert_eq!(text.lines().map(noted).collect::<Vec<_>>(), [json!(0), json!(1), json!(0)]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+            assert!(Audit::open(&path).is_err_and(|e| e.message().contains("read by others")));
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `brickwork bench cuts`: whether the cut that a run takes of a program is the faster one.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::Program;
+use brickwork::circuit::formats::InputMap;
+use brickwork::circuit::library::{aes, matrix, papers};
+use brickwork_kernels::Kernel;
+use brickwork_lang::std_library;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::median;
+use super::protocol::measure;
+use crate::arguments::{
+    Choice, Commitments, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
+    security,
+};
+use crate::compile::SourceFlags;
+use crate::cut::{Cut, Origin, Wish};
+use crate::cuts::{Decomposition, Pricing, Rivals, rivals};
+use crate::failure::Failure;
+use crate::files::{self, Folder};
+use crate::machine;
+use crate::report::Report;
+use crate::run::Both;
+
+/// Time programs as they are cut beside the cut that a run would take, or the best other one
+#[derive(Args)]
+pub struct Arguments {
+    /// The programs; the standard library's, the papers' and random ones by default
+    files: Vec<PathBuf>,
+    /// Rounds, in each of which both cuts run, in turn; the medians count
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Leave out programs that are predicted to take longer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    longest: u32,
+    /// Statistical security in bits
+    #[arg(long, value_name = "40|64|80", default_value = "40", value_parser = security)]
+    security: u32,
+    #[command(flatten)]
+    link: LinkArguments,
+    #[command(flatten)]
+    resources: Resources,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// Fifty rows against fifty: many small components, or a single one of 238 000 AND gates.
+const ACCOUNTS: &str = include_str!("accounts.wir");
+
+/// The programs that are timed where none is named, as files.
+fn programs(folder: &Folder) -> Result<Vec<PathBuf>, Failure> {
+    let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, Failure> {
+        let path = folder.file(name);
+        fs::write(&path, bytes).map_err(|e| Failure::cannot_write(&path, &e))?;
+        Ok(path)
+    };
+    let mut all = Vec::new();
+    for file in std_library() {
+        let path = write(file.name, file.text.as_bytes())?;
+        if file.example.is_some() {
+            all.push(path);
+        }
+    }
+    all.push(write("accounts.wir", ACCOUNTS.as_bytes())?);
+    for program in built()? {
+        all.push(write(&format!("{}.bwp", program.name()), &program.to_bytes())?);
+    }
+    Ok(all)
+}
+
+/// Those that are no sources.
+fn built() -> Result<Vec<Program>, Failure> {
+    let mut all = vec![
+        papers::aes_in_rounds()?,
+        papers::aes_in_functions()?,
+        aes::aes_from_rounds(aes::KeySize::Aes256)?,
+        papers::cbc_mac_in(16, 1)?,
+        papers::cbc_mac_in(16, 4)?,
+        matrix::product(4, 32, 1)?,
+        matrix::product(4, 32, 2)?,
+    ];
+    for (n, t) in
+        [(10, 2), (10, 6), (12, 4), (12, 8), (14, 6), (14, 10), (16, 8), (16, 12), (18, 10), (18, 14)]
+    {
+        all.push(papers::random(n, t)?);
+    }
+    Ok(all)
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let folder = Folder::new()?;
+    let files = if arguments.files.is_empty() { programs(&folder)? } else { arguments.files.clone() };
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    for file in &files {
+        match row(file, arguments)? {
+            Ok(row) => {
+                if !quiet {
+                    // A closed stderr is no reason to stop.
+                    let _ = writeln!(std::io::stderr(), "{}", line(&row));
+                }
+                rows.push(row);
+            }
+            Err(why) => skipped.push(json!({ "program": stem(file), "why": why })),
+        }
+    }
+    let constants = if machine::kept().is_some() { "measured" } else { "estimated" };
+    let json = json!({
+        "kernel": Kernel::best().name(),
+        "constants": constants,
+        "rounds": arguments.rounds,
+        "rows": rows,
+        "skipped": skipped,
+    });
+    Ok(Report::new(json.clone(), text(&json)))
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What was predicted and measured of a program, or why it is skipped.
+fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
+    let flags = SourceFlags::default();
+    let (program, _) = files::load_with(file, &InputMap::default(), &flags)?;
+    let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
+    let link = arguments.link.link().with_lanes(arguments.resources.lanes);
+    let pricing = Pricing {
+        executions: None,
+        security: arguments.security,
+        choice: &arguments.choice,
+        machine: &machine,
+        link: &link,
+    };
+    let origin = Origin { path: file, flags: &flags, given: &program };
+    let Rivals { given, other, is_other_chosen } = rivals(&origin, &pricing)?;
+    let Some(other) = other else { return Ok(Err("there is no other cut".into())) };
+    let seconds = given.cost.seconds() + other.cost.seconds();
+    if seconds > f64::from(arguments.longest) {
+        return Ok(Err(format!("it would take some {seconds:.0} seconds a round")));
+    }
+    let mut rounds = [Vec::new(), Vec::new()];
+    for _ in 0..arguments.rounds {
+        for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
+            rounds.push(once(file, &program, &cut.cut, arguments)?);
+        }
+    }
+    let [given, other] =
+        [(&given, &rounds[0]), (&other, &rounds[1])].map(|(cut, rounds)| measured(cut, rounds));
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
+    let ratio = |field: &str| {
+        let chosen = if is_other_chosen { &other } else { &given };
+        number(chosen, field) / number(&given, field)
+    };
+    Ok(Ok(json!({
+        "program": stem(file),
+        "and_gates": program.and_gates(),
+        "chosen": if is_other_chosen { &other["cut"] } else { &given["cut"] },
+        "chosen_by_given": { "seconds": ratio("seconds"), "cpu_seconds": ratio("cpu_seconds") },
+        "given": given,
+        "other": other,
+    })))
+}
+
+/// What one run with this cut took.
+fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
+    let both = Both {
+        program: &ProgramArguments { file: file.to_owned(), map: Map { entries: Vec::new() } },
+        parameters: &Parameters {
+            protocol: Protocol::Duplo,
+            commitments: Commitments::Split,
+            security: arguments.security,
+            executions: Executions { executions: None },
+        },
+        resources: &arguments.resources,
+        link: arguments.link.link(),
+        choice: &arguments.choice,
+        cut: &Wish::Fixed(cut.clone()),
+        stock: None,
+        audit: None,
+    };
+    measure(&both, program, 1, true).map_err(|failure| failure.within(&format!("{}, {cut}", stem(file))))
+}
+
+fn measured(cut: &Decomposition, rounds: &[Value]) -> Value {
+    let middle =
+        |field: &str| median(rounds.iter().filter_map(|round| round[field].as_f64()).collect::<Vec<f64>>());
+    json!({
+        "cut": cut.cut.to_string(),
+        "slots": cut.slots,
+        "predicted_seconds": cut.cost.seconds(),
+        "predicted_cpu_seconds": cut.cost.cpu_seconds,
+        "seconds": middle("seconds"),
+        "cpu_seconds": middle("cpu_seconds"),
+    })
+}
+
+const HEAD: &str = "  program               AND gates   predicted ms     measured ms      CPU ms, both     chosen by given   cuts, * is chosen\n                                    given   other    given   other    given   other    wall    CPU\n";
+
+fn line(row: &Value) -> String {
+    let milliseconds = |of: &str, field: &str| 1e3 * row[of][field].as_f64().unwrap_or_default();
+    let pair =
+        |field: &str| format!("{:>7.1} {:>7.1}", milliseconds("given", field), milliseconds("other", field));
+    let ratio = |field: &str| row["chosen_by_given"][field].as_f64().unwrap_or_default();
+    let star = |of: &str| if row[of]["cut"] == row["chosen"] { "*" } else { "" };
+    format!(
+        "  {:20} {:>10}  {}  {}  {}   {:>5.2}  {:>5.2}   {}given, {}{}",
+        row["program"].as_str().unwrap_or_default(),
+        row["and_gates"],
+        pair("predicted_seconds"),
+        pair("seconds"),
+        pair("cpu_seconds"),
+        ratio("seconds"),
+        ratio("cpu_seconds"),
+        star("given"),
+        star("other"),
+        row["other"]["cut"].as_str().unwrap_or_default(),
+    )
+}
+
+fn text(json: &Value) -> String {
+    let array = |field: &str| json[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut text = format!(
+        "Cuts on kernel {}, medians of {}, constants {}\n{HEAD}",
+        json["kernel"].as_str().unwrap_or_default(),
+        json["rounds"],
+        json["constants"].as_str().unwrap_or_default(),
+    );
+    array("rows").iter().for_each(|row| text += &format!("{}\n", line(row)));
+    for row in array("skipped") {
+        text += &format!(
+            "skipped {}: {}\n",
+            row["program"].as_str().unwrap_or_default(),
+            row["why"].as_str().unwrap_or_default()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many as the table in `docs/cost-model.md` has, sources and others, each of more than one piece.
+    #[test]
+    fn there_are_programs_to_compare() {
+        let folder = Folder::new().expect("a folder");
+        let files = programs(&folder).expect("programs");
+        assert!(files.len() > 30, "{files:?}");
+        for program in built().expect("programs") {
+            assert!(program.slot_count() > 1, "{}", program.name());
+        }
+    }
+}

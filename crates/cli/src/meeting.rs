@@ -1,0 +1,381 @@
+//! What two parties tell each other before they begin: sheets, by which whoever does not fit is told why, and
+//! visits, by which `doctor` finds out without a run.
+//!
+//! ```text
+//!   with the first bytes, both ways    what each is about to do (no secret: digests, flags, sizes)
+//!   run:      whoever finds that it does not fit says why instead of its greeting
+//!   visit:    both ways    agreed, or why not
+//!             with stores, both ways: where the logs stand; then again: agreed, or why not
+//! ```
+//!
+//! Nothing is safe because of it: the protocol compares all that it depends on by itself, and computes the
+//! bound of whatever is proposed. It is for people. A peer that lies here is refused later, with fewer words.
+
+use std::sync::Arc;
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo::{self, Lacking};
+use brickwork::session::PROTOCOL_VERSION;
+use brickwork::stock::Store;
+use brickwork::wire::tls::Met;
+use brickwork::wire::{Channel, Tag};
+use serde::{Deserialize, Serialize};
+
+use crate::cut::{Cut, Wish, gates_within};
+use crate::failure::Failure;
+use crate::files;
+use crate::party::{Proposed, Work};
+use crate::report::{bytes, hex, plural};
+
+/// Of a visitor, and to it: this party agrees.
+const AGREED: Tag = Tag(5);
+
+/// What a party is about to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sheet {
+    protocol: u32,
+    role: String,
+    security: u32,
+    executions: Option<u32>,
+    /// Whether it uses a store.
+    store: bool,
+    /// Digest of one execution of the program, as the file says.
+    program: String,
+    /// Digest of the source, if the file is one.
+    source: Option<String>,
+    /// The only cut that it takes, if there is one.
+    cut: Option<String>,
+    /// Of a garbler: what it proposes.
+    proposal: Option<Offer>,
+    /// Whether it may come to propose another cut: it will look for the fastest one when it runs.
+    open: bool,
+}
+
+/// What a garbler proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Offer {
+    cut: String,
+    /// Digest of all executions of the program in this cut.
+    program: String,
+    /// Bytes that it takes at the evaluator, as far as they are known.
+    memory: Option<u64>,
+}
+
+/// Why a party does not begin: as it tells its own user, and as it tells the peer.
+struct Refusal {
+    here: String,
+    told: String,
+}
+
+impl From<String> for Refusal {
+    fn from(both: String) -> Self {
+        Refusal { here: both.clone(), told: both }
+    }
+}
+
+impl Sheet {
+    /// The sheet of a party. A garbler has a proposal; if it is `open`, it is not the last word.
+    pub fn of(work: &Work, proposal: Option<&Proposed>, open: bool) -> Result<Self, Failure> {
+        let source = work.origin.source()?;
+        let cut = match work.flags.cut {
+            Wish::Fastest => None,
+            Wish::Fixed(cut) => Some(cut.to_string()),
+        };
+        Ok(Sheet {
+            protocol: PROTOCOL_VERSION,
+            role: files::role(work.party).into(),
+            security: work.job.security,
+            executions: work.executions(),
+            store: work.flags.stock.store.is_some(),
+            program: hex(&work.origin.given.digest()),
+            source: source.as_deref().map(|source| hex(blake3::hash(source).as_bytes())),
+            open: open && cut.is_none(),
+            cut,
+            proposal: proposal.map(|proposed| Offer {
+                cut: proposed.cut.to_string(),
+                program: hex(&proposed.program.digest()),
+                memory: proposed.evaluator_memory,
+            }),
+        })
+    }
+
+    pub fn encoded(&self) -> Vec<u8> {
+        // Strings, numbers and options: nothing that has no JSON form.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What differs, in words that are true at either party.
+    fn differs(&self, theirs: &Sheet) -> Result<(), String> {
+        let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses none" };
+        let executions = |sheet: &Sheet| match sheet.executions {
+            Some(n) => format!("--executions {n}"),
+            None => "no --executions".into(),
+        };
+        let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
+        let found = [
+            (self.role == theirs.role, format!("both run as the {}", self.role)),
+            (
+                self.protocol != theirs.protocol,
+                format!(
+                    "the garbler has version {} of the protocol, the evaluator {}; install the same release on both sides",
+                    garbler.protocol, evaluator.protocol
+                ),
+            ),
+            (
+                self.security != theirs.security,
+                format!(
+                    "the garbler has --security {}, the evaluator --security {}",
+                    garbler.security, evaluator.security
+                ),
+            ),
+            (
+                self.store != theirs.store,
+                format!(
+                    "the garbler {}, the evaluator {}: both need --store or neither",
+                    store(garbler),
+                    store(evaluator)
+                ),
+            ),
+            (
+                self.program != theirs.program,
+                "the two parties have different programs; compare the digests that `brickwork info` shows, and --map".into(),
+            ),
+            (
+                self.executions != theirs.executions,
+                format!("the garbler has {}, the evaluator {}", executions(garbler), executions(evaluator)),
+            ),
+        ];
+        if let Some((_, why)) = found.into_iter().find(|(differs, _)| *differs) {
+            return Err(why);
+        }
+        if garbler.open {
+            // What the garbler will propose is not known yet, but what would not do is.
+            if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
+                return Err(format!(
+                    "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the same --cut"
+                ));
+            }
+            match (&garbler.source, &evaluator.source) {
+                (Some(_), None) => {
+                    return Err("the garbler has the source and may cut it in ways that the evaluator, whose program is compiled already, cannot; give both the same file, or the garbler --cut given".into());
+                }
+                (Some(one), Some(other)) if one != other => {
+                    return Err("the sources differ, though they make the same program: the garbler may cut its own in a way that makes another one of the evaluator's; give both the same file, or --cut given".into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work<'_> {
+    /// Whether this party fits the peer of this sheet; of a peer without one that is seen later. A visitor
+    /// wants to know what only shows when the cut is made: then it is made, and returned.
+    fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, Refusal> {
+        if theirs.is_empty() {
+            return Ok(None);
+        }
+        let theirs: Sheet = serde_json::from_slice(theirs)
+            .map_err(|_| "one party does not understand what the other says it does; install the same release on both sides".to_owned())?;
+        own.differs(&theirs)?;
+        match (self.party, &theirs.proposal) {
+            (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
+            (Party::Evaluator, None) => Err("the garbler does not say what it proposes".to_owned().into()),
+            (Party::Garbler, _) => Ok(None),
+        }
+    }
+
+    /// The evaluator's look at what the garbler offers.
+    fn accepts(
+        &self,
+        own: &Sheet,
+        theirs: &Sheet,
+        offer: &Offer,
+        visits: bool,
+    ) -> Result<Option<Arc<Program>>, Refusal> {
+        let cut: Cut = offer.cut.parse().map_err(|_| "the garbler names a cut that is none".to_owned())?;
+        if let Wish::Fixed(only) = self.flags.cut
+            && *only != cut
+        {
+            return Err(format!("the evaluator wants --cut {only}, and the garbler proposes {cut}").into());
+        }
+        let flags = matches!(cut, Cut::Flags { .. });
+        if flags && own.source.is_none() {
+            return Err(format!(
+                "the evaluator's program is compiled already and can be cut as it is or not at all, but not by {cut}; give both the source, or the garbler --cut given"
+            )
+            .into());
+        }
+        if let (Some(needed), Some(limit)) = (offer.memory, self.memory)
+            && needed > limit
+        {
+            return Err(format!(
+                "what the garbler proposes takes some {} of memory at the evaluator, and {} are free or allowed there; fewer --executions need less",
+                bytes(needed),
+                bytes(limit)
+            )
+            .into());
+        }
+        // Of the same file both make the same; what is made here only to be compared is not free.
+        let is_certain = !flags || own.source == theirs.source;
+        if is_certain && !visits {
+            return Ok(None);
+        }
+        let made = self.origin.make(&cut, gates_within(self.memory));
+        let made = made.and_then(|program| files::repeated(&program, self.executions()));
+        let program = made.map_err(|failure| Refusal {
+            here: format!("the garbler proposes the cut {cut}: {}; {}", failure.message(), failure.hint()),
+            told: format!("the evaluator cannot cut its file by {cut}"),
+        })?;
+        if hex(&program.digest()) != offer.program {
+            return Err(format!(
+                "cut by {cut}, the evaluator's file is another program than the garbler's; compare the sources"
+            )
+            .into());
+        }
+        Ok(Some(Arc::new(program)))
+    }
+
+    /// Looks at the sheet of a peer that wants to run; tells it if it does not fit.
+    pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<(), Error> {
+        self.fits(own, &met.sheet, false).map(drop).or_else(|refusal| refuse(&mut met.channel, refusal))
+    }
+
+    /// Compares all that can be compared without a run, and changes nothing, least of all a store. Returns
+    /// what both agree on, in words.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] with what differs, at both parties; [`Error::Stock`] if the stores do not go
+    /// together.
+    pub fn compare(
+        &self,
+        own: &Sheet,
+        met: &mut Met,
+        proposed: Option<&Proposed>,
+        store: Option<&Store>,
+    ) -> Result<String, Error> {
+        let channel = &mut met.channel;
+        if met.sheet.is_empty() {
+            let why = "the peer does not say what it is about to do".to_owned();
+            return refuse(channel, why.into());
+        }
+        let made = self.fits(own, &met.sheet, true).or_else(|refusal| refuse(channel, refusal))?;
+        agreed(channel)?;
+        let same = "the same version, program, parameters and cut";
+        if !own.store {
+            return Ok(same.into());
+        }
+        let shared = duplo::compare_stores(channel, store, self.party, &self.job.terms());
+        let program = made.as_ref().or(proposed.map(|proposed| &proposed.program));
+        let verdict = shared.and_then(|shared| Ok((shared, self.lacks(store, program)?)));
+        match verdict {
+            Ok((shared, None)) => {
+                agreed(channel)?;
+                let shared = plural(shared as u64, "part");
+                Ok(format!("{same}, and stores that belong together ({shared} with the same log)"))
+            }
+            Ok((_, Some(lacks))) => refuse(channel, lacks.into()),
+            Err(error) => {
+                // Who differs sees it, too: both have both logs.
+                tell(channel, &error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// What keeps this party from running the program on its stock.
+    fn lacks(&self, store: Option<&Store>, program: Option<&Arc<Program>>) -> Result<Option<String>, Error> {
+        let Some(program) = program.filter(|_| self.flags.stock.lacking() == Lacking::Refuse) else {
+            return Ok(None);
+        };
+        let enough = match store {
+            Some(store) => duplo::in_stock(store, self.party, &self.job.terms(), program)?,
+            None => false,
+        };
+        Ok((!enough).then(|| {
+            format!(
+                "the {}'s stock does not have what this run takes, and --no-top-up makes nothing on the spot",
+                files::role(self.party)
+            )
+        }))
+    }
+}
+
+/// Says that this party does not begin, and why.
+fn refuse<T>(channel: &mut Channel, Refusal { here, told }: Refusal) -> Result<T, Error> {
+    tell(channel, &told);
+    Err(Error::Mismatch(here))
+}
+
+fn tell(channel: &mut Channel, why: &str) {
+    // A peer that went away needs no reason.
+    if let Err(e) = channel.refuse(why) {
+        tracing::debug!("the peer was not told: {e}");
+    }
+}
+
+/// Says that this party agrees, and hears whether the peer does.
+fn agreed(channel: &mut Channel) -> Result<(), Error> {
+    channel.send(AGREED, &[])?;
+    channel.receive_first_into(AGREED, &mut [])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Change = fn(&mut Sheet);
+
+    fn sheet(role: &str) -> Sheet {
+        Sheet {
+            protocol: 3,
+            role: role.into(),
+            security: 40,
+            executions: None,
+            store: false,
+            program: "ab".into(),
+            source: Some("cd".into()),
+            cut: None,
+            proposal: None,
+            open: false,
+        }
+    }
+
+    /// Whatever differs, both parties say the same about it.
+    #[test]
+    fn both_name_what_differs() {
+        let garbler = sheet("garbler");
+        assert_eq!(garbler.differs(&sheet("evaluator")), Ok(()));
+        let changes: [(Change, &str); 6] = [
+            (|sheet| sheet.role = "garbler".into(), "both run as the garbler"),
+            (|sheet| sheet.protocol = 9, "version"),
+            (|sheet| sheet.security = 64, "--security 64"),
+            (|sheet| sheet.store = true, "--store"),
+            (|sheet| sheet.program = "ef".into(), "different programs"),
+            (|sheet| sheet.executions = Some(1), "no --executions, the evaluator --executions 1"),
+        ];
+        for (change, words) in changes {
+            let mut evaluator = sheet("evaluator");
+            change(&mut evaluator);
+            let why = garbler.differs(&evaluator).unwrap_err();
+            assert!(why.contains(words), "{why}");
+            assert_eq!(evaluator.differs(&garbler), Err(why));
+        }
+        // What the garbler has not decided yet.
+        let open = Sheet { open: true, ..garbler };
+        assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
+        for (change, words) in [
+            ((|sheet| sheet.source = None) as Change, "compiled already"),
+            (|sheet| sheet.source = Some("00".into()), "sources differ"),
+            (|sheet| sheet.cut = Some("given".into()), "--cut given only"),
+        ] {
+            let mut evaluator = sheet("evaluator");
+            change(&mut evaluator);
+            let why = evaluator.differs(&open).unwrap_err();
+            assert!(why.contains(words), "{why}");
+            assert_eq!(open.differs(&evaluator), Err(why));
+        }
+    }
+}

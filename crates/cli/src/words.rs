@@ -1,0 +1,121 @@
+//! What the operating system says, in words that say what to do: the same ones wherever a file is read,
+//! written or made, and without numbers that one would have to look up.
+
+use std::io::{self, ErrorKind};
+
+/// Too many open files, which has no kind of its own.
+const TOO_MANY_FILES: [i32; 2] = [23, 24];
+
+/// The device itself failed.
+const DEVICE: i32 = 5;
+
+/// What is wrong, and what to do about it.
+pub fn of(why: &io::Error) -> (String, &'static str) {
+    let (what, hint) = match why.kind() {
+        ErrorKind::NotFound => (
+            "there is no such file or folder",
+            "check the path: it starts from the folder that the command is called in, and folders must exist",
+        ),
+        ErrorKind::AlreadyExists => (
+            "a file of this name is there already",
+            "choose another name, or move that file away if nobody needs it",
+        ),
+        ErrorKind::PermissionDenied => {
+            ("permission is denied", "this user must be allowed to do that: `ls -l` shows who is")
+        }
+        ErrorKind::IsADirectory => ("it is a folder", "name a file; a folder does not do"),
+        ErrorKind::NotADirectory => ("part of its path is a file, not a folder", "check the path"),
+        ErrorKind::DirectoryNotEmpty => ("the folder is not empty", "empty it, or choose another one"),
+        ErrorKind::StorageFull => ("the disk is full", "make room there, or choose a place on another disk"),
+        ErrorKind::QuotaExceeded => {
+            ("this user's share of the disk is used up", "remove files, or ask for a larger share")
+        }
+        ErrorKind::FileTooLarge => {
+            ("the file would be too large", "`ulimit -f` may limit it, or the kind of disk")
+        }
+        ErrorKind::ReadOnlyFilesystem => (
+            "the disk can only be read",
+            "choose a place on another disk, or mount it so that it can be written",
+        ),
+        ErrorKind::InvalidFilename => {
+            ("no file can have such a name", "choose another name, or a shorter one")
+        }
+        ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => {
+            ("another program uses it", "end that program, or wait for it")
+        }
+        ErrorKind::OutOfMemory => ("there is no memory left", "close other programs"),
+        ErrorKind::BrokenPipe => ("what reads it has ended", "it must read to the end"),
+        ErrorKind::InvalidData => ("it is not a text file", "is it the right file?"),
+        ErrorKind::UnexpectedEof => ("it ends too early", "is the file complete?"),
+        ErrorKind::ConnectionRefused => ("nobody listens there", "is the address right?"),
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+            ("the other side cut the connection", "its own message says why")
+        }
+        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown => {
+            ("no way through the network leads there", "is this machine connected, and the address right?")
+        }
+        ErrorKind::AddrInUse => ("another program listens there", "choose another port"),
+        ErrorKind::AddrNotAvailable => ("this machine has no such address", "choose one that it has"),
+        ErrorKind::TimedOut => ("nothing happened in time", "try again"),
+        _ => match why.raw_os_error() {
+            Some(code) if TOO_MANY_FILES.contains(&code) => {
+                ("too many files are open", "close other programs, or raise `ulimit -n`")
+            }
+            Some(DEVICE) => ("the device failed", "is the disk in order? its cable, its network?"),
+            _ => return (without_number(&why.to_string()), "check the path, its permissions and its disk"),
+        },
+    };
+    // Words that were written for the occasion know more than the kind.
+    let own = why.raw_os_error().is_none() && why.get_ref().is_some();
+    (if own { why.to_string() } else { what.to_owned() }, hint)
+}
+
+/// A message in which what the system said is in words.
+pub fn translated(message: &str) -> String {
+    let number = |text: &str| text.split_once(NUMBER)?.1.split_once(')')?.0.parse().ok();
+    let Some(error) = number(message).map(io::Error::from_raw_os_error) else { return message.to_owned() };
+    message.replace(&error.to_string(), &of(&error).0)
+}
+
+/// What stands before the number that the standard library appends.
+const NUMBER: &str = " (os error ";
+
+fn without_number(text: &str) -> String {
+    text.split(NUMBER).next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every error that a file or a connection is likely to meet on Linux.
+    #[test]
+    fn no_error_of_the_system_shows_its_number() {
+        let mut unknown = Vec::new();
+        for code in 1..134 {
+            let error = io::Error::from_raw_os_error(code);
+            let (what, hint) = of(&error);
+            assert!(!what.is_empty() && !what.contains("os error") && !hint.is_empty(), "{code}: {what}");
+            assert!(!what.contains(hint) && !hint.contains(&what), "{code}: {what}: {hint}");
+            assert_eq!(translated(&format!("a.key: {error}; so")), format!("a.key: {what}; so"));
+            if without_number(&error.to_string()) == what {
+                unknown.push(code);
+            }
+        }
+        // Of permissions, paths, disks, descriptors and connections.
+        let common = [
+            2, 5, 13, 17, 20, 21, 23, 24, 26, 27, 28, 30, 32, 36, 39, 98, 99, 100, 101, 103, 104, 110, 111,
+            113, 122,
+        ];
+        let missing: Vec<_> = common.iter().filter(|code| unknown.contains(code)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn words_of_our_own_stay() {
+        let error = io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly");
+        assert_eq!(of(&error).0, "the peer sends nothing, or too slowly");
+        assert_eq!(of(&ErrorKind::NotFound.into()).0, "there is no such file or folder");
+        assert_eq!(translated("nothing to say"), "nothing to say");
+    }
+}

@@ -1,0 +1,238 @@
+//! `docs/cli.schema.json` says what `--json` prints, and `docs/cli.md` what it means.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use brickwork_testing::schema::check;
+
+use super::*;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(brickwork_testing::schema::of_the_command);
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    std::fs::read_to_string(path).expect("a page")
+}
+
+/// What the schema calls the command with these arguments.
+fn command(arguments: &[&str]) -> String {
+    match arguments {
+        ["stock" | "bench", which, ..] => format!("{}-{which}", arguments[0]),
+        _ => arguments[0].to_owned(),
+    }
+}
+
+/// Asserts that what a command printed is what the schema says of it.
+pub fn holds(arguments: &[&str], printed: &Value) {
+    holds_for(&command(arguments), printed);
+}
+
+pub fn holds_for(name: &str, printed: &Value) {
+    brickwork_testing::schema::holds(&SCHEMA, name, printed);
+}
+
+#[test]
+fn the_check_finds_what_is_wrong() {
+    let error = |value: &str| {
+        let value = serde_json::from_str(value).expect("JSON");
+        check(&SCHEMA, &SCHEMA["$defs"]["error"], &value, "error").expect_err("not as described")
+    };
+    assert!(error("[]").contains("not of type"));
+    assert!(error("{}").contains("error is missing"));
+    assert!(error(r#"{"error": {"code": 3, "message": "", "hint": ""}, "x": 1}"#).contains("a field x"));
+    assert!(error(r#"{"error": {"code": 8, "message": "", "hint": ""}}"#).contains("8 is none of"));
+    assert!(
+        error(r#"{"error": {"code": 3, "message": 1, "hint": ""}}"#).contains("error.error.message: 1 is")
+    );
+    assert!(error(r#"{"error": {"code": 3, "message": ""}}"#).contains("hint is missing"));
+    let entry = |value: &str| {
+        check(&SCHEMA, &SCHEMA["$defs"]["entry"], &serde_json::from_str(value).unwrap(), "entry")
+    };
+    assert_eq!(entry(r#"{"entry": "made"}"#), Ok(()));
+    assert!(entry(r#"{"entry": "fill"}"#).expect_err("incomplete").contains("none of these"));
+}
+
+/// The names of all commands, as the help lists them.
+fn commands() -> BTreeSet<String> {
+    let listed = |arguments: &[&str]| -> Vec<String> {
+        let help = text(&run(&[arguments, &["--help"]].concat()).stdout);
+        let (_, list) = help.split_once("Commands:\n").expect("commands");
+        let list = list.split_once("\n\n").map_or(list, |(list, _)| list);
+        // A longer description goes on below, further to the right.
+        let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    };
+    let mut all = BTreeSet::new();
+    for name in listed(&[]) {
+        match &*name {
+            "help" => {}
+            "stock" | "bench" => {
+                let own = listed(&[&name]).into_iter().filter(|own| own != "help");
+                all.extend(own.map(|own| format!("{name}-{own}")));
+            }
+            _ => drop(all.insert(name)),
+        }
+    }
+    all
+}
+
+/// Every command is run, each in its ways; what it prints is what the schema says, field for field.
+#[test]
+fn every_command_prints_what_the_schema_says() {
+    let keys = Keys::new();
+    let seen = RefCell::new(BTreeSet::from(["error".to_owned()]));
+    let one = |arguments: &[&str]| {
+        let output = run(&[arguments, &["--json", "--quiet"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stdout));
+        let printed = object(&output);
+        holds(arguments, &printed);
+        seen.borrow_mut().insert(command(arguments));
+        printed
+    };
+    let file = example("millionaires.bwp");
+    // A constant that loses its upper bits is warned of.
+    let odd = keys.write(
+        "odd.wir",
+        b"#parties 2\ntypedef int_t 8 small\n#input 1 small\n#input 2 small\n#output 1 small\n\
+          function void main() { output1 = input1 + input2 + 300; }\n",
+    );
+    let compiled = one(&["compile", &odd, "-o", &keys.file("odd.bwp")]);
+    assert!(compiled["warnings"].as_array().is_some_and(|all| !all.is_empty()), "{compiled}");
+    one(&["info", &file]);
+    one(&["simulate", &file, "--garbler", "1", "--evaluator", "2"]);
+    one(&["simulate", &file, "--garbler", "[1]", "--evaluator", "2", "--executions", "1"]);
+    one(&["keygen", "-o", &keys.file("third.key")]);
+    one(&["run", &file, "--garbler", "1", "--evaluator", "2"]);
+    one(&["examples"]);
+    one(&["examples", "vickrey", "-o", &keys.file("vickrey")]);
+    one(&["doctor", &file]);
+    one(&["completions", "bash"]);
+    one(&["man"]);
+    one(&["man", "-o", &keys.file("pages")]);
+    // It is printed by another program, whose tests hold it against the schema.
+    seen.borrow_mut().insert("demo-cheat".into());
+    one(&["plan", &example("millionaires.bwp")]);
+    one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
+    one(&["bench", "protocol", &file, "--rounds", "1"]);
+    one(&["bench", "stock", &file, "--executions", "1"]);
+    one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
+    one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
+    one(&["bench", "scale"]);
+    let results = keys.file("rows.jsonl");
+    one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
+
+    // Two parties, with a store and without.
+    let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
+    private(&store_key);
+    let stores = ["garbler", "evaluator"].map(|role| keys.file(&format!("stock.{role}")));
+    let both = |first: [&[&str]; 2], more: &[&str]| {
+        let side = |own: usize, place: [&str; 2]| {
+            let identity = keys.file(["garbler.key", "evaluator.key"][own]);
+            let peer = [&keys.evaluator, &keys.garbler][own];
+            let fixed = ["--json", "--timeout", "60", "--identity", &identity, "--peer", peer];
+            start(&[first[own], &place, &fixed, more, &own_store(more, &stores[own])].concat())
+        };
+        let mut garbler = side(0, ["--listen", "127.0.0.1:0"]);
+        let address = address(&mut garbler);
+        let evaluator = side(1, ["--connect", &address]);
+        for (output, arguments) in [finish(garbler), finish(evaluator)].iter().zip(first) {
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+            holds(arguments, &object(output));
+            seen.borrow_mut().insert(command(arguments));
+        }
+    };
+    let component = format!("{file}=2");
+    let parties: [&[&str]; 2] = [&["garbler", &file, "--input", "1"], &["evaluator", &file, "--input", "2"]];
+    both(parties, &[]);
+    let with_store = ["--store-key", &*store_key];
+    let making: [&[&str]; 2] = [
+        &["preprocess", "--role", "garbler", "--component", &component],
+        &["preprocess", "--role", "evaluator", "--component", &component],
+    ];
+    both(making, &with_store);
+    both(parties, &with_store);
+    let place = [&*stores[0], "--store-key", &store_key];
+    one(&[&["stock", "ls"], &place[..], &["--program", &file]].concat());
+    one(&[&["stock", "verify"], &place[..]].concat());
+    one(&[&["stock", "burn"], &place[..], &["--all"]].concat());
+    one(&[&["stock", "export-report"], &place[..]].concat());
+    one(&[&["stock", "export-report"], &place[..], &["-o", &keys.file("report.json")]].concat());
+
+    // Errors, with a diagnostic or without, and of a doctor.
+    bad(&["info", "no-such-file"], 3, "cannot read");
+    bad(&["info", "--no-such-flag"], 2, "--no-such-flag");
+    bad(&["info", &keys.write("bad.wir", b"function void main() { output1 = 1; }\n")], 3, "bad.wir");
+    let doctor = run(&["doctor", "no-such-file", "--json"]);
+    assert_eq!(doctor.status.code(), Some(3));
+    holds_for("doctor", &object(&doctor));
+
+    let listed = SCHEMA["anyOf"].as_array().expect("a list").iter();
+    let listed: BTreeSet<String> = listed
+        .map(|entry| entry["$ref"].as_str().expect("a name").trim_start_matches("#/$defs/").to_owned())
+        .collect();
+    assert_eq!(seen.into_inner(), listed, "each of them was run");
+    let mut all = commands();
+    all.insert("error".into());
+    assert_eq!(all, listed, "each command is described");
+}
+
+/// The flags for a store, where there is to be one.
+fn own_store<'a>(flags: &[&str], store: &'a str) -> Vec<&'a str> {
+    if flags.is_empty() { Vec::new() } else { vec!["--store", store] }
+}
+
+/// All names of fields in a schema.
+fn fields(schema: &Value, into: &mut BTreeSet<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        into.extend(properties.keys().cloned());
+        properties.values().for_each(|schema| fields(schema, into));
+    }
+    fields_of_each(&schema["anyOf"], into);
+    if schema["items"].is_object() {
+        fields(&schema["items"], into);
+    }
+}
+
+fn fields_of_each(schemas: &Value, into: &mut BTreeSet<String>) {
+    schemas.as_array().into_iter().flatten().for_each(|schema| fields(schema, into));
+}
+
+/// Each part of the schema has its paragraph, which names each of its fields, and no other part.
+#[test]
+fn every_field_is_on_the_page() {
+    let page = page("cli.md");
+    let (_, section) = page.split_once("\n## What `--json` prints\n").expect("the section");
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let mut lacking = Vec::new();
+    for (name, schema) in SCHEMA["$defs"].as_object().expect("parts") {
+        let row = section.lines().find(|line| {
+            line.starts_with(&format!(
+                "| `{}` |",
+                name.replace("stock-", "stock ").replace("bench-", "bench ")
+            ))
+        });
+        let mut names = BTreeSet::new();
+        fields(schema, &mut names);
+        match row {
+            None => lacking.push(format!("a row of {name}")),
+            Some(row) => lacking.extend(
+                names
+                    .into_iter()
+                    .filter(|field| !row.contains(&format!("`{field}`")))
+                    .map(|f| format!("{name}.{f}")),
+            ),
+        }
+    }
+    assert!(lacking.is_empty(), "docs/cli.md does not say what these are: {lacking:?}");
+    // And the page names nothing that is no longer there.
+    for line in section.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let name = line
+            .split('`')
+            .next()
+            .unwrap_or_default()
+            .replace("stock ", "stock-")
+            .replace("bench ", "bench-");
+        assert!(SCHEMA["$defs"][&name].is_object(), "docs/cli.md describes {name}, which the schema lacks");
+    }
+}

@@ -1,0 +1,114 @@
+//! Elements and amounts that are chosen by secrets.
+
+use super::{divide, extend, less, significant};
+use crate::graph::{Bit, Graph};
+
+fn constant(value: usize, width: usize) -> Vec<Bit> {
+    (0..width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
+}
+
+/// Whether an index is less than `count`.
+fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
+    let index = &index[..significant(index)];
+    if index.len() < usize::BITS as usize && count >> index.len() != 0 {
+        return Bit::ONE;
+    }
+    let count = constant(count, index.len());
+    less(g, index, &count, false)
+}
+
+/// The item at `index`, or zeros if there is none: a tree of choices, for one AND a bit of all items but one;
+/// and one more a bit if the index can be too large.
+pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
+    let inside = below(g, index, items.len());
+    for &bit in index {
+        if items.len() <= 1 {
+            break;
+        }
+        // An item without a partner is chosen whatever the bit is: with it, the index is too large.
+        let pair = |pair: &[Vec<Bit>]| match pair {
+            [low, high] => low.iter().zip(high).map(|(&low, &high)| g.mux(bit, high, low)).collect(),
+            _ => pair[0].clone(),
+        };
+        items = items.chunks(2).map(pair).collect();
+    }
+    let item = items.pop().unwrap_or_default();
+    item.into_iter().map(|bit| g.and(inside, bit)).collect()
+}
+
+/// For every combination of indexes below their counts, a line that is one if these are the indexes and
+/// `enabled` is: one AND for each line but the first, and what it costs to see that no index is too large.
+pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
+    for (index, count) in choices {
+        let inside = below(g, index, *count);
+        enabled = g.and(enabled, inside);
+    }
+    let mut lines = vec![(Vec::new(), enabled)];
+    for (index, count) in choices {
+        let mut next = Vec::new();
+        for (indexes, line) in lines {
+            // From the highest bit that matters on, each line is split in two.
+            let mut blocks = vec![(0, line)];
+            for bit in (0..usize::BITS - (count - 1).leading_zeros()).rev() {
+                let condition = index.get(bit as usize).copied().unwrap_or(Bit::ZERO);
+                let mut halves = Vec::with_capacity(2 * blocks.len());
+                for (start, line) in blocks {
+                    let middle = start + (1 << bit);
+                    if middle >= *count {
+                        // The bit cannot be set: the line would not be.
+                        halves.push((start, line));
+                        continue;
+                    }
+                    let high = g.and(line, condition);
+                    halves.push((start, g.xor(line, high)));
+                    halves.push((middle, high));
+                }
+                blocks = halves;
+            }
+            next.extend(blocks.into_iter().map(|(at, line)| ([&indexes[..], &[at]].concat(), line)));
+        }
+        lines = next;
+    }
+    lines
+}
+
+/// A shift by a secret amount, zeros coming in: one AND a bit for each bit of the amount that counts, and one
+/// more if the amount can be too large.
+pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<Bit> {
+    let (width, mut bits) = (bits.len(), bits.to_vec());
+    let mut far = Bit::ZERO;
+    for (i, &bit) in amount.iter().enumerate() {
+        let by = if i < usize::BITS as usize - 1 { 1usize << i } else { usize::MAX };
+        if by >= width {
+            far = g.or(far, bit);
+            continue;
+        }
+        let moved = |at: usize| {
+            let from = if left { at.checked_sub(by) } else { at.checked_add(by) };
+            from.and_then(|from| bits.get(from).copied()).unwrap_or(Bit::ZERO)
+        };
+        bits = (0..width).map(|at| g.mux(bit, moved(at), bits[at])).collect();
+    }
+    bits.into_iter().map(|bit| g.and(!far, bit)).collect()
+}
+
+/// A rotation to the left by a secret amount: one AND a bit for each bit of the amount, half of that where
+/// halves are exchanged. If the width is no power of two, the amount is reduced first.
+pub fn rotate_by(g: &mut Graph, bits: &[Bit], amount: &[Bit]) -> Vec<Bit> {
+    let (width, mut bits) = (bits.len(), bits.to_vec());
+    if width <= 1 {
+        return bits;
+    }
+    let places = (usize::BITS - (width - 1).leading_zeros()) as usize;
+    let amount = if width.is_power_of_two() {
+        extend(amount, places)
+    } else {
+        let wide = amount.len().max(places);
+        let rest = divide(g, &extend(amount, wide), &constant(width, wide), false, true);
+        extend(&rest, places)
+    };
+    for (i, &bit) in amount.iter().enumerate() {
+        bits = (0..width).map(|at| g.mux(bit, bits[(at + width - (1 << i)) % width], bits[at])).collect();
+    }
+    bits
+}

@@ -1,0 +1,221 @@
+//! Generic functions: calls choose their types and sizes, and every choice makes a function of its own.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Checker, Global};
+use crate::ast::{self, Expr, ExprKind, Ident, TypeName};
+use crate::diagnostic::Diagnostic;
+use crate::expand;
+use crate::ir::Ex;
+use crate::source::Span;
+use crate::types::{Compatible, Type};
+
+/// More functions than this are not made: a generic function may ask for itself with ever larger sizes.
+const MAX_FUNCTIONS: usize = 10_000;
+
+/// What a call chooses for a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Choice {
+    /// A type, by a name that [`Checker::globals`] has.
+    Type(Rc<str>),
+    /// A number of bits or elements.
+    Size(u32),
+}
+
+/// A function before its types and sizes are chosen.
+pub(super) struct Generic {
+    function: Rc<ast::Function>,
+    /// The functions that were made of it, by number.
+    made: HashMap<Vec<Choice>, usize>,
+}
+
+/// What is chosen so far for one name, by which argument.
+type Chosen = (Choice, Type, Span);
+
+/// The name that an expression consists of.
+fn name_of(e: &Expr) -> Option<&Rc<str>> {
+    if let ExprKind::Ident(name) = &e.kind { Some(name) } else { None }
+}
+
+impl Checker<'_> {
+    /// Declares a generic function.
+    pub(super) fn generic(&mut self, f: ast::Function) {
+        for (i, Ident { name, span }) in f.generics.iter().enumerate() {
+            let fixed = |p: &ast::Param| {
+                p.ty.dims.iter().any(|d| name_of(d) == Some(name))
+                    || match &p.ty.name {
+                        TypeName::Named(ty) => ty.name == *name,
+                        TypeName::Int { width, .. } => name_of(width) == Some(name),
+                    }
+            };
+            if f.generics[..i].iter().any(|other| other.name == *name)
+                || f.params.iter().any(|p| p.name.name == *name)
+            {
+                self.sink.push(
+                    Diagnostic::error("generic::redefined", *span, format!("`{name}` stands for two things"))
+                        .hint("rename one of them: names in `< >` differ from each other and from the parameters"),
+                );
+            } else if !f.params.iter().any(fixed) {
+                self.sink.push(
+                    Diagnostic::error("generic::unused", *span, format!("no call can choose `{name}`"))
+                        .hint(format!(
+                            "let it be the type of a parameter, `{name} a`, its width, `uint_t {name} a`, or a size, `TYPE a[{name}]`"
+                        )),
+                );
+            }
+        }
+        self.declare(&f.name, Global::Generic(self.generics.len(), f.name.span));
+        self.generics.push(Generic { function: Rc::new(f), made: HashMap::new() });
+    }
+
+    /// How many parameters a generic function has, and where it is declared.
+    pub(super) fn generic_shape(&self, number: usize) -> (usize, Span) {
+        let f = &self.generics[number].function;
+        (f.params.len(), f.name.span)
+    }
+
+    /// The function that a call with these arguments means, as many as there are parameters.
+    pub(super) fn made_for(&mut self, number: usize, span: Span, args: &[Ex]) -> Option<usize> {
+        let f = Rc::clone(&self.generics[number].function);
+        let choices = self.choose(&f, span, args)?;
+        if let Some(made) = self.generics[number].made.get(&choices) {
+            return Some(*made);
+        }
+        if self.signatures.len() >= MAX_FUNCTIONS {
+            self.sink.push(
+                Diagnostic::error("limit::functions", span, format!("more than {MAX_FUNCTIONS} functions"))
+                    .label("this call needs one more")
+                    .hint("a generic function must not call itself with other sizes; use a `for` loop"),
+            );
+            return None;
+        }
+        let mut function = (*f).clone();
+        let (mut name, mut text) = (f.name.name.to_string(), Vec::new());
+        let values = f.generics.iter().zip(&choices).map(|(ident, choice)| {
+            let (shown, kind) = match choice {
+                Choice::Type(ty) => (ty.to_string(), ExprKind::Ident(Rc::clone(ty))),
+                Choice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n))),
+            };
+            let plain = shown.replace("_t ", "").replace('[', "x").replace(']', "");
+            name.push_str(&format!(".{plain}"));
+            text.push(format!("{} = {shown}", ident.name));
+            (Rc::clone(&ident.name), Expr::new(kind, ident.span))
+        });
+        let values: Vec<_> = values.collect();
+        expand::substitute(&mut function, values.into_iter(), self.sink);
+        let mut signature = self.signature_of(&function);
+        signature.name = name.into();
+        signature.made_for = Some((span, format!("called here, with {}", text.join(", "))));
+        let made = self.signatures.len();
+        self.signatures.push(signature);
+        self.made.push_back(function);
+        self.generics[number].made.insert(choices, made);
+        Some(made)
+    }
+
+    /// What the arguments choose for each name, in the order of the names.
+    fn choose(&mut self, f: &ast::Function, span: Span, args: &[Ex]) -> Option<Vec<Choice>> {
+        let mut chosen: HashMap<&str, Chosen> = HashMap::new();
+        for (param, arg) in f.params.iter().zip(args) {
+            let (mut base, mut sizes) = (arg.ty.clone(), Vec::new());
+            for dim in &param.ty.dims {
+                let Type::Array(array) = &base else { break };
+                sizes.push((dim, array.dims[0]));
+                base = self.types.element(array);
+            }
+            if base == Type::Broken {
+                return None;
+            }
+            if sizes.len() < param.ty.dims.len() {
+                // The call is refused for this argument, whatever the others choose.
+                continue;
+            }
+            let mut choices: Vec<(&Rc<str>, Choice, Type)> = sizes
+                .into_iter()
+                .filter_map(|(dim, size)| Some((name_of(dim)?, Choice::Size(size), Type::Untyped)))
+                .collect();
+            match (&param.ty.name, &base) {
+                (TypeName::Named(ty), Type::Int(_) | Type::Struct(_) | Type::Array(_)) => {
+                    choices.push((&ty.name, Choice::Type(self.name_of_type(&base)), base.clone()));
+                }
+                (TypeName::Int { width, .. }, Type::Int(int)) => {
+                    choices.extend(name_of(width).map(|w| (w, Choice::Size(int.width), Type::Untyped)));
+                }
+                _ => {}
+            }
+            for (name, choice, ty) in choices {
+                if f.generics.iter().any(|g| g.name == *name) {
+                    self.add_choice(&mut chosen, name, (choice, ty, arg.span))?;
+                }
+            }
+        }
+        let list = f.generics.iter().map(|g| {
+            let choice = chosen.remove(&*g.name);
+            if choice.is_none() {
+                self.sink.push(
+                    Diagnostic::error(
+                        "generic::unknown",
+                        span,
+                        format!("this call does not say what `{}` is", g.name),
+                    )
+                    .also(g.span, "declared here")
+                    .hint("give it a variable, or a constant with a width: `5##8` is unsigned, `5#8` signed"),
+                );
+            }
+            choice.map(|(choice, ..)| choice)
+        });
+        list.collect()
+    }
+
+    /// Adds what one argument chooses. The first one counts; others must go with it.
+    fn add_choice<'f>(
+        &mut self,
+        chosen: &mut HashMap<&'f str, Chosen>,
+        name: &'f str,
+        (choice, ty, at): Chosen,
+    ) -> Option<()> {
+        let Some((first, first_ty, first_at)) = chosen.get(name) else {
+            chosen.insert(name, (choice, ty, at));
+            return Some(());
+        };
+        let sign = |ty: &Type| if let Type::Int(int) = ty { Some(int.signed) } else { None };
+        let same = match (first, &choice) {
+            (Choice::Size(a), Choice::Size(b)) => a == b,
+            _ => self.types.compatible(first_ty, &ty) != Compatible::No && sign(first_ty) == sign(&ty),
+        };
+        if same {
+            return Some(());
+        }
+        let show = |choice: &Choice| match choice {
+            Choice::Type(ty) => format!("`{ty}`"),
+            Choice::Size(n) => n.to_string(),
+        };
+        self.sink.push(
+            Diagnostic::error("generic::mixed", at, format!("`{name}` cannot be two things in one call"))
+                .label(format!("{} here", show(&choice)))
+                .also(*first_at, format!("{} here", show(first)))
+                .hint("give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows"),
+        );
+        None
+    }
+
+    /// A name that means this type. Types without a name of their own get one that no source can contain.
+    fn name_of_type(&mut self, ty: &Type) -> Rc<str> {
+        let name: Rc<str> = match ty {
+            Type::Int(int) => match int.typedef {
+                Some(n) => return Rc::clone(&self.types.int_names[n as usize]),
+                None => format!("{} {}", if int.signed { "int_t" } else { "uint_t" }, int.width).into(),
+            },
+            Type::Struct(s) => return Rc::clone(&self.types.structs[*s as usize].name),
+            Type::Array(a) => {
+                let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();
+                format!("{}{dims}", self.name_of_type(&a.base)).into()
+            }
+            Type::Broken | Type::Untyped | Type::Void => "void".into(),
+        };
+        let nowhere = Span { file: 0, start: 0, end: 0 };
+        self.globals.entry(Rc::clone(&name)).or_insert_with(|| Global::Type(ty.clone(), nowhere));
+        name
+    }
+}

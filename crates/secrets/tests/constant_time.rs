@@ -1,0 +1,19 @@
+//! No time depends on secrets, as far as a few seconds of measuring show.
+
+use std::process::Command;
+
+use brickwork_kernels::Kernel;
+
+/// The quick form of `cargo xtask constant-time` finds the leaks that are made on purpose, and no other.
+#[test]
+fn no_time_depends_on_secrets() {
+    let output = Command::new(env!("CARGO_BIN_EXE_constant-time")).arg("--quick").output().unwrap();
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "{stdout}{stderr}");
+    assert_eq!(stdout.matches("leaks, as it must").count(), 2, "{stdout}");
+    assert_eq!(stdout.matches("nothing |").count(), 17, "{stdout}");
+    // The loops of the kernel that is used, and of no other.
+    let of = |kernel: &Kernel| stdout.contains(&format!("garble, {} for 16", kernel.name()));
+    let measured: Vec<Kernel> = Kernel::all_available().into_iter().filter(of).collect();
+    assert_eq!(measured, [Kernel::best()], "{stdout}");
+}

@@ -1,0 +1,97 @@
+//! What `--json` prints, held against `docs/cli.schema.json`.
+
+use serde_json::Value;
+
+/// Reads the schema of what the command prints.
+///
+/// # Panics
+/// If it is not there, or no JSON.
+pub fn of_the_command() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
+}
+
+/// Asserts that what a command printed is what the schema says of it.
+///
+/// # Panics
+/// If it is not.
+pub fn holds(schema: &Value, name: &str, printed: &Value) {
+    let part = &schema["$defs"][name];
+    assert!(part.is_object(), "docs/cli.schema.json does not know {name}");
+    if let Err(why) = check(schema, part, printed, name) {
+        panic!("docs/cli.schema.json, and with it docs/cli.md, says otherwise: {why}");
+    }
+}
+
+/// Checks a value by the part of JSON Schema that the file is written in. `all` has the definitions, `at` says
+/// where the value stands.
+///
+/// # Errors
+/// What does not fit, and where.
+///
+/// # Panics
+/// If the schema has a keyword beyond that part, as it would not be checked.
+pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+    let fail = |why: String| Err(format!("{at}: {why}"));
+    for (keyword, says) in schema.as_object().expect("a schema is an object") {
+        match (keyword.as_str(), value) {
+            ("$ref", _) => {
+                let name =
+                    says.as_str().and_then(|path| path.strip_prefix("#/$defs/")).expect("a definition");
+                check(all, all["$defs"].get(name).expect(name), value, at)?;
+            }
+            ("anyOf", _) => {
+                let tried =
+                    says.as_array().expect("schemas").iter().map(|schema| check(all, schema, value, at));
+                let failures: Vec<String> = tried.clone().filter_map(Result::err).collect();
+                if failures.len() == tried.count() {
+                    return fail(format!("none of these: {}", failures.join("; ")));
+                }
+            }
+            ("type", _) => {
+                let is = |ty: &Value| match ty.as_str().expect("a type") {
+                    "null" => value.is_null(),
+                    "boolean" => value.is_boolean(),
+                    "integer" => value.is_u64() || value.is_i64(),
+                    "number" => value.is_number(),
+                    "string" => value.is_string(),
+                    "array" => value.is_array(),
+                    "object" => value.is_object(),
+                    other => panic!("{other} is no type"),
+                };
+                if !says.as_array().map_or_else(|| is(says), |types| types.iter().any(is)) {
+                    return fail(format!("{value} is not of type {says}"));
+                }
+            }
+            ("enum", _) => {
+                if !says.as_array().expect("values").contains(value) {
+                    return fail(format!("{value} is none of {says}"));
+                }
+            }
+            ("required", Value::Object(fields)) => {
+                let mut names = says.as_array().expect("names").iter().filter_map(Value::as_str);
+                if let Some(name) = names.find(|name| !fields.contains_key(*name)) {
+                    return fail(format!("{name} is missing"));
+                }
+            }
+            ("properties", Value::Object(fields)) => {
+                assert_eq!(schema["additionalProperties"], false, "{at}: it would let others through");
+                for (name, value) in fields {
+                    match says.get(name) {
+                        Some(schema) => check(all, schema, value, &format!("{at}.{name}"))?,
+                        None => return fail(format!("there is a field {name}, which is not described")),
+                    }
+                }
+            }
+            ("items", Value::Array(values)) => {
+                for (index, value) in values.iter().enumerate() {
+                    check(all, says, value, &format!("{at}[{index}]"))?;
+                }
+            }
+            // By `properties`; and of values of other types, by `type`.
+            ("additionalProperties" | "required" | "properties" | "items", _) => {}
+            (other, _) => panic!("the keyword {other} is not checked"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! What draws from the operating system, and cannot be replayed: programs, and the few tests that are about
+//! just that.
+
+use std::path::{Path, PathBuf};
+
+/// The generators that are made by `Rng::new`: the file's path ends with, the purpose begins with.
+const GENERATORS: [(&str, &str, &str); 5] = [
+    ("", "brickwork ", "what a party, the command or its measurements draw, also where a test runs them"),
+    ("crates/brickwork/src/ot/base.rs", "base OT ", "what a party draws"),
+    ("crates/secrets/src/bin/constant-time/main.rs", "constant time", "a measurement"),
+    ("crates/secrets/src/bin/recovery-time.rs", "recovery time", "a measurement"),
+    ("crates/brickwork/src/random.rs", "test", "the tests that two generators differ"),
+];
+
+/// The files that ask the operating system themselves.
+const SOURCES: [&str; 5] = [
+    "crates/brickwork/src/random.rs",
+    "crates/brickwork/src/stock/seal.rs",
+    "crates/brickwork/src/stock/segment.rs",
+    "crates/brickwork/src/wire/tls/identity.rs",
+    // The seed that is printed.
+    "crates/testing/src/lib.rs",
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// A test that draws otherwise could not be replayed. (Real processes, as those of the command's tests, make
+/// keys and play sessions with randomness of their own, like everybody's.)
+#[test]
+fn nothing_else_draws_from_the_operating_system() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    sources(crates, &mut files);
+    files.retain(|file| !file.ends_with("testing/tests/exceptions.rs"));
+    let (mut generators, mut fills) = ([0; GENERATORS.len()], [0; SOURCES.len()]);
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        for purpose in text.split("Rng::new(").skip(1) {
+            let purpose = purpose.trim_start().strip_prefix('"');
+            let known = GENERATORS.iter().position(|(place, begin, _)| {
+                file.ends_with(place) && purpose.is_some_and(|purpose| purpose.starts_with(begin))
+            });
+            generators[known.unwrap_or_else(|| panic!("{file:?} draws: let it be Rng::replayable"))] += 1;
+        }
+        for _ in text.matches("getrandom::").chain(text.matches("RandomState")) {
+            let known = SOURCES.iter().position(|place| file.ends_with(place));
+            fills[known.unwrap_or_else(|| panic!("{file:?} asks the operating system for randomness"))] += 1;
+        }
+    }
+    assert!(generators.iter().chain(&fills).all(|&times| times > 0), "{generators:?}, {fills:?}");
+}
