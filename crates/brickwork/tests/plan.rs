@@ -312,9 +312,9 @@ fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize
     (costs, best)
 }
 
-/// A run leaves the cut that it is given where the gain is within the error of a prediction, or is a loss: a large
-/// component that is used once is garbled as often as any, and hardly any of its copies are sent at the same time.
-/// It takes another one where thousands of slots of a gate each cost many times as much as one piece.
+/// A run keeps the given cut where the gain is within the error of a prediction, or is a loss: a component that
+/// is used once has many more copies a slot than one that is used often. It takes another cut where a thousand
+/// slots of a gate each cost many times as much as one piece.
 #[test]
 fn another_cut_must_be_worth_it() {
     for kernel in KERNELS {
