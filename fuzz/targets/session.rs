@@ -188,7 +188,7 @@ pub fn session(data: &[u8]) -> bool {
             true
         }
         Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
-        Err(Error::Stock(_)) if first & 8 != 0 => false,
+        Err(Error::Stock(_) | Error::Strangers(_)) if first & 8 != 0 => false,
         Err(other) => panic!("{other}"),
     }
 }
@@ -267,7 +267,7 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
 }
 
 /// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer
-/// was caught, all is burned.
+/// was caught, all is burned; if the stores were no pair, nothing.
 fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let folder = tempfile::tempdir().expect("a folder");
     for (path, bytes) in FILLED.iter() {
@@ -282,6 +282,7 @@ fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<boo
         let taken = store.log(&id).expect("a log").iter().any(|entry| matches!(entry, Entry::Use { .. }));
         let burned = store.state(&id).expect("a log").burned().is_some();
         assert!(burned || !taken || !matches!(ended, Err(Error::Peer(_))), "{ended:?}, and not burned");
+        assert!(!burned || !matches!(ended, Err(Error::Strangers(_))), "a mistake burns nothing");
     }
     ended
 }

@@ -40,7 +40,7 @@ const CHECKS: &[Check] = &[
     Check { cheat: "ThirdLabel", by: "E", what: "at most two accepted labels, of different colours", step: "EVKAS", seen: "happens if a hash collided", tests: &[29] },
     Check { cheat: "ForgedOutput", by: "G", what: "the hash over the labels of its outputs", step: "OUTPUTG", seen: "1 - 2^-256, forgery aside", tests: &[15] },
     Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed cut: made of its own file, with the same digest, inputs and outputs; the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
-    Check { cheat: "stopped", by: "both", what: "stores: one process, seals, lengths and names of files, the log against the peer's, items that are left; a failing disk", step: "-", seen: "1", tests: &[16, 20, 21, 22, 23, 24, 25] },
+    Check { cheat: "stopped", by: "both", what: "stores: one process, the pair that they are of, seals, lengths and names of files, the log against the peer's, items that are left; a failing disk", step: "-", seen: "1", tests: &[16, 20, 21, 22, 23, 24, 25] },
     Check { cheat: "recovered", by: "E", what: "two accepted labels: no error, the garbler's input", step: "RECOVER", seen: "-", tests: &[14, 28] },
 ];
 

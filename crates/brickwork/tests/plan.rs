@@ -86,8 +86,11 @@ impl Observer for Watch {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
+/// How far a run was, step after step: bytes done, and all of them.
+type Progress = Arc<Mutex<Vec<(u64, u64)>>>;
+
 /// Notes every step of progress.
-struct Steps(Arc<Mutex<Vec<(u64, u64)>>>);
+struct Steps(Progress);
 
 impl Observer for Steps {
     fn phase(&mut self, _: &'static str) {}
@@ -119,7 +122,7 @@ fn progress_runs_forward_to_one_end() {
     };
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
-    let steps: [Arc<Mutex<Vec<(u64, u64)>>>; 2] = Default::default();
+    let steps: [Progress; 2] = Default::default();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Steps(steps[0].clone())).unwrap());
         duplo::evaluator(right, &job, &y, &mut Steps(steps[1].clone())).unwrap();
@@ -309,9 +312,9 @@ fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize
     (costs, best)
 }
 
-/// A run leaves the cut that it is given where the gain is within the error of a prediction, or is a loss: a large
-/// component that is used once is garbled as often as any, and hardly any of its copies are sent at the same time.
-/// It takes another one where thousands of slots of a gate each cost many times as much as one piece.
+/// A run keeps the given cut where the gain is within the error of a prediction, or is a loss: a component that
+/// is used once has many more copies a slot than one that is used often. It takes another cut where a thousand
+/// slots of a gate each cost many times as much as one piece.
 #[test]
 fn another_cut_must_be_worth_it() {
     for kernel in KERNELS {

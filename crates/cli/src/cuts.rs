@@ -241,8 +241,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short search
-/// has time for the first one only, which gains most where there are many small components.
+/// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short
+/// search has time for the first one only, which gains most where there are many small components.
 fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
     let functions = compile::functions(origin.path, source, origin.flags);
     [
@@ -274,8 +274,8 @@ impl Search<'_> {
         Ok(self.tried.len() - 1)
     }
 
-    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one, which
-    /// is the first.
+    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one,
+    /// which is the first.
     fn best_within(&self, memory: Option<u64>) -> usize {
         let fits = |cut: &Decomposition| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
@@ -309,7 +309,8 @@ pub struct Rivals {
     pub is_other_chosen: bool,
 }
 
-/// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all inlined.
+/// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all
+/// inlined.
 pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
     let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
     search.all()?;

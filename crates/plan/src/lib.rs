@@ -153,8 +153,8 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
     }
 }
 
-/// What a choice of buckets may take longer than the fastest one if it sends less. Seconds are estimates, bytes are
-/// exact and others share the line.
+/// What a choice of buckets may take longer than the fastest one if it sends less. Seconds are estimates,
+/// bytes are exact and others share the line.
 pub const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
 /// The parameters with which a run of `program` at `security` bits is expected to take least on these
@@ -172,8 +172,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// The place of the choice of buckets that is taken among these: of the fastest one and those that are hardly slower,
-/// the one that sends least.
+/// The place of the choice of buckets that is taken among these: of the fastest one and those that are hardly
+/// slower, the one that sends least.
 fn best<'a>(costs: impl IntoIterator<Item = &'a Cost, IntoIter: Clone>) -> Option<usize> {
     let costs = costs.into_iter();
     let fastest = costs.clone().map(Cost::seconds).fold(f64::INFINITY, f64::min);

@@ -181,8 +181,8 @@ impl Machine {
         Ok(known.scaled(factor))
     }
 
-    /// A machine with so many threads that is like the one on which this kernel was measured once; one of another
-    /// name is taken for AES-NI.
+    /// A machine with so many threads that is like the one on which this kernel was measured once; one of
+    /// another name is taken for AES-NI.
     pub fn known(kernel: &str, threads: u32) -> Self {
         let known = Known::of(kernel);
         Machine {

@@ -635,6 +635,9 @@ fn row_22_a_full_disk() {
         parties.fill(&format!("{}=1", parties.file));
         let arguments =
             ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=40", parties.file)]));
+        // Opened and closed once more an index gives back what it has no use for.
+        let verify = parties.stock(role, "verify", &[]);
+        good(&verify.iter().map(String::as_str).collect::<Vec<_>>());
         let index =
             std::fs::metadata(Path::new(&parties.store(role)).join("index.redb")).expect("an index").len();
         // Files may not grow beyond what the index has, in blocks of 512 bytes.

@@ -193,8 +193,8 @@ fn into_memory(
     })
 }
 
-/// Each message is checked and written while the next ones come, a few at most. Memory for them is had as they
-/// come: sixteen copies of a large component are hundreds of megabytes.
+/// Each message is checked and written while the next ones come, a few at most. Memory for them is had as
+/// they come: sixteen copies of a large component are hundreds of megabytes.
 fn piece_by_piece(
     total: u64,
     message: usize,

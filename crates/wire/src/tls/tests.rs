@@ -26,6 +26,11 @@ fn short(party: Party) -> Options {
     Options { timeout: Duration::from_millis(300), ..options(party) }
 }
 
+/// Says a hello, with nothing on its sheet where it has one.
+fn say(hello: Hello, lane: &mut Lane) -> io::Result<()> {
+    if hello.has_sheet() { hello.send_with(lane, &[]) } else { hello.send(lane) }
+}
+
 impl Two {
     fn listener(&self, options: Options) -> (Listener, String) {
         let listener =
@@ -238,12 +243,13 @@ fn replayed_and_foreign_lanes_are_refused() {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
         let hello = Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 3, session: [0; 32] };
-        hello.send(&mut main).unwrap();
+        say(hello, &mut main).unwrap();
         assert_eq!(Hello::receive(&mut main).unwrap().lanes, 3);
+        assert!(receive_sheet(&mut main).unwrap().is_empty());
         let session = main.session().unwrap();
         let open = |lane, session| {
             let mut connection = raw(&parties, &address);
-            Hello { lane, session, ..hello }.send(&mut connection).unwrap();
+            say(Hello { lane, session, ..hello }, &mut connection).unwrap();
             Hello::receive(&mut connection).map(|answer| (connection, answer.lane))
         };
         let (_first, index) = open(1, session).unwrap();
@@ -266,9 +272,8 @@ fn missing_lanes_hit_the_deadline() {
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
-        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] }
-            .send(&mut main)
-            .unwrap();
+        let hello = Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 2, session: [0; 32] };
+        say(hello, &mut main).unwrap();
         assert_eq!(kind(listening.join().unwrap()), ErrorKind::TimedOut);
     });
 }
@@ -283,9 +288,9 @@ fn roles_and_versions_must_fit() {
         assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
-        Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
-            .send(&mut main)
-            .unwrap();
+        let hello =
+            Hello { version: VERSION + 1, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] };
+        say(hello, &mut main).unwrap();
         assert!(matches!(listening.join().unwrap(), Err(Error::Mismatch(_))));
     });
 }
@@ -451,10 +456,10 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept().unwrap());
         let mut main = raw(parties, &address);
-        Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] }
-            .send(&mut main)
-            .unwrap();
+        let hello = Hello { version: VERSION, party: Party::Evaluator, lane: 0, lanes: 1, session: [0; 32] };
+        say(hello, &mut main).unwrap();
         Hello::receive(&mut main).unwrap();
+        assert!(receive_sheet(&mut main).unwrap().is_empty());
         (listening.join().unwrap(), main)
     })
 }
@@ -472,7 +477,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
                 let Ok((connection, _)) = socket.accept() else { break };
                 let Ok(mut guest) = greet(connection, config.clone(), Duration::from_secs(20)) else { break };
                 let garbler = Hello { party: Party::Garbler, ..guest.hello };
-                if answer(number, garbler).send(&mut guest.lane).is_err() {
+                if say(answer(number, garbler), &mut guest.lane).is_err() {
                     break;
                 }
                 kept.push(guest);
