@@ -35,10 +35,10 @@ use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 use brickwork_base::Party;
+pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
-pub use brickwork_base::{Strangers, short};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
