@@ -46,6 +46,11 @@ impl Bits {
         self.len
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// One of them, 0 or 1.
     #[inline]
     pub fn get(&self, k: usize) -> u8 {

@@ -112,6 +112,11 @@ impl Solderings<'_> {
         self.flips.len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// s of one of them.
     #[inline]
     pub fn flip(&self, k: usize) -> u8 {

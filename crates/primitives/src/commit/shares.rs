@@ -260,6 +260,11 @@ impl Selection {
         self.items.len() * self.each
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The places in the row, in the order of the selection.
     pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).map(|k| self.place(k))
