@@ -34,8 +34,10 @@ const WIDTHS: [u32; 8] = [1, 2, 3, 7, 8, 16, 33, 64];
 
 #[test]
 fn minimum_maximum_absolute_value_distance_and_count() {
+    // Of two values of this width, and the ANDs that it may cost.
     type Model = fn(u64, u64, u32) -> u64;
-    let cases: [(&str, bool, Model, fn(u32) -> u32); 8] = [
+    type Cost = fn(u32) -> u32;
+    let cases: [(&str, bool, Model, Cost); 8] = [
         ("min(a, b)", false, |a, b, _| a.min(b), |w| 2 * w),
         ("max(a, b)", false, |a, b, _| a.max(b), |w| 2 * w),
         ("min(a, b)", true, |a, b, w| if signed(a, w) < signed(b, w) { a } else { b }, |w| 2 * w),

@@ -282,7 +282,7 @@ fn order() {
         let (total, budget) = (times(price, number(&e["quantity"])), number(&e["budget"]));
         let fits = total <= budget;
         let offer = json!({"fits": u64::from(fits), "total": if fits { total } else { 0 }});
-        let most = (budget << 16) / price >> 16;
+        let most = ((budget << 16) / price) >> 16;
         let learned = |party| decode(&program, party, &run(&program, party, garbler, evaluator));
         assert_eq!(learned(Party::Garbler), offer, "{garbler} {evaluator}");
         assert_eq!(learned(Party::Evaluator), json!({"order": offer, "most": most}), "{garbler} {evaluator}");
