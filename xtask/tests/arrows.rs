@@ -281,17 +281,149 @@ fn crates() -> Vec<PathBuf> {
     found
 }
 
+/// Circles that are still there, to be taken apart: the crate and the modules. None may grow, none may come.
+const STILL: &[(&str, &[&str])] = &[
+    ("adversary", &["catalogue", "catalogue::disk", "catalogue::line"]),
+    ("circuit", &["formats", "formats::bristol", "formats::duplo", "formats::lines"]),
+    (
+        "cli",
+        &[
+            "arguments",
+            "audit",
+            "bench",
+            "bench::cuts",
+            "bench::garbling",
+            "bench::papers",
+            "bench::papers::rows",
+            "bench::papers::show",
+            "bench::protocol",
+            "bench::scale",
+            "bench::stock",
+            "compile",
+            "cut",
+            "cuts",
+            "doctor",
+            "files",
+            "info",
+            "lib",
+            "manual",
+            "meeting",
+            "party",
+            "plan",
+            "preprocess",
+            "run",
+            "simulate",
+            "stock",
+            "store",
+            "table",
+        ],
+    ),
+    ("kernels", &["portable", "portable::tower", "vector"]),
+    ("kernels", &["x86", "x86::mix"]),
+    (
+        "lang",
+        &[
+            "assemble",
+            "assemble::glue",
+            "assemble::kinds",
+            "assemble::merge",
+            "ast",
+            "check",
+            "check::body",
+            "check::generic",
+            "check::width",
+            "diagnostic",
+            "expand",
+            "generate",
+            "generate::exec",
+            "generate::loops",
+            "ir",
+            "lexer",
+            "lib",
+            "parser",
+            "parser::expr",
+            "parser::habits",
+            "source",
+            "stdlib",
+            "types",
+        ],
+    ),
+    ("lang", &["arith", "arith::constant", "graph"]),
+    ("plan", &["known", "lib", "machine", "script"]),
+    (
+        "primitives",
+        &[
+            "commit",
+            "commit::shares",
+            "commit::split",
+            "commit::split::again",
+            "commit::split::combine",
+            "commit::split::row",
+        ],
+    ),
+    ("primitives", &["cut_and_choose::bound", "cut_and_choose::estimate"]),
+    (
+        "protocols/duplo",
+        &[
+            "build",
+            "challenge",
+            "decode",
+            "evaluate",
+            "gadgets",
+            "hooks::honest",
+            "lib",
+            "memory",
+            "ots",
+            "parameters",
+            "parts",
+            "prepare",
+            "preprocess",
+            "proposal",
+            "report",
+            "sessions",
+            "setup",
+            "stock",
+            "supply",
+            "tables",
+            "unproven",
+        ],
+    ),
+    (
+        "protocols/duplo",
+        &["stored", "stored::codec", "stored::pieces", "stored::reconcile", "stored::shelf", "stored::side"],
+    ),
+    ("protocols/semi-honest", &["batch", "decode", "evaluate", "lib", "prepare", "setup"]),
+    ("stock", &["disk", "lib", "seal", "segment"]),
+    ("wire", &["frame", "lib"]),
+    ("wire", &["tls", "tls::identity", "tls::lane"]),
+];
+
+/// No module joins a circle, and the list of those that are still there is kept short.
 #[test]
 fn no_circle_between_modules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let mut found = String::new();
+    let mut seen = BTreeSet::new();
     let all = crates();
     assert!(all.len() > 10, "{all:?}");
     for source in all {
+        let name_of_crate = source.parent().and_then(|path| path.strip_prefix(root.join("crates")).ok());
+        let name_of_crate = name_of_crate.expect("a crate").display().to_string();
         let modules = Crate::read(&source);
         let arrows = modules.arrows();
         for circle in circles(&arrows) {
-            found +=
-                &format!("{}: {}\n", source.display(), circle.iter().cloned().collect::<Vec<_>>().join(", "));
+            let known = STILL.iter().position(|(of, modules)| {
+                *of == name_of_crate && circle.iter().all(|module| modules.contains(&&**module))
+            });
+            if let Some(known) = known {
+                let gone = STILL[known].1.iter().filter(|module| !circle.contains(**module));
+                gone.for_each(|module| {
+                    found += &format!("{name_of_crate}: {module} is in no circle: take it off the list\n")
+                });
+                seen.insert(known);
+                continue;
+            }
+            found += &format!("{name_of_crate}: {}\n", circle.iter().cloned().collect::<Vec<_>>().join(", "));
             for (module, to) in &arrows {
                 let within: Vec<String> = to.iter().map(name).filter(|to| circle.contains(to)).collect();
                 if circle.contains(&name(module)) {
@@ -299,6 +431,9 @@ fn no_circle_between_modules() {
                 }
             }
         }
+    }
+    for (k, (of, _)) in STILL.iter().enumerate().filter(|(k, _)| !seen.contains(k)) {
+        found += &format!("{of}: circle {k} of the list is gone: take it off\n");
     }
     assert!(found.is_empty(), "modules in a circle:\n{found}");
 }
