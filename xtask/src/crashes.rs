@@ -16,7 +16,7 @@ struct Run {
 const RUNS: [Run; 5] = [
     Run {
         what: "log and store: models, every change, every bit",
-        arguments: &["-p", "brickwork", "--lib", "stock::"],
+        arguments: &["-p", "brickwork-stock", "--lib"],
         variable: "BRICKWORK_ALL_FLIPS",
     },
     Run {

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 /// The generators that are made by `Rng::new`: the file's path ends with, the purpose begins with.
 const GENERATORS: [(&str, &str, &str); 5] = [
     ("", "brickwork ", "what a party, the command or its measurements draw, also where a test runs them"),
-    ("crates/brickwork/src/ot/base.rs", "base OT ", "what a party draws"),
+    ("crates/primitives/src/ot/base.rs", "base OT ", "what a party draws"),
     ("crates/secrets/src/bin/constant-time/main.rs", "constant time", "a measurement"),
     ("crates/secrets/src/bin/recovery-time.rs", "recovery time", "a measurement"),
-    ("crates/brickwork/src/random.rs", "test", "the tests that two generators differ"),
+    ("crates/base/src/random.rs", "test", "the tests that two generators differ"),
 ];
 
 /// The files that ask the operating system themselves.
 const SOURCES: [&str; 5] = [
-    "crates/brickwork/src/random.rs",
-    "crates/brickwork/src/stock/seal.rs",
-    "crates/brickwork/src/stock/segment.rs",
-    "crates/brickwork/src/wire/tls/identity.rs",
+    "crates/base/src/random.rs",
+    "crates/stock/src/seal.rs",
+    "crates/stock/src/segment.rs",
+    "crates/wire/src/tls/identity.rs",
     // The seed that is printed.
     "crates/testing/src/lib.rs",
 ];

@@ -102,8 +102,7 @@ impl Channel {
     /// Receives the message `tag` of exactly `payload.len()` bytes.
     ///
     /// # Errors
-    /// [`Malformed::UnexpectedMessage`]
-    /// (brickwork_base::Malformed::UnexpectedMessage) if another message or another length
+    /// [`UnexpectedMessage`](brickwork_base::Malformed::UnexpectedMessage) if another message or another length
     /// comes, [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;

@@ -10,8 +10,19 @@ use serde_json::Value;
 use super::find::Mutant;
 use super::weave::{Woven, weave};
 
-/// The tests that must notice: those of the library, and of its store from outside.
-const TESTS: [&str; 5] = ["--package", "brickwork", "--lib", "--test", "stock"];
+/// The crates whose code is changed; the first one has the switch, which the others name as theirs.
+pub const PACKAGES: [&str; 6] = ["base", "wire", "stock", "primitives", "session", "protocols/duplo"];
+
+/// The tests that must notice: those of the libraries, and of the store from outside.
+fn tests() -> Vec<String> {
+    let packages = PACKAGES.iter().flat_map(|place| ["--package".into(), package(place)]);
+    packages.chain(["--package", "brickwork", "--lib", "--test", "stock"].map(String::from)).collect()
+}
+
+/// The name of the crate in this folder of `crates`.
+pub fn package(place: &str) -> String {
+    format!("brickwork-{}", place.rsplit('/').next().unwrap_or(place))
+}
 
 /// Rounds of compiling and taking out what does not compile.
 const ROUNDS: usize = 40;
@@ -130,14 +141,15 @@ fn copy(
             bytes = result.text.clone().into_bytes();
             woven.insert(file.to_owned(), result);
         }
-        if file == "crates/brickwork/src/lib.rs" {
-            bytes.extend_from_slice(b"\n#[doc(hidden)]\npub mod mutants;\n");
+        if let Some(k) = PACKAGES.iter().position(|place| file == format!("crates/{place}/src/lib.rs")) {
+            let switch = if k == 0 { "pub mod mutants;" } else { "pub use brickwork_base::mutants;" };
+            bytes.extend_from_slice(format!("\n#[doc(hidden)]\n{switch}\n").as_bytes());
         }
         write(&tree.join(file), &bytes)?;
     }
     let count = format!("\nconst COUNT: usize = {};\n", mutants.len());
     write(
-        &tree.join("crates/brickwork/src/mutants.rs"),
+        &tree.join("crates/base/src/mutants.rs"),
         [include_str!("switch.rs.in"), &count].concat().as_bytes(),
     )?;
     Ok(woven)
@@ -156,7 +168,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// Compiles the tests; whether that worked, and cargo's messages.
 fn compile(tree: &Path, target: &Path) -> Result<(bool, Vec<Value>), String> {
     let mut command = Command::new("cargo");
-    command.args(["test", "--release", "--no-run", "--message-format=json"]).args(TESTS);
+    command.args(["test", "--release", "--no-run", "--message-format=json"]).args(tests());
     let output = command
         .env("CARGO_TARGET_DIR", target)
         .current_dir(tree)

@@ -1,6 +1,7 @@
 //! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
 //! switched off.
 
+use super::build::{PACKAGES, package};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -26,10 +27,9 @@ pub struct Mutant {
 /// The mutants of all selected files, in the order of `cargo mutants`.
 pub fn mutants(root: &Path) -> Result<Vec<Mutant>, String> {
     let listed = |what: &str| -> Result<Vec<Value>, String> {
-        let output = Command::new("cargo")
-            .args(["mutants", what, "--json", "--package", "brickwork"])
-            .current_dir(root)
-            .output();
+        let packages = PACKAGES.iter().flat_map(|place| ["--package".to_owned(), package(place)]);
+        let output =
+            Command::new("cargo").args(["mutants", what, "--json"]).args(packages).current_dir(root).output();
         let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
         match output.status.success() {
             true => serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo mutants {what}: {e}")),

@@ -194,7 +194,11 @@ fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), Stri
     );
     for (file, row) in files.into_iter().chain([("all", all)]) {
         let numbers: Vec<String> = row.iter().map(usize::to_string).collect();
-        println!("| `{}` | {} |", file.trim_start_matches("crates/brickwork/src/"), numbers.join(" | "));
+        println!(
+            "| `{}` | {} |",
+            file.trim_start_matches("crates/").replace("src/", ""),
+            numbers.join(" | ")
+        );
     }
     let explained = explained(root);
     let unexplained: Vec<&&Mutant> =
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn names_last_when_lines_shift() {
-        let name = "crates/brickwork/src/bits.rs:22:5: replace == with != in unpack";
-        assert_eq!(lasting(name), "crates/brickwork/src/bits.rs: replace == with != in unpack");
+        let name = "crates/base/src/bits.rs:22:5: replace == with != in unpack";
+        assert_eq!(lasting(name), "crates/base/src/bits.rs: replace == with != in unpack");
     }
 }

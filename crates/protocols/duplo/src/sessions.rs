@@ -402,7 +402,7 @@ pub struct EvaluatorEvaluated<'o> {
 impl<'o> EvaluatorEvaluated<'o> {
     /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
     /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
-    /// do not behave differently ([`Report::recovered`](brickwork_session::Report::recovered)).
+    /// do not behave differently ([`Report::recovered`](crate::Report::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].

@@ -35,7 +35,7 @@ fn random_inputs(program: &Program, executions: usize, rng: &mut Rng) -> [Vec<bo
 #[track_caller]
 fn runs(program: Program, executions: usize) {
     let program = Arc::new(program);
-    let mut rng = Rng::new("test inputs").unwrap();
+    let mut rng = Rng::replayable("test inputs");
     let [a, b] = random_inputs(&program, executions, &mut rng);
     let reports = over(memory_pair(), &program, executions, [&a, &b]).map(Result::unwrap);
     let whole = if executions == 1 { (*program).clone() } else { program.repeat(executions).unwrap() };

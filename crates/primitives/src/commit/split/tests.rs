@@ -411,7 +411,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
 
     let refused = |misuse: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(misuse)).is_err();
     let (mut left, mut right) = memory_pair();
-    let mut sender = ideal::Sender(Rng::new("test values").unwrap());
+    let mut sender = ideal::Sender(Rng::replayable("test values"));
     let [mut holder, mut another] = [ideal::Receiver::default(), ideal::Receiver::default()];
     let committed = [(), ()].map(|()| sender.commit_random(&mut left, 1, Lsb::Random).unwrap());
     left.flush().unwrap();

@@ -90,7 +90,7 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// As [`Report::recovered`](brickwork_session::Report::recovered), of which everything said there holds: it
+    /// As [`Report::recovered`](crate::Report::recovered), of which everything said there holds: it
     /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.

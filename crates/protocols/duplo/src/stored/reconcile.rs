@@ -293,7 +293,7 @@ pub(super) fn reconcile(
     }
 }
 
-/// Says where this party's logs stand and hears where the peer's do, as [`reconcile`] would begin, and
+/// Says where this party's logs stand and hears where the peer's do, as `reconcile` would begin, and
 /// changes nothing at either side: for those who only look. A party without a store has no log. Returns how
 /// many epochs both may use.
 ///
