@@ -379,7 +379,7 @@ mod pairs {
 
         /// Two pairs, each with stock.
         fn paired() -> Self {
-            let mut world = World { connections: [0, 2], ..World::new() };
+            let mut world = World::new();
             for k in 0..2 {
                 let mut log = State::new(&[k as u8 + 100; 32]);
                 for entry in [fill(), Entry::Confirmed] {
