@@ -134,14 +134,14 @@ fn hints_of_the_parser() {
         ("output1 = max(x, y);", "write `#include \"integers.wir\"` at the top"),
         ("output1 = fixed_multiply(x, y);", "write `#include \"fixed.wir\"` at the top"),
         ("output1 = nothing(x, y);", "define it, `function TYPE nothing(…)"),
-        ("if (x == y) return;", "put what follows into `else { … }`, or into a function"),
+        ("output1 = x; if (x == y) return;", "put what follows into `else { … }`, or into a function"),
         ("x = y ? 1 : 0;", "there is no `? :`"),
     ] {
         assert!(hint(&main_with(body)).starts_with(start), "{body}: {}", hint(&main_with(body)));
     }
     for (item, start) in [
-        ("// a comment", "comments are written `/* … */`: `/* a comment */`"),
-        ("typedef uint_t 9 u9 // nine bits", "comments are written `/* … */`: `/* nine bits */`"),
+        ("// a comment\n", "comments are written `/* … */`: `/* a comment */`"),
+        ("typedef uint_t 9 u9 // nine bits\n", "comments are written `/* … */`: `/* nine bits */`"),
         ("struct_t Q { u8 a; }", "write `typedef struct_t Q { … }`, without a `;`"),
         ("struct Q { u8 a; };", "write `typedef struct_t Q { … }`, without a `;`"),
         ("typedef struct Q { u8 a; } Q;", "write `typedef struct_t Q { … }`, without a `;`"),

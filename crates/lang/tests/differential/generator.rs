@@ -627,12 +627,16 @@ impl Generator {
             15 => match self.random.below(3) {
                 // Functions that are generic in types, in widths, and in sizes: see the prelude.
                 0 => format!("wider({}, {})", self.typed(w, d), self.typed(w, d)),
-                1 => match self
-                    .read(|t| matches!(t, Ty::Array(inner, 3) if matches!(**inner, Ty::Int(_, n) if n == w)))
-                {
-                    Some((path, _)) => format!("nth({path}, {})", self.random.pick(&self.secrets).clone()),
-                    None => self.typed(w, d),
-                },
+                1 if WIDTHS.contains(&w) => {
+                    let of_width = |ty: &Ty| match ty {
+                        Ty::Array(inner, 3) => matches!(**inner, Ty::Int(_, n) if n == w),
+                        _ => false,
+                    };
+                    let lists = self.vars.iter().filter(|v| of_width(&v.ty)).map(|v| v.path.clone());
+                    let lists: Vec<String> = lists.chain([format!("zerou{w}x()")]).collect();
+                    let (list, secret) = (self.random.pick(&lists).clone(), self.random.pick(&self.secrets));
+                    format!("nth({list}, {secret})")
+                }
                 _ => format!("same({})", self.typed(w, d)),
             },
             13 => {
