@@ -61,6 +61,7 @@ pub use brickwork_circuit as circuit;
 pub use brickwork_duplo as duplo;
 pub use brickwork_plan as plan;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
+pub use brickwork_semi_honest as semi_honest;
 pub use brickwork_session as session;
 pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;

@@ -22,11 +22,9 @@ pub use program::{
     Component, ComponentDigest, ComponentId, OutputPort, Program, ProgramBuilder, Recipient, Slot,
 };
 
-pub use brickwork_base::Party;
+pub use brickwork_base::{Error, Party};
 
 use zeroize::Zeroizing;
-
-use brickwork_base::Error;
 
 /// Index of a wire.
 pub type Wire = u32;

@@ -72,7 +72,11 @@ impl Audit {
             .write_all(line(now, garbler, program, recovered).as_bytes())
             .and_then(|()| self.file.sync_data())
         {
-            tracing::warn!("{}: {e}; this run is not noted there", self.path.display());
+            tracing::warn!(
+                "{}: {}; this run is not noted there",
+                self.path.display(),
+                crate::words::of(&e).0
+            );
         }
     }
 }

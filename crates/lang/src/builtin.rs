@@ -1,6 +1,6 @@
 //! Built-in circuits.
 
-use brickwork::circuit::{Builder, Gate, library::aes};
+use brickwork_circuit::{Builder, Gate, library::aes};
 
 use crate::graph::{Bit, Graph};
 

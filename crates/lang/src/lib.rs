@@ -1,4 +1,4 @@
-//! The `.wir` compiler: source text becomes a [`brickwork::circuit::Program`] of components.
+//! The `.wir` compiler: source text becomes a [`brickwork_circuit::Program`] of components.
 //!
 //! ```
 //! let source = "
@@ -35,7 +35,7 @@ mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickwork::circuit::Program;
+use brickwork_circuit::Program;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Draft, Place, Record, Severity, Sink};
 pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, Span};

@@ -168,8 +168,8 @@ impl Types {
     }
 
     /// The type of a port. Structs list their fields in the order of their wires.
-    pub fn port(&self, ty: &Type) -> brickwork::circuit::Type {
-        use brickwork::circuit::Type as Port;
+    pub fn port(&self, ty: &Type) -> brickwork_circuit::Type {
+        use brickwork_circuit::Type as Port;
         match ty {
             Type::Int(int) if int.signed => Port::Int(int.width),
             Type::Struct(s) => {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use brickwork::Error;
-use brickwork::circuit::{Circuit, Gate};
+use brickwork_circuit::Error;
+use brickwork_circuit::{Circuit, Gate};
 
 use super::order::Order;
 use crate::graph::{Bit, Kind, Template};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use brickwork::Error;
-use brickwork::circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
+use brickwork_circuit::Error;
+use brickwork_circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
 use super::{Liveness, Wires, add, kinds::Kinds};
 use crate::generate::{Context, Trace};

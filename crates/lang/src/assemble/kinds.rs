@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brickwork::circuit::{Port, Type};
+use brickwork_circuit::{Port, Type};
 
 use super::Liveness;
 use crate::diagnostic::Sink;

@@ -9,8 +9,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use brickwork::Error;
-use brickwork::circuit::{
+use brickwork_circuit::Error;
+use brickwork_circuit::{
     Circuit, Component, ComponentId, Gate, Party, Port, Program, ProgramBuilder, Slot, Type, Wire,
 };
 

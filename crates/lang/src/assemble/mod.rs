@@ -15,8 +15,8 @@ mod order;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use brickwork::Error;
-use brickwork::circuit::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_circuit::Error;
+use brickwork_circuit::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type};
 
 use crate::diagnostic::Sink;
 use crate::generate::{Context, Trace};
