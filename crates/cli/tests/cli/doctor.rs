@@ -327,8 +327,8 @@ fn stores_are_compared_and_left_alone() {
     // Together.
     for (stores, more, ok, words) in [
         (["g", "e"], &["--no-top-up", "--executions", "2"][..], true, "1 part with the same log"),
-        (["g", "other-e"], &[], false, "do not belong together"),
-        (["g", "typo"], &[], false, "do not belong together"),
+        (["g", "other-e"], &[], false, "of pair "),
+        (["g", "typo"], &[], false, "of pair "),
     ] {
         let mut listening = with("garbler", stores[0], &[more, &["--listen", "127.0.0.1:0"]].concat());
         let address = address(&mut listening);

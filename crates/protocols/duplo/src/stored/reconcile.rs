@@ -293,25 +293,39 @@ pub(super) fn reconcile(
     }
 }
 
-/// Says where this party's logs stand and hears where the peer's do, as `reconcile` would begin, and
-/// changes nothing at either side: for those who only look. A party without a store has no log. Returns how
-/// many epochs both may use.
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, as
+/// `reconcile` would begin, and changes nothing at either side: for those who only look. A party without a
+/// store is of no pair and has no log. Returns how many epochs both may use.
 ///
 /// # Errors
-/// [`Error::Stock`] if the stores do not tell the same story: a run would burn what differs.
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
+/// do not tell the same story: a run would burn what differs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
     role: Party,
     terms: &Terms,
 ) -> Result<usize, Error> {
+    let relation = relation(role, terms);
+    let held = store.map_or(Ok(Vec::new()), |store| held(store, &relation))?;
+    of_this_version(&held)?;
+    let pair = store.map_or(Ok(None), |store| store.pair(&relation))?;
+    let told = Acquaintance { pair, holds: !held.is_empty() };
     let mine = store.map_or(Ok(Vec::new()), |store| living(store, role, terms))?;
     let stands: Vec<Stand> =
         mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
     let bytes =
         postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    channel.send(msg::PAIR, &told.to_bytes())?;
     channel.send(msg::STANDINGS, &bytes)?;
-    let theirs = read(&channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?)?;
+    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
+        .ok_or(Cheat::UnexpectedMessage)?;
+    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    let theirs = match told.meets(&told_by_peer) {
+        Meeting::Known => read(&theirs)?,
+        Meeting::Strangers => return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
+        Meeting::New => return Ok(0),
+    };
     let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
     let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
     let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
@@ -329,8 +343,8 @@ pub fn compare_stores(
         return Ok(shared);
     }
     Err(Error::Stock(format!(
-        "this store and the peer's do not belong together, or one is an old copy: of their parts {shared} \
-         are the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
+        "one of the two stores is an old copy, or lost a part: of their parts {shared} are \
+         the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
          burn all but those that are the same"
     )))
 }
