@@ -68,8 +68,8 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::STOCK,
         "stock",
-        "too little is left under `--no-top-up`, or nothing to burn; a store that is an old copy, \
-         damaged or incomplete, belongs to another key, or is in use",
+        "too little is left under `--no-top-up`, or nothing to burn; stores that are no pair; a store that \
+         is an old copy, damaged or incomplete, another version's, belongs to another key, or is in use",
     ),
     (
         code::MISMATCH,

@@ -28,7 +28,7 @@ impl StoreKey {
         match base16ct::mixed::decode(text.trim(), &mut key.0) {
             Ok(bytes) if bytes.len() == 32 => Ok(key),
             _ => Err(Error::Input(
-                "a store key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+                "a store key is 64 hexadecimal digits, as `brickwork keygen --store-key` makes them".into(),
             )),
         }
     }

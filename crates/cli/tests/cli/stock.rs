@@ -459,9 +459,8 @@ fn a_store_on_one_side_only_is_code_7() {
             let at = all.iter().position(|argument| argument == flag).expect("a flag");
             all.drain(at..at + 2);
         }
-        for (i, output) in parties.both(arguments).iter().enumerate() {
-            let words = if i == k { "the peer works with a store" } else { "was started without --store" };
-            is_error(output, 7, words);
+        for output in parties.both(arguments) {
+            is_error(&output, 7, "both need --store or neither");
         }
     }
     whole(&parties, &ROLES);
