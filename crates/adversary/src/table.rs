@@ -45,7 +45,8 @@ const CHECKS: &[Check] = &[
 ];
 
 const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
-const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, nothing noticed. Of rows 20 and 21 that is what a later run made of it.";
+const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, nothing noticed. Of rows
+20 and 21 that is what a later run made of it.";
 const END: &str = "<!-- end -->";
 
 /// Where the table stands.
