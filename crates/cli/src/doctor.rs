@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Inventory, Lacking};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -322,7 +323,7 @@ fn check_input(
 fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>, String), Failure> {
     let stock = &arguments.stock;
     if directory.join("index.redb").is_file() {
-        let store = stock.key.open_existing(directory)?;
+        let store = stock.key.view(directory)?;
         return Ok((Some(store), format!("{} opens with its key", directory.display())));
     }
     let words = stock.key.check(directory)?;
@@ -356,10 +357,10 @@ fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
     let copies: u64 = parameters.components.iter().map(|cut| cut.copies()).sum();
     let cut = proposed.as_ref().map_or(String::new(), |proposed| format!("cut {}, ", proposed.cut));
     let detail = format!(
-        "{cut}{} of components for {}, at most 2^{:.2} for a cheater",
+        "{cut}{} of components for {}, at most {} for a cheater",
         plural(copies, "copy"),
         plural(program.slot_count() as u64, "slot"),
-        parameters.bound_log2
+        at_most(parameters.bound_log2)
     );
     Ok(((proposed, memory), detail))
 }
