@@ -219,7 +219,7 @@ pub struct Pending {
 /// rightly. Nobody else can make one.
 ///
 /// ```compile_fail,E0423
-/// let proof = brickwork::commit::Proof(Vec::new());
+/// let proof = brickwork_primitives::commit::Proof(Vec::new());
 /// ```
 pub struct Proof(Vec<Name>);
 
@@ -243,13 +243,13 @@ impl Pending {
 /// looked at, and is had for the proof of the claims that were [stated about it](Claims::about), no other.
 ///
 /// ```compile_fail,E0616
-/// fn without_a_proof(claimed: brickwork::commit::Claimed<Vec<u8>>) -> Vec<u8> {
+/// fn without_a_proof(claimed: brickwork_primitives::commit::Claimed<Vec<u8>>) -> Vec<u8> {
 ///     claimed.told
 /// }
 /// ```
 ///
 /// ```
-/// use brickwork::commit::{Claimed, Proof};
+/// use brickwork_primitives::commit::{Claimed, Proof};
 ///
 /// fn with_its_proof(claimed: Claimed<Vec<u8>>, proof: &Proof) -> Vec<u8> {
 ///     claimed.proven(proof)
