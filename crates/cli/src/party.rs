@@ -174,7 +174,7 @@ pub fn run(
                 met.channel
             }
         };
-        let mut bar = Bar::new(quiet);
+        let mut bar = Bar::of::<duplo::Duplo>(quiet);
         let cpu_before = resources::cpu_seconds();
         let result = match &proposal {
             Some(proposal) => work.garble(channel, proposal, &input, store.as_mut(), &mut bar),
@@ -281,7 +281,7 @@ impl Done {
             outputs,
             phases,
             security,
-            recovered,
+            aside: duplo::Aside { recovered },
             proposal: Proposal { program, parameters },
         } = report;
         Done {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Component, Party, Program};
-use brickwork::duplo::{Request, Stocked};
+use brickwork::duplo::{Duplo, Request, Stocked};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let mut bar = Bar::new(quiet);
+    let mut bar = Bar::of::<Duplo>(quiet);
     let session = Stocked::open(party, channel, &mut store, &terms, &mut bar)?;
     let (done, session) = session.preprocess(&steps)?;
     let phases = session.close()?;

@@ -690,6 +690,7 @@ impl Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Duplo;
     use crate::Evaluator;
     use crate::adversary::harness::{SEED, component, pair};
     use crate::hooks::Hooks;
@@ -761,11 +762,11 @@ mod tests {
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
                 let mut observer = Unobserved;
-                let run = Run::new(left, Party::Garbler, &mut observer);
+                let run = Run::new::<Duplo>(left, Party::Garbler, &mut observer);
                 Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
             });
             let mut observer = Unobserved;
-            let run = Run::new(right, Party::Evaluator, &mut observer);
+            let run = Run::new::<Duplo>(right, Party::Evaluator, &mut observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
             let evaluator = Evaluator::set_up(run, &terms, hooks)
                 .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));

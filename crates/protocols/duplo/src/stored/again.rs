@@ -11,6 +11,7 @@ use super::shelf::kind;
 use super::side::Side;
 use crate::hooks::Hooks;
 use crate::parameters::code;
+use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
@@ -79,7 +80,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
         Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (channel, _) = memory_pair();
     let mut observer = Unobserved;
-    let run = Run::new(channel, party, &mut observer);
+    let run = Run::new::<Duplo>(channel, party, &mut observer);
     Ok(match party {
         Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
         Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),

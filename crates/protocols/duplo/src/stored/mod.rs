@@ -37,6 +37,7 @@ use std::sync::Arc;
 use super::hooks::Hooks;
 use super::parameters::Parameters;
 use super::proposal::{Cut, Decompose};
+use super::report::Duplo;
 use super::sessions::{check_input, in_pool};
 use super::stock::Request;
 use super::{Evaluator, Garbler, msg};
@@ -193,7 +194,7 @@ impl<'o> Stocked<'o> {
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Run::new(channel, party, observer);
+        let run = Run::new::<Duplo>(channel, party, observer);
         Ok(Stocked(match party {
             Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
             Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
@@ -359,7 +360,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         run.phase("setup");
         let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
         let digests = Digests { stock: true, program, parameters: [0; 32] };
-        let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
+        let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
