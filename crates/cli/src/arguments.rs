@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo;
+use brickwork::duplo::{self, Duplo};
 use brickwork::plan::{self, Machine};
+use brickwork::semi_honest::SemiHonest;
+use brickwork::session::Protocol as _;
 use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -149,15 +151,16 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args)]
 pub struct Parameters {
-    /// The protocol
+    /// The protocol: duplo holds against a cheater, semi-honest only against a peer that follows it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
-    /// The commitment scheme
-    #[arg(long, value_name = "NAME", default_value = "split")]
-    pub commitments: Commitments,
-    /// Statistical security in bits: a cheater succeeds with probability at most 2^-S
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
-    pub security: u32,
+    /// The commitment scheme of duplo; split, if it is not given
+    #[arg(long, value_name = "NAME")]
+    pub commitments: Option<Commitments>,
+    /// Statistical security of duplo in bits: a cheater succeeds with probability at most 2^-S; 40, if it is not
+    /// given
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    pub security: Option<u32>,
     #[command(flatten)]
     pub executions: Executions,
 }
@@ -165,6 +168,17 @@ pub struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
     Duplo,
+    SemiHonest,
+}
+
+impl Protocol {
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Duplo => Duplo::NAME,
+            Protocol::SemiHonest => SemiHonest::NAME,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -181,15 +195,25 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Statistical security in bits, if nothing is said of it.
+const SECURITY: u32 = 40;
+
 impl Parameters {
+    /// Statistical security in bits.
+    pub fn security(&self) -> u32 {
+        self.security.unwrap_or(SECURITY)
+    }
+
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         let Parameters { protocol, commitments, security, executions } = self;
-        let Protocol::Duplo = protocol;
-        let Commitments::Split = commitments;
-        let fixed =
-            ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
-        fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
+        let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
+        [format!("--protocol={}", protocol.name())]
+            .into_iter()
+            .chain(commitments)
+            .chain(security.map(|bits| format!("--security={bits}")))
+            .chain(executions.executions.map(|n| format!("--executions={n}")))
+            .collect()
     }
 }
 

@@ -20,9 +20,10 @@ use crate::compile::SourceFlags;
 use crate::cut::{CutArguments, Origin};
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
-use crate::party::{Estimate, Flags, Proposed, Work};
+use crate::protocols::{self, Estimate, Proposed};
 use crate::report::{Report, bytes, hex, plural};
 use crate::store::StoreArguments;
+use crate::work::{Flags, Work};
 use crate::{announce, files, resources};
 
 /// Find what would fail, before work starts
@@ -143,6 +144,8 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
+    let played = protocols::played(arguments.parameters.protocol);
+    played.allows(&flags(arguments), false)?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
@@ -180,12 +183,18 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         (Some(program), Some(role)) => {
             let origin = Origin { path, flags: &source, given: program };
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
-            Some(Work::new(role, flags(arguments), origin, own, peer)?)
+            let executions = arguments.parameters.executions.executions;
+            let computed = played.program(program, executions)?;
+            Some(Work::new(role, flags(arguments), origin, computed, own, peer))
         }
         _ => None,
     };
     let mut proposal = None;
     match (&work, lacking(&[file, role_known])) {
+        (Some(_), _) if !played.proposes() => {
+            findings.note("parameters", Ok(((), "this protocol leaves nothing to choose".into())));
+            proposal = Some(None);
+        }
         (Some(work), _) if directory.is_none() => {
             let planned = findings.note("parameters", plan(work));
             if let Some((proposed, need)) = planned {
@@ -452,8 +461,8 @@ fn connection(
     let options = arguments.resources.options(work.party);
     // What is fastest may be another cut when it runs; what is in stock is there.
     let has_others = work.origin.given.slot_count() > 1 || work.origin.source()?.is_some();
-    let open = work.party == Party::Garbler && arguments.stock.store.is_none() && has_others;
-    let sheet = Sheet::of(work, proposed.as_ref(), open)?;
+    let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
+    let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?
     } else {
@@ -471,6 +480,7 @@ fn connection(
             let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
         }
     };
-    let agreed = work.compare(&sheet, &mut met, proposed.as_ref(), store)?;
+    let agreed =
+        work.compare(&sheet, &mut met, proposed.as_ref().map(|proposed| &proposed.program), store)?;
     Ok(format!("the peer is there, holds its key, and has {agreed}"))
 }

@@ -19,16 +19,19 @@ mod failure;
 mod files;
 mod info;
 mod keygen;
+mod leash;
 mod link;
 mod machine;
 mod manual;
 mod meeting;
+mod outcome;
 #[doc(hidden)]
 pub mod parsers;
 mod party;
 mod plan;
 mod preprocess;
 mod progress;
+mod protocols;
 mod report;
 mod resources;
 mod run;
@@ -37,6 +40,7 @@ mod stock;
 mod store;
 mod table;
 mod words;
+mod work;
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};

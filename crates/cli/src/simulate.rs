@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::arguments::{Executions, ProgramArguments, Reading};
 use crate::failure::Failure;
 use crate::files;
-use crate::party::outputs_text;
+use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string};
 
 /// Evaluate a program in the clear, without any protocol.

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use super::median;
 use super::protocol::measure;
 use crate::arguments::{
-    Choice, Commitments, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
-    security,
+    Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources, security,
 };
 use crate::compile::SourceFlags;
 use crate::cut::{Cut, Origin, Wish};
@@ -172,8 +171,8 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
         program: &ProgramArguments { file: file.to_owned(), map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
-            commitments: Commitments::Split,
-            security: arguments.security,
+            commitments: None,
+            security: Some(arguments.security),
             executions: Executions { executions: None },
         },
         resources: &arguments.resources,

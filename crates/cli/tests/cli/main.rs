@@ -8,6 +8,7 @@ mod examples;
 mod manual;
 mod offline;
 mod parties;
+mod protocols;
 mod schema;
 mod seeds;
 mod stock;

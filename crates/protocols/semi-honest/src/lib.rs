@@ -37,7 +37,7 @@ use batch::Layout;
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
 use report::report;
-pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest};
+pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
 
 impl Protocol for SemiHonest {
     const NAME: &'static str = "semi-honest";

@@ -19,9 +19,7 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{
-    Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources,
-};
+use crate::arguments::{Choice, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
 use crate::chart;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -221,8 +219,8 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
-            commitments: Commitments::Split,
-            security: 40,
+            commitments: None,
+            security: Some(40),
             executions: Executions { executions },
         },
         resources: &arguments.resources,
