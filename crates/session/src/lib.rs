@@ -12,8 +12,8 @@ use std::sync::Arc;
 use brickwork_circuit::Program;
 
 pub use greeting::{Answer, Digests, Greeting, OTHER_PROGRAM, SessionId, agree};
-pub use metered::{PhaseReport, Run};
-pub use protocol::{Protocol, Report};
+pub use metered::Run;
+pub use protocol::{PhaseReport, Protocol, Report};
 
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 5;

@@ -2,26 +2,11 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
-
 use brickwork_base::{Error, Party};
 use brickwork_wire::Channel;
 
 use crate::Observer;
-use crate::protocol::Protocol;
-
-/// What one phase took.
-#[derive(Clone, Debug, Serialize)]
-pub struct PhaseReport {
-    /// One of the [phases](Protocol::PHASES) of its protocol.
-    pub name: &'static str,
-    /// Wall time at this party.
-    pub seconds: f64,
-    /// Bytes that the garbler sent: payload and framing.
-    pub garbler_sent_bytes: u64,
-    /// Bytes that the evaluator sent.
-    pub evaluator_sent_bytes: u64,
-}
+use crate::protocol::{PhaseReport, Protocol};
 
 /// A connection that measures the phases of a run.
 pub struct Run<'o> {

@@ -6,7 +6,6 @@ use brickwork_base::Error;
 use brickwork_wire::Channel;
 use serde::Serialize;
 
-use crate::metered::PhaseReport;
 use crate::{Job, Observer};
 
 /// A protocol: how it is named, what describes a run of it, and its two parties.
@@ -55,6 +54,19 @@ pub trait Protocol: Sized + 'static {
         input: &[bool],
         observer: &mut dyn Observer,
     ) -> Result<Report<Self>, Error>;
+}
+
+/// What one phase took.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseReport {
+    /// One of the [phases](Protocol::PHASES) of its protocol.
+    pub name: &'static str,
+    /// Wall time at this party.
+    pub seconds: f64,
+    /// Bytes that the garbler sent: payload and framing.
+    pub garbler_sent_bytes: u64,
+    /// Bytes that the evaluator sent.
+    pub evaluator_sent_bytes: u64,
 }
 
 /// A party's result.
