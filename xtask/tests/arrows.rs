@@ -381,8 +381,6 @@ const STILL: &[(&str, &[&str])] = &[
     ),
     ("stock", &["lib", "segment"]),
     ("wire", &["frame", "lib"]),
-    ("note", &["Some details are omitted", "run with `RUST_BACKTRACE=full` for a verbose backtrace."]),
-    ("error", &["test failed", "to rerun pass `-p xtask --test arrows`"]),
 ];
 
 /// No module joins a circle, and the list of those that are still there is kept short.
