@@ -1,4 +1,4 @@
-//! The `brickwork` command, as a library for its program and for the fuzz targets.
+//! The `brickwork` command, as a library for its program, its tests and the fuzz targets.
 //!
 //! One file a command; each returns what to print or a [`Failure`], and only this file writes results to
 //! stdout.
@@ -58,6 +58,9 @@ use tracing_subscriber::fmt::writer::MakeWriterExt;
 use arguments::{Cli, Command};
 use failure::Failure;
 use report::Report;
+
+#[doc(hidden)]
+pub use machine::keep as keep_constants;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {

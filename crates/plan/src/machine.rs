@@ -105,6 +105,11 @@ impl Machine {
         self.beyond.get(Duplo::phase_order(phase)).copied().unwrap_or_default()
     }
 
+    /// The kernel that these are the constants of.
+    pub fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
     /// This machine with fewer threads, where fewer are wanted.
     #[must_use]
     pub fn with_threads(self, wanted: Option<u16>) -> Self {
