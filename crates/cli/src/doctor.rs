@@ -13,18 +13,18 @@ use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources, public_key,
-};
-use crate::compile::SourceFlags;
-use crate::cut::{CutArguments, Origin};
+use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources};
+use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
+use crate::origin::Origin;
 use crate::protocols::{self, Estimate, Proposed};
 use crate::report::{Report, bytes, hex, plural};
+use crate::source::SourceFlags;
 use crate::store::StoreArguments;
+use crate::terminal::announce;
 use crate::work::{Flags, Work};
-use crate::{announce, files, resources};
+use crate::{files, programs, resources, values};
 
 /// Find what would fail, before work starts
 ///
@@ -150,7 +150,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
     let peer = findings.of_flag("peer", "--peer PUBKEY", arguments.peer.as_ref(), |text| {
-        public_key(text).map(|key| (key, key.to_string()))
+        files::public_key(text).map(|key| (key, key.to_string()))
     });
     let program = findings
         .of_flag("program", "FILE", arguments.file.as_ref(), |path| check_program(path, &arguments.map));
@@ -285,7 +285,7 @@ fn check_identity(path: &Path) -> Result<(Identity, String), Failure> {
 }
 
 fn check_program(path: &Path, map: &Map) -> Result<(Program, String), Failure> {
-    let program = files::load(path, &map.parties())?;
+    let program = programs::load(path, &map.parties())?;
     let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), hex(&program.digest()));
     Ok((program, detail))
 }
@@ -320,8 +320,8 @@ fn check_input(
         return findings.skip("input", lacking(&needs).unwrap_or_default());
     };
     let _erasing = Erasing::begin();
-    let bits = files::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
-        .and_then(|value| files::input_bits(program, role, executions, &value));
+    let bits = values::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
+        .and_then(|value| values::input_bits(program, role, executions, &value));
     findings.note(
         "input",
         bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),

@@ -22,11 +22,12 @@ use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
-use crate::cut::{Cut, Wish, gates_within};
+use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::files;
+use crate::origin::gates_within;
 use crate::report::{bytes, hex, plural};
 use crate::work::Work;
+use crate::{files, programs};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -231,7 +232,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let made = self.origin.make(&cut, gates_within(self.memory));
-        let made = made.and_then(|program| files::repeated(&program, self.executions()));
+        let made = made.and_then(|program| programs::repeated(&program, self.executions()));
         let program = made.map_err(|failure| Refusal {
             here: format!("the garbler proposes the cut {cut}: {}; {}", failure.message(), failure.hint()),
             told: format!("the evaluator cannot cut its file by {cut}"),

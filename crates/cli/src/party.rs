@@ -13,20 +13,20 @@ use zeroize::Zeroizing;
 
 use crate::arguments::{
     Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Protocol, Reading, Resources,
-    public_key,
 };
 use crate::audit::{Audit, AuditArguments};
-use crate::compile::SourceFlags;
-use crate::cut::{CutArguments, Origin};
+use crate::cut::CutArguments;
 use crate::failure::Failure;
-use crate::leash;
 use crate::meeting::Sheet;
+use crate::origin::Origin;
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::protocols::{self, Done, Ready};
 use crate::report::{Report, bit_string};
+use crate::source::SourceFlags;
 use crate::store::StoreArguments;
+use crate::terminal::announce;
 use crate::work::{Flags, Work};
-use crate::{announce, files, resources};
+use crate::{files, leash, programs, resources, values};
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -91,17 +91,17 @@ pub fn run(
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
         true => {
-            files::load_with(
+            programs::load_with(
                 &arguments.program.file,
                 &arguments.program.map.parties(),
                 &SourceFlags::default(),
             )?
             .0
         }
-        false => files::program(&arguments.program)?,
+        false => programs::program(&arguments.program)?,
     };
     let executions = arguments.parameters.executions.executions;
-    let peer = public_key(&arguments.peer)?;
+    let peer = files::public_key(&arguments.peer)?;
     let (identity, input) = secrets(arguments, &program, party)?;
     let flags = Flags {
         parameters: &arguments.parameters,
@@ -152,7 +152,7 @@ pub fn run(
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &work.job.program.digest(), result.recovered);
     }
-    let value = files::output_value(&program, party, executions, &result.outputs);
+    let value = values::output_value(&program, party, executions, &result.outputs);
     let made = result.made.take();
     let mut report = report(protocol, party, &value, &result, quiet);
     if let Some(made) = made {
@@ -215,7 +215,7 @@ fn secrets(
     let _erasing = Erasing::begin();
     let (identity, input) =
         if arguments.leash { leash::from_parent()? } else { from_files(arguments, program, party)? };
-    Ok((identity, files::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
+    Ok((identity, values::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
 }
 
 fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Value), Failure> {
@@ -226,7 +226,7 @@ fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<
         )
     })?;
     let executions = arguments.parameters.executions.executions;
-    let input = files::value(arguments.input.as_deref(), program, party, executions, &arguments.reading)?;
+    let input = values::value(arguments.input.as_deref(), program, party, executions, &arguments.reading)?;
     Ok((files::identity(path)?, input))
 }
 

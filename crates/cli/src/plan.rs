@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, Protocol};
 use crate::chart::{self, Axis, Chart, Point, Series};
-use crate::compile::{self, SourceFlags};
-use crate::cut::{Cut as Named, CutArguments, Origin, Wish};
+use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
+use crate::origin::Origin;
 use crate::outcome::cost_json;
 use crate::report::{Report, bytes, plural, thousands};
-use crate::{files, machine};
+use crate::source::{self, SourceFlags};
+use crate::{machine, programs};
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -68,8 +69,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // Cuts are made of what the source says without them.
     let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
     let (program, warnings) =
-        files::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
-    warnings.iter().for_each(compile::warn);
+        programs::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
+    warnings.iter().for_each(source::warn);
     let wish = match (arguments.source.cut(), &arguments.cut.cut) {
         (Named::Given, wish) => wish.clone(),
         (flags, Wish::Fastest) => Wish::Fixed(flags),

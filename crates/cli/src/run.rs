@@ -29,7 +29,7 @@ use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
 use crate::work::Flags;
-use crate::{files, keygen, leash, protocols, words};
+use crate::{files, keygen, leash, programs, protocols, values, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -74,11 +74,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         stock: &arguments.stock,
     };
     protocols::played(arguments.parameters.protocol).allows(&flags, arguments.audit.audit.is_some())?;
-    let program = files::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     let values = arguments.values.read(&program, executions)?;
     for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
-        files::input_bits(&program, party, executions, value)?;
+        values::input_bits(&program, party, executions, value)?;
     }
     drop(program);
     let both = Both {

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::arguments::Map;
 use crate::failure::{Failure, code};
-use crate::files;
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
+use crate::{files, programs};
 
 /// Look after a store
 #[derive(Args)]
@@ -119,7 +119,7 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
     let programs = command
         .programs
         .iter()
-        .map(|path| Ok((path, files::load(path, &command.map.parties())?)))
+        .map(|path| Ok((path, programs::load(path, &command.map.parties())?)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let store = command.place.view()?;
     let epochs = inventory(&store)?;

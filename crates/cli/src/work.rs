@@ -7,7 +7,8 @@ use brickwork::session::{self, Job};
 use brickwork::wire::tls::PublicKey;
 
 use crate::arguments::{Choice, LineArguments, Parameters, Resources};
-use crate::cut::{Origin, Wish};
+use crate::cut::Wish;
+use crate::origin::Origin;
 use crate::resources;
 use crate::store::StoreArguments;
 

@@ -6,14 +6,13 @@ use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::median;
+use super::median::median;
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::cut::CutArguments;
 use crate::failure::Failure;
-use crate::files;
-use crate::protocols;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::Both;
+use crate::{files, programs, protocols};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -36,7 +35,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = files::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?;
     let both = Both {
         program: &arguments.program,
         parameters: &arguments.parameters,
@@ -56,7 +55,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 /// What `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions.executions;
-    let repeated = files::repeated(program, executions)?;
+    let repeated = programs::repeated(program, executions)?;
     let mut rounds = Vec::new();
     for round in 1..=count {
         let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));

@@ -15,16 +15,17 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::{Done, Played, Ready};
-use crate::cut::{Cut, Wish, gates_within};
+use super::seam::{Done, Played, Ready};
+use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::{Failure, code};
 use crate::meeting::{Offer, Sheet};
+use crate::origin::gates_within;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::{bytes, hex, plural, thousands};
 use crate::work::{Flags, Work};
-use crate::{files, machine, resources};
+use crate::{machine, programs, resources};
 
 /// What the garbler proposes.
 pub struct Proposed {
@@ -59,13 +60,18 @@ impl Work<'_> {
         let Some(Estimate { machine, link }) = estimate else {
             let is_there = |program: &Program| -> Result<bool, Failure> {
                 let Some(store) = store else { return Ok(true) };
-                Ok(duplo::in_stock(store, self.party, &job.terms(), &files::repeated(program, executions)?)?)
+                Ok(duplo::in_stock(
+                    store,
+                    self.party,
+                    &job.terms(),
+                    &programs::repeated(program, executions)?,
+                )?)
             };
             let (cut, program) = match wish {
                 Wish::Fixed(cut) => (cut.clone(), origin.make(cut, gates_within(self.memory))?),
                 Wish::Fastest => cuts::in_stock(origin, is_there)?,
             };
-            let program = Arc::new(files::repeated(&program, executions)?);
+            let program = Arc::new(programs::repeated(&program, executions)?);
             return Ok(Proposed {
                 cut,
                 program,
@@ -133,7 +139,7 @@ impl Played for Malicious {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        files::repeated(given, executions)
+        programs::repeated(given, executions)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {

@@ -8,7 +8,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::{Done, Played, Ready};
+use super::seam::{Done, Played, Ready};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
