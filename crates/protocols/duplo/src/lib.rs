@@ -62,8 +62,8 @@ use setup::{Begun, Wanted};
 use stock::Parts;
 pub use stock::Request;
 pub use stored::{
-    BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, compare_stores,
-    in_stock, inventory,
+    BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, Preprocessed, Stocked,
+    compare_stores, in_stock, inventory,
 };
 use supply::{EvaluatorCommitted, GarblerCommitted};
 

@@ -82,7 +82,7 @@ fn kinds(serial: &mut u64, parameters: &Parameters) -> [(Kind, Origin); 2] {
     ];
     kinds.map(|(gadget, kind, cut)| {
         *serial += 1;
-        (gadget, Origin { serial: *serial, kind, cut, attempts: 1 })
+        (gadget, Origin::new(*serial, kind, cut))
     })
 }
 

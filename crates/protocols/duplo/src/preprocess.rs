@@ -330,7 +330,7 @@ pub(super) fn garbler_commits(
         hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
         *serial += 1;
-        let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
+        let origin = Origin::new(*serial, Kind::Component, cut);
         let component = component.digest();
         made.push(GarblerMade {
             id,
@@ -531,7 +531,7 @@ pub(super) fn evaluator_receives(
         hashes.drain(..SEED_BYTES);
         *serial += 1;
         let hashed = Hashed {
-            origin: Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(*serial, Kind::Component, cut),
             component: component.digest(),
             shape,
             plan: Plan::new(circuit),
@@ -719,7 +719,7 @@ mod tests {
         let label = |k: usize| Label::from_bits(k as u128);
         let soldering = |k: usize| bytemuck::cast::<Label, Soldering>(label(k));
         let batch = EvaluatorBatch {
-            origin: Origin { serial: 1, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(1, Kind::Component, cut),
             component: [0; 32],
             shape,
             plan: Arc::new(Plan::new(circuit)),

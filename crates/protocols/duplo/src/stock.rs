@@ -18,7 +18,7 @@ use super::supply::Supply;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use brickwork_primitives::cut_and_choose::{Cut, Kind};
-use brickwork_stock::Serial;
+use brickwork_stock::{GivenUp, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -94,9 +94,10 @@ pub(super) struct Origin {
     pub serial: u64,
     pub kind: Kind,
     pub cut: Cut,
-    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound
-    /// counts as often.
-    pub attempts: u32,
+    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
+    /// challenge got another one.
+    #[serde(skip)]
+    pub given_up: GivenUp,
 }
 
 /// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
@@ -143,6 +144,11 @@ impl Places {
 pub(super) const CUTS_OF_AN_ENTRY: u32 = 20;
 
 impl Origin {
+    /// One in a session in which nothing was given up.
+    pub fn new(serial: u64, kind: Kind, cut: Cut) -> Self {
+        Origin { serial, kind, cut, given_up: GivenUp::default() }
+    }
+
     /// The serial of the batch in a store: both parties count their cut-and-chooses alike.
     pub fn batch_serial(&self) -> Serial {
         brickwork_stock::serial(self.serial >> CUTS_OF_AN_ENTRY, self.serial & ((1 << CUTS_OF_AN_ENTRY) - 1))

@@ -17,6 +17,7 @@ use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Plan;
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
 
 /// A record of so many items of a batch of this kind.
@@ -35,7 +36,7 @@ pub(crate) fn record(
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
-    let header = Header::decode(header, 1)?;
+    let header = Header::decode(header, GivenUp::default())?;
     match party {
         Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
         Party::Evaluator => of_side::<Evaluator>(&context, kind_of_batch, &header, items, bytes),

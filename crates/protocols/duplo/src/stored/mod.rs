@@ -35,7 +35,7 @@ mod side;
 use std::sync::Arc;
 
 use super::hooks::Hooks;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, may_begin};
 use super::proposal::{Cut, Decompose};
 use super::report::Duplo;
 use super::sessions::{check_input, in_pool};
@@ -50,17 +50,13 @@ use brickwork_session::{
 };
 use brickwork_stock::{Entry, Epoch, EpochId, Step, Store};
 use brickwork_wire::Channel;
-pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
 pub use reconcile::compare_stores;
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
 use reconcile::{PROTOCOL, living, meet, other_levels, reconcile, room_for_one_more};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
-
-/// How many steps are begun in an epoch without one of them being made before nothing more is added to it:
-/// each counts in the bound of what is made next. What is there stays of use.
-const MAX_ATTEMPTS: u32 = 8;
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -434,12 +430,13 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         Ok((Open { store, terms, epochs, plans, cut }, session))
     }
 
-    /// The newest epoch to which something may be added.
+    /// The newest epoch to which something may be added: too much that was given up closes one. What is there
+    /// stays of use.
     fn unused(&self) -> Result<Option<EpochId>, Error> {
         for id in self.epochs.iter().rev() {
             let state = self.store.state(id)?;
             // A peer may say that it has begun one more: then this party has, too.
-            if !state.is_used() && state.attempts_so_far() < MAX_ATTEMPTS {
+            if !state.is_used() && may_begin(state.given_up(), self.terms.security)? {
                 return Ok(Some(*id));
             }
         }
@@ -565,8 +562,8 @@ impl<'o> Open<'o> {
         let left = steps.iter().zip(parameters).skip(resumed as usize);
         session.run().expect(left.map(|(request, parameters)| parameters.table_bytes(request)).sum());
         for number in resumed..of {
-            let step = Step { job, number, of };
             let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
+            let step = Step { job, number, of, risk: parameters.risk() };
             let made = fill_step(self.store, &mut *session, &epoch, step, request, parameters);
             burn_if_cheated(self.store, &epoch, made)?;
         }

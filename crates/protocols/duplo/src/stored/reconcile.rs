@@ -429,7 +429,7 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
+    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })];
 
     /// Makes a batch of one item of the step that is begun.
     fn make(store: &mut Store, id: &EpochId) {

@@ -91,7 +91,7 @@ impl Shelves {
     pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
         let state = store.state(epoch)?;
         let header = |left: Left| {
-            let header = Header::decode(&left.batch.header, state.attempts(left.serial))?;
+            let header = Header::decode(&left.batch.header, state.given_up())?;
             Ok((left, header))
         };
         Ok(Shelves {
@@ -172,7 +172,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
-        origins.extend(Header::decode(&left.batch.header, state.attempts(left.serial))?.origins);
+        origins.extend(Header::decode(&left.batch.header, state.given_up())?.origins);
     }
     bound_of_parts(&origins, security)
 }
@@ -210,7 +210,7 @@ pub(super) fn fetch<'o, S: Side<'o>>(
             .find(|b| b.serial == serial)
             .ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?
             .batch;
-        let header = Header::decode(&batch.header, state.attempts(serial))?;
+        let header = Header::decode(&batch.header, state.given_up())?;
         let mut components = program.components().iter().zip(program.component_digests());
         let component =
             components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
