@@ -15,7 +15,7 @@ use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
@@ -32,7 +32,7 @@ pub(crate) fn record(
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
+    let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };

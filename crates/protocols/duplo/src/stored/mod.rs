@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use super::hooks::Hooks;
 use super::parameters::{Parameters, may_begin};
-use super::proposal::{Cut, Decompose};
+use super::proposal::{Decompose, Decomposition};
 use super::report::Duplo;
 use super::sessions::{check_input, in_pool};
 use super::stock::Request;
@@ -139,7 +139,7 @@ impl<'o> Stocked<'o> {
         terms: &Terms,
         observer: &'o mut dyn Observer,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, &Cut::NONE, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
     /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
@@ -159,7 +159,7 @@ impl<'o> Stocked<'o> {
             channel,
             store,
             terms,
-            &Cut::of(program, decomposition),
+            &Decomposition::of(program, decomposition),
             observer,
             Hooks::none(),
         )
@@ -186,7 +186,7 @@ impl<'o> Stocked<'o> {
         channel: Channel,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
@@ -314,7 +314,7 @@ struct Inner<'o, S> {
     epochs: Vec<EpochId>,
     plans: Plans,
     /// What the garbler proposed for the first program.
-    cut: Cut,
+    cut: Decomposition,
 }
 
 /// A hash over what both parties do next, to be compared: always of as many parts.
@@ -350,7 +350,7 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         mut run: Run<'o>,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
@@ -362,7 +362,8 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         }
         let answer = greeting.answered(&mut run.channel)?;
         super::setup::no_proposal(&answer)?;
-        let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
+        let cut =
+            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
         let epochs = reconcile(&mut run, store, terms, &answer.session)?;
         Ok(Inner {
             line: Line::Nobody(run, hooks),
@@ -540,7 +541,7 @@ struct Open<'o> {
     terms: Terms,
     epochs: Vec<EpochId>,
     plans: Plans,
-    cut: Cut,
+    cut: Decomposition,
 }
 
 impl<'o> Open<'o> {
