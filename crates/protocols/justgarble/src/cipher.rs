@@ -81,7 +81,7 @@ impl Doubling {
             // x^128 + x^7 + x^2 + x + 1 and x^80 + x^9 + x^4 + x^2 + 1.
             Doubling::D1 => {
                 let reduced = if length == Length::Long { 0x87 } else { 0x215 };
-                (a << 1 & mask) ^ (a >> (k - 1)) * reduced
+                (a << 1 & mask) ^ ((a >> (k - 1)) * reduced)
             }
             Doubling::D2 => a << 1 & mask,
             Doubling::D3 => a >> 1,
