@@ -1,6 +1,8 @@
 //! What the two parties agree on before they start, and what a run reports: shared by all protocols.
 #![forbid(unsafe_code)]
 
+pub mod stock;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,7 +14,7 @@ use brickwork_circuit::{Party, Program};
 use brickwork_wire::{Channel, Tag};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
 /// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.

@@ -15,6 +15,7 @@ mod log;
 #[cfg(test)]
 mod model;
 mod pair;
+mod range;
 mod seal;
 mod segment;
 #[cfg(test)]
@@ -38,8 +39,9 @@ use brickwork_base::Party;
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
+pub use log::{Entry, EpochId, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
+pub use range::{Counter, Range, Ranges};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
 use segment::Segment;
@@ -135,20 +137,24 @@ struct PairRow {
     id: PairId,
 }
 
-/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range
-/// of counters that belongs to its number.
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
+/// ranges of counters that belong to it.
 #[must_use]
 pub struct Taken {
     epoch: EpochId,
-    number: u64,
+    /// Of a shared entry.
+    ranges: Option<Ranges>,
     /// Batch, first item, number of items.
     items: Vec<(Serial, u64, u32)>,
 }
 
 impl Taken {
-    /// The number of the shared entry; no two have the same.
-    pub fn number(&self) -> u64 {
-        self.number
+    /// Hands out the ranges of the entry, once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    pub fn ranges(&mut self) -> Result<Ranges, Error> {
+        self.ranges.take().ok_or_else(|| Error::Usage("the ranges of an entry are handed out once".into()))
     }
 
     /// The items: batch, first item, number of items.
@@ -547,12 +553,12 @@ impl Store {
         }
         self.states.remove(id);
         self.write(&rows)?;
-        let shared = after.shared();
+        let ranges = entry.is_shared().then(|| Ranges::of_entry(after.shared()));
         self.states.insert(*id, (after, number + 1));
         if matches!(entry, Entry::Burned(_)) {
             self.sweep()?;
         }
-        Ok(Taken { epoch: *id, number: shared, items })
+        Ok(Taken { epoch: *id, ranges, items })
     }
 
     /// Begins to write a batch of the step that is open. It can be written while the store does other things.
@@ -578,9 +584,7 @@ impl Store {
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
         let (state, key) = (self.state(id)?, with_number(id, serial));
-        let in_step = state.open().is_some_and(|(number, _)| {
-            (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial)
-        });
+        let in_step = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) == number);
         if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
             return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
         }
@@ -784,7 +788,7 @@ enum Of {
 }
 
 fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
-    let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
+    let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
     match state.is_made(serial) {
         true if state.gone(serial) < segment.items => Of::Programs,
         true => Of::Nobody,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::range::{Counter, RANGES};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -56,7 +57,8 @@ pub enum Entry {
 }
 
 impl Entry {
-    fn is_shared(&self) -> bool {
+    /// Returns whether both parties write it: then it has a number, and ranges of all counters.
+    pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
     }
 
@@ -81,13 +83,17 @@ impl Entry {
     }
 }
 
-/// The serials that belong to one entry: batch `k` of the step that entry `number` began.
-pub fn serial(number: u64, k: u64) -> Serial {
-    assert!(k < 1 << SERIAL_BITS, "more batches than a step has serials for");
-    number << SERIAL_BITS | k
-}
+/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial a
+/// batch belongs to the step.
+pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
-const SERIAL_BITS: u32 = 16;
+/// Names batch `k` of the step that an entry began. (Who makes one draws its serial from the entry's range.)
+///
+/// # Panics
+/// If there is no such entry, or no step has so many batches.
+pub fn serial(entry: u64, k: u64) -> Serial {
+    SERIALS.number(entry, k)
+}
 
 /// Where an epoch stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -110,10 +116,6 @@ pub struct State {
     /// Steps that were begun since one was last made, whatever they are about.
     attempts: u32,
 }
-
-/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
-/// number.
-const RANGES: u64 = 1 << 19;
 
 impl State {
     /// An epoch in which nothing has happened.
@@ -226,14 +228,14 @@ impl State {
 
     /// Whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
-        self.made.contains_key(&(serial >> SERIAL_BITS))
+        self.made.contains_key(&SERIALS.entry_of(serial))
     }
 
     /// How many steps were begun until that of a batch was made, since one was made before. A peer that does
     /// not like a challenge can break the connection off and have another one, so a bound counts as often;
     /// and whatever the user asks for next, it is the next attempt.
     pub fn attempts(&self, serial: Serial) -> u32 {
-        self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
+        self.made.get(&SERIALS.entry_of(serial)).map_or(1, |made| made.1)
     }
 
     /// How many steps were begun since one was last made.

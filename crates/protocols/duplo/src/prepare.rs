@@ -31,7 +31,7 @@ use super::hooks::Hooks;
 use super::parts::{IN_HAND, send_list};
 use super::preprocess::{self, EvaluatorBatch, Shape};
 use super::sessions::EvaluatorCore;
-use super::stock::{Origin, Places};
+use super::stock::{Counters, Origin, Places};
 use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
@@ -75,20 +75,18 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
 }
 
 /// Both kinds of gadget, and the cut-and-choose of each.
-fn kinds(serial: &mut u64, parameters: &Parameters) -> [(Kind, Origin); 2] {
-    let kinds = [
-        (Kind::Plain, cut_and_choose::Kind::KeyAuthenticator, parameters.plain),
-        (Kind::Input, cut_and_choose::Kind::InputAuthenticator, parameters.input),
-    ];
-    kinds.map(|(gadget, kind, cut)| {
-        *serial += 1;
-        (gadget, Origin { serial: *serial, kind, cut, attempts: 1 })
-    })
+fn kinds(counters: &mut Counters, parameters: &Parameters) -> Result<[(Kind, Origin); 2], Error> {
+    let mut origin =
+        |kind, cut| Ok::<_, Error>(Origin { serial: counters.serial()?, kind, cut, attempts: 1 });
+    Ok([
+        (Kind::Plain, origin(cut_and_choose::Kind::KeyAuthenticator, parameters.plain)?),
+        (Kind::Input, origin(cut_and_choose::Kind::InputAuthenticator, parameters.input)?),
+    ])
 }
 
-/// The number by which a session's gadgets are counted on after these.
-fn counted(counter: u64, parameters: &Parameters) -> u64 {
-    counter + parameters.plain.copies().max(parameters.input.copies())
+/// The first index of gadgets: as many are drawn as there are of either kind at most.
+fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, Error> {
+    counters.authenticators(parameters.plain.copies().max(parameters.input.copies()))
 }
 
 /// All gadgets of one kind, committed to.
@@ -132,10 +130,10 @@ pub(super) fn garbler_commits(
     parameters: &Parameters,
 ) -> Result<[GarblerMade; 2], Error> {
     let delta_ka = party.delta_ka();
-    let Garbler { run, committer, hooks, session, gadgets: counter, serial, .. } = party;
-    let [plain, input] = kinds(serial, parameters);
+    let Garbler { run, committer, hooks, session, counters, .. } = party;
+    let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
-        let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
+        let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(first_index));
         let step = hooks.step(IN_HAND, count);
         let first = committer.next_row();
         let offsets = match kind {
@@ -192,11 +190,9 @@ pub(super) fn garbler_commits(
             message.push(bytemuck::cast_slice(&authenticators))?;
         }
         message.finish()?;
-        Ok(GarblerMade { kind, origin, at, made: *counter, wires, offsets })
+        Ok(GarblerMade { kind, origin, at, made: first_index, wires, offsets })
     };
-    let made = [make(plain)?, make(input)?];
-    *counter = counted(*counter, parameters);
-    Ok(made)
+    Ok([make(plain)?, make(input)?])
 }
 
 impl GarblerMade {
@@ -402,8 +398,8 @@ pub(super) fn evaluator_receives(
     parameters: &Parameters,
     depot: &Depot,
 ) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
-    let EvaluatorCore { run, holder, session, gadgets: counter, serial, .. } = core;
-    let [plain, input] = kinds(serial, parameters);
+    let EvaluatorCore { run, holder, session, counters, .. } = core;
+    let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
         let count = origin.cut.copies() as usize;
         // LOAD-BEARING: plain gadgets' wires and input gadgets' offsets are *random* commitments, as Δ_ka is in
@@ -426,15 +422,13 @@ pub(super) fn evaluator_receives(
         Ok(EvaluatorReceived {
             kind,
             origin,
-            hasher: Hasher::new(session, kind).after(*counter),
+            hasher: Hasher::new(session, kind).after(first_index),
             authenticators,
             wires,
             offsets,
         })
     };
-    let received = [receive(plain)?, receive(input)?];
-    *counter = counted(*counter, parameters);
-    Ok(received)
+    Ok([receive(plain)?, receive(input)?])
 }
 
 impl EvaluatorReceived<Pending> {
@@ -648,8 +642,9 @@ mod tests {
         let mut parameters = small(&toy(), [3, 4], [3, 6], [3, 4]);
         for (plain, input, made) in [(cut(3, 5), cut(3, 4), 11), (cut(3, 5), cut(5, 4), 14)] {
             (parameters.plain, parameters.input) = (plain, input);
-            assert_eq!(counted(0, &parameters), made);
-            assert_eq!(counted(100, &parameters), 100 + made);
+            let mut counters = Counters::of_setup().unwrap();
+            let firsts = [(); 3].map(|()| first_index(&mut counters, &parameters).unwrap());
+            assert_eq!(firsts, [0, made, 2 * made]);
         }
     }
 }

@@ -290,7 +290,7 @@ pub(super) fn garbler_commits(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<GarblerMade>, Error> {
-    let Garbler { run, committer, rng, hooks, serial, .. } = party;
+    let Garbler { run, committer, rng, hooks, counters, .. } = party;
     let mut made = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
         let (component, _) = &request.components[id];
@@ -329,8 +329,7 @@ pub(super) fn garbler_commits(
         let outputs = committer.finish(outputs);
         hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
-        *serial += 1;
-        let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
+        let origin = Origin { serial: counters.serial()?, kind: Kind::Component, cut, attempts: 1 };
         let component = component.digest();
         made.push(GarblerMade {
             id,
@@ -516,7 +515,7 @@ pub(super) fn evaluator_receives(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
-    let EvaluatorCore { run, holder, serial, .. } = core;
+    let EvaluatorCore { run, holder, counters, .. } = core;
     let mut received = Vec::new();
     for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
         let (component, _) = &request.components[id];
@@ -529,9 +528,8 @@ pub(super) fn evaluator_receives(
         let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
-        *serial += 1;
         let hashed = Hashed {
-            origin: Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin { serial: counters.serial()?, kind: Kind::Component, cut, attempts: 1 },
             component: component.digest(),
             shape,
             plan: Plan::new(circuit),
@@ -662,7 +660,7 @@ impl Hashed {
         let units = u32::try_from(self.shape.batch.chosen())
             .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
         let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
-        Ok(Room::Segment(Box::new(segments.begin(self.origin.batch_serial(), Some(bulk))?)))
+        Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 
     /// The tables of the chosen copies, which must be the hashed ones.

@@ -13,7 +13,7 @@ use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, Gar
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::setup::Wanted;
-use super::stock::{Parts, Request, Stock};
+use super::stock::{Counters, Parts, Request, Stock};
 use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::SecurityReport;
@@ -47,10 +47,7 @@ pub struct Garbler<'o> {
     pub(super) window: usize,
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
-    /// Authenticators made so far, of each kind at most.
-    pub(super) gadgets: u64,
-    /// Cut-and-chooses so far.
-    pub(super) serial: u64,
+    pub(super) counters: Counters,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<GarblerComponent, GarblerGadgets, GarblerOts>,
@@ -234,10 +231,7 @@ pub(super) struct EvaluatorCore<'o> {
     pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.
     pub binding: usize,
-    /// Authenticators made so far, of each kind at most.
-    pub gadgets: u64,
-    /// Cut-and-chooses so far.
-    pub serial: u64,
+    pub counters: Counters,
 }
 
 /// The evaluator of a session, between two programs.

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
 use super::parameters::{code, stock_ot_binding};
 use super::sessions::EvaluatorCore;
-use super::stock::Stock;
+use super::stock::{Counters, Stock};
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
@@ -173,7 +173,7 @@ pub(super) fn garbler<'o>(
     let drawn = wanted.ots.map(|count| ots::garbler_draws(&mut run, &mut cot, count, binding)).transpose()?;
 
     run.phase("setup");
-    let mut committer = Sender::new(code, &cot.keys(&watched), garbler_memory(wanted.terms.table_memory));
+    let mut committer = Sender::new(code, &cot.keys(&watched)?, garbler_memory(wanted.terms.table_memory));
     let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot =
@@ -193,8 +193,7 @@ pub(super) fn garbler<'o>(
         ka,
         ot,
         binding,
-        gadgets: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
         used: false,
         stock,
     };
@@ -280,7 +279,7 @@ pub(super) fn evaluator<'o, P>(
 
     run.phase("setup");
     let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
-    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    let mut holder = Receiver::new(code, &cot.keys(&watched)?, &watch_bits, table_memory)?;
     // LOAD-BEARING: random, so that a plain gadget's second label is no choice of G's either
     // (`prepare::evaluator_receives`).
     let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
@@ -303,8 +302,7 @@ pub(super) fn evaluator<'o, P>(
         told_memory: told_memory(table_memory),
         segments: None,
         binding,
-        gadgets: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
     };
     Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
 }

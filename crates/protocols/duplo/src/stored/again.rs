@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::codec::{In, Out};
-use super::pieces::{Context, Header, Known, Stored};
-use super::shelf::kind;
-use super::side::Side;
+use super::batches::kind;
+use super::records::{Context, Header, Known, Stored};
+use super::side::Role;
 use crate::hooks::Hooks;
 use crate::parameters::code;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Plan;
+use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
@@ -33,36 +33,31 @@ pub(crate) fn record(
     let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
-    let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
     let header = Header::decode(header, 1)?;
+    let words = code(40)?.words();
+    let context = Context { header: &header, session: &[3; 32], words, component, committer: None };
     match party {
-        Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
-        Party::Evaluator => of_side::<Evaluator>(&context, kind_of_batch, &header, items, bytes),
+        Party::Garbler => of_role::<Garbler>(&context, kind_of_batch, items, bytes),
+        Party::Evaluator => of_role::<Evaluator>(&context, kind_of_batch, items, bytes),
     }
 }
 
-fn of_side<'o, S: Side<'o>>(
+fn of_role<'o, R: Role<'o>>(
     context: &Context,
     kind: u8,
-    header: &Header,
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
     match kind {
-        kind::COMPONENT => pieces::<S::Component>(context, header, items, bytes),
-        kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
-        _ => pieces::<S::Ots>(context, header, items, bytes),
+        kind::COMPONENT => pieces::<R::Component>(context, items, bytes),
+        kind::INPUT => pieces::<R::Gadgets>(context, items, bytes),
+        _ => pieces::<R::Ots>(context, items, bytes),
     }
 }
 
-fn pieces<P: Stored>(
-    context: &Context,
-    header: &Header,
-    items: usize,
-    bytes: &[u8],
-) -> Result<Vec<u8>, Error> {
-    let mut record = In::new(bytes, context.words);
-    let pieces = P::decode(header, context, items, &mut record)?;
+fn pieces<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut record = In::new(bytes);
+    let pieces = P::decode(context, items, &mut record)?;
     record.end()?;
     assert_eq!(pieces.len(), items, "as many items as the index says");
     let mut out = Out::default();
