@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_duplo::{Parameters, memory};
+use brickwork_duplo::{Duplo, Parameters, memory};
 use brickwork_primitives::commit::code::Code;
-use brickwork_session::phase_order;
+use brickwork_session::Protocol;
 use brickwork_wire as wire;
 
 pub use machine::Machine;
@@ -135,7 +135,7 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
             }
         }
     }
-    phases.sort_by_key(|phase| phase_order(phase.name));
+    phases.sort_by_key(|phase| Duplo::phase_order(phase.name));
     // The machine knows what a run of one component takes besides; components are preprocessed one after the
     // other.
     let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1);

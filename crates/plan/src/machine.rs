@@ -16,7 +16,7 @@ use brickwork_base::place::{read_at, write_at};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate, Party, Program};
-use brickwork_duplo::{self as duplo, Combinations, Cost, Parameters, Prices, Proposal};
+use brickwork_duplo::{self as duplo, Combinations, Cost, Duplo, Parameters, Prices, Proposal};
 use brickwork_primitives::authenticator::{Hasher, Kind};
 use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::commit::split::{Receiver, Sender, msg};
@@ -25,7 +25,7 @@ use brickwork_primitives::cut_and_choose::{Challenge, Cut};
 use brickwork_primitives::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble, table_hash};
 use brickwork_primitives::ot::base;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
-use brickwork_session::{Job, PHASES, PhaseReport, TABLE_MEMORY, Unobserved, phase_order};
+use brickwork_session::{Job, PhaseReport, Protocol, TABLE_MEMORY, Unobserved};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Tag, memory_pair};
 
@@ -102,7 +102,12 @@ impl Machine {
 
     /// Seconds that a phase takes beyond the work and the messages in it.
     pub(super) fn beyond(&self, phase: &str) -> f64 {
-        self.beyond.get(phase_order(phase)).copied().unwrap_or_default()
+        self.beyond.get(Duplo::phase_order(phase)).copied().unwrap_or_default()
+    }
+
+    /// The kernel that these are the constants of.
+    pub fn kernel(&self) -> &str {
+        &self.kernel
     }
 
     /// This machine with fewer threads, where fewer are wanted.
@@ -146,7 +151,7 @@ impl Machine {
         Machine {
             kernel: Kernel::best().name().into(),
             seconds: vec![0.0; KINDS],
-            beyond: vec![0.0; PHASES.len()],
+            beyond: vec![0.0; Duplo::PHASES.len()],
             probe_seconds: 0.0,
             threads: 1,
             message_seconds: 0.0,
@@ -164,7 +169,7 @@ impl Machine {
         let all = self.seconds.iter().chain(&self.beyond);
         self.kernel == Kernel::best().name()
             && self.seconds.len() == KINDS
-            && self.beyond.len() == PHASES.len()
+            && self.beyond.len() == Duplo::PHASES.len()
             && all.chain(&rest).all(sensible)
             && (1..=1024).contains(&self.threads)
     }
@@ -459,12 +464,12 @@ impl Machine {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, 40)?;
         let expected = predict(&program, &parameters, self, &Link::LOOPBACK);
-        let mut least = vec![f64::INFINITY; PHASES.len()];
+        let mut least = vec![f64::INFINITY; Duplo::PHASES.len()];
         for _ in 0..REPEATS {
             for phase in a_run(&program, &parameters, self.threads as usize)? {
                 let parts =
                     expected.phases.iter().find(|of| of.name == phase.name).map_or(0.0, |of| of.seconds);
-                let beyond = &mut least[phase_order(phase.name)];
+                let beyond = &mut least[Duplo::phase_order(phase.name)];
                 *beyond = beyond.min((phase.seconds - parts).max(0.0));
             }
         }

@@ -39,7 +39,7 @@ use brickwork_base::Party;
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
+pub use log::{Entry, EpochId, GivenUp, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::StoreKey;
@@ -70,7 +70,7 @@ const LOG: Rows = TableDefinition::new("log");
 const PAIRS: Rows = TableDefinition::new("pairs");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

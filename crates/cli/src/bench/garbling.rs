@@ -13,10 +13,10 @@ use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::json;
 
-use super::median;
+use super::median::median;
 use crate::failure::Failure;
 use crate::report::{Report, plural, thousands};
-use crate::{files, resources};
+use crate::{programs, resources};
 
 /// Time garbling, evaluating and checking of copies side by side
 #[derive(Args)]
@@ -131,7 +131,7 @@ const MOST_BYTES: u64 = 1 << 30;
 
 fn component(arguments: &Arguments) -> Result<Component, Failure> {
     let Some(file) = &arguments.file else { return Ok(library::aes::aes_128_component()?) };
-    let program = files::load(file, &InputMap::default())?;
+    let program = programs::load(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
     largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
 }

@@ -358,7 +358,7 @@ pub(super) mod tests {
         let elsewhere = |k: usize| if bad(k / size, k % size) { count } else { 0 };
         let cut = Cut { slots: buckets as u32, bucket: size as u32, opened: 0 };
         let gadgets = EvaluatorGadgets {
-            origin: Origin { serial: 1, kind: cut_and_choose::Kind::InputAuthenticator, cut, attempts: 1 },
+            origin: Origin::new(1, cut_and_choose::Kind::InputAuthenticator, cut),
             size,
             hasher,
             wires: Shares::default(),

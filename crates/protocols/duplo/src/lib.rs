@@ -45,7 +45,7 @@ mod unproven;
 
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_session::{Job, Observer, Run, Terms};
+use brickwork_session::{Job, Observer, Protocol, Run, Terms};
 use brickwork_wire::Channel;
 
 use build::Joined;
@@ -55,17 +55,48 @@ pub use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
-pub use report::{BatchReport, Report, SecurityReport};
+pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
 use sessions::{EvaluatorParts, GarblerParts, threads};
 use setup::{Begun, Wanted};
 use stock::Parts;
 pub use stock::Request;
 pub use stored::{
-    BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, compare_stores,
-    in_stock, inventory,
+    BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, Preprocessed, Stocked,
+    compare_stores, in_stock, inventory,
 };
 use supply::{EvaluatorCommitted, GarblerCommitted};
+
+impl Protocol for Duplo {
+    const NAME: &'static str = "duplo";
+    const CODE: [u8; 2] = *b"DU";
+    const PHASES: &'static [&'static str] =
+        &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    type Security = SecurityReport;
+    type Proposal = Proposal;
+    type Limits<'a> = Limits<'a>;
+    type Aside = Aside;
+
+    fn garbler(
+        channel: Channel,
+        job: &Job,
+        proposal: &Proposal,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        garbler_proposing(channel, job, proposal, input, observer)
+    }
+
+    fn evaluator(
+        channel: Channel,
+        job: &Job,
+        limits: &Limits<'_>,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        evaluator_within(channel, job, limits, input, observer)
+    }
+}
 
 /// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are
 /// the bits of its input ports, in order.
@@ -138,7 +169,8 @@ pub(crate) fn garbler_with(
     sessions::check_input(&job.program, Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let wanted = Wanted::proposed(job, &proposal, &terms);
-    let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
+    let (mut party, ots) =
+        setup::garbler(Run::new::<Duplo>(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
@@ -155,7 +187,7 @@ pub(crate) fn garbler_with(
         phases: party.close()?,
         security: parameters.report(program),
         proposal,
-        recovered: false,
+        aside: Aside::default(),
     })
 }
 
@@ -173,7 +205,7 @@ pub(crate) fn evaluator_with(
     let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
     let (run, wanted) =
-        (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
+        (Run::new::<Duplo>(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
     let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
     let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
@@ -189,5 +221,11 @@ pub(crate) fn evaluator_with(
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered })
+    Ok(Report {
+        outputs,
+        phases: party.close()?,
+        security: parameters.report(program),
+        proposal,
+        aside: Aside { recovered },
+    })
 }

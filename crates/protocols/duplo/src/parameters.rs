@@ -15,6 +15,7 @@ use brickwork_primitives::cut_and_choose::{
     BatchSpec, Budget, Cut, Kind, Rule, Upper, alternatives, at_most,
 };
 use brickwork_primitives::ot::extension;
+use brickwork_stock::GivenUp;
 
 /// Bits by which the checks that cost next to nothing exceed s.
 const MARGIN: u32 = 8;
@@ -28,6 +29,10 @@ const STOCK_SHARE: f64 = 0.25;
 
 /// Cuts with more copies are no alternatives.
 const MOST_COPIES: u64 = 1 << 31;
+
+/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
+/// same epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_SHARE: f64 = 0.5;
 
 const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
 
@@ -74,27 +79,41 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
 
 /// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
 /// it is remembered.
-pub(super) fn known_bound(origin: &Origin) -> Upper {
+pub(super) fn known_bound(kind: Kind, cut: Cut) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+    *known.entry((kind, cut)).or_insert_with(|| cut.bound(kind.rule()))
 }
 
-/// The bound over batches of a stock: each counted whole, once, as often as its step was begun, and all else
-/// that may fail in the session that they belong to.
+/// The bound over batches of a stock: each counted whole, once, all that was given up in the session that
+/// they belong to, and all else that may fail in it.
 pub(super) fn bound_of_parts<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: u32,
 ) -> Result<Upper, Error> {
     let mut spent: Upper =
         checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
-    let mut seen = HashSet::new();
+    let (mut seen, mut given_up) = (HashSet::new(), 0);
     for origin in origins {
         if seen.insert(origin.serial) {
-            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
+            spent = spent + known_bound(origin.kind, origin.cut);
         }
+        given_up = given_up.max(origin.given_up.risk);
     }
-    Ok(spent)
+    Ok(spent + Upper::fixed(given_up))
+}
+
+/// The base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
+fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
+    let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
+    let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
+    let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
+    Ok((rest * share).log2() - f64::from(security))
+}
+
+/// Whether an epoch in which so much was given up has room for another step.
+pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
+    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
 /// What a program from stock is promised: the bound over the batches that it takes from, with all of each
@@ -106,7 +125,7 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
     let spent = bound_of_parts(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or on such as took many attempts, that only {} remains of 2^-{security}; \
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of 2^-{security}; \
              preprocess what it needs in one go",
             at_most(spent.log2())
         )));
@@ -303,16 +322,19 @@ impl Parameters {
 
     /// [`Parameters::for_stock`], for several requests that share the share.
     pub(super) fn for_steps(requests: &[Request], security: u32) -> Result<Vec<Self>, Error> {
+        let others = stock_share(security, 1.0 - STOCK_SHARE)?;
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
-        let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
-        let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
-        let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
-        Self::of_requests(
-            requests,
-            security,
-            checks.with_check("other batches of the stock", others),
-            &Prices::STANDARD,
-        )
+        let budget = checks.with_check("other batches of the stock", others);
+        Self::of_requests(requests, security, budget, &Prices::STANDARD)
+    }
+
+    /// The bound on a cheating garbler's success in the batches of a step with these parameters, in units of
+    /// 2^-128.
+    pub(super) fn risk(&self) -> u128 {
+        let components = self.components.iter().map(|&cut| (Kind::Component, cut));
+        let gadgets = [(Kind::KeyAuthenticator, self.plain), (Kind::InputAuthenticator, self.input)];
+        let used = components.chain(gadgets).filter(|(_, cut)| cut.slots > 0);
+        used.map(|(kind, cut)| known_bound(kind, cut)).sum::<Upper>().to_fixed()
     }
 
     fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {

@@ -76,8 +76,7 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
 
 /// Both kinds of gadget, and the cut-and-choose of each.
 fn kinds(counters: &mut Counters, parameters: &Parameters) -> Result<[(Kind, Origin); 2], Error> {
-    let mut origin =
-        |kind, cut| Ok::<_, Error>(Origin { serial: counters.serial()?, kind, cut, attempts: 1 });
+    let mut origin = |kind, cut| Ok::<_, Error>(Origin::new(counters.serial()?, kind, cut));
     Ok([
         (Kind::Plain, origin(cut_and_choose::Kind::KeyAuthenticator, parameters.plain)?),
         (Kind::Input, origin(cut_and_choose::Kind::InputAuthenticator, parameters.input)?),

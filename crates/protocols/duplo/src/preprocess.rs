@@ -329,7 +329,7 @@ pub(super) fn garbler_commits(
         let outputs = committer.finish(outputs);
         hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
-        let origin = Origin { serial: counters.serial()?, kind: Kind::Component, cut, attempts: 1 };
+        let origin = Origin::new(counters.serial()?, Kind::Component, cut);
         let component = component.digest();
         made.push(GarblerMade {
             id,
@@ -529,7 +529,7 @@ pub(super) fn evaluator_receives(
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
         let hashed = Hashed {
-            origin: Origin { serial: counters.serial()?, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(counters.serial()?, Kind::Component, cut),
             component: component.digest(),
             shape,
             plan: Plan::new(circuit),
@@ -688,6 +688,7 @@ impl Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Duplo;
     use crate::Evaluator;
     use crate::adversary::harness::{SEED, component, pair};
     use crate::hooks::Hooks;
@@ -716,7 +717,7 @@ mod tests {
         let label = |k: usize| Label::from_bits(k as u128);
         let soldering = |k: usize| bytemuck::cast::<Label, Soldering>(label(k));
         let batch = EvaluatorBatch {
-            origin: Origin { serial: 1, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(1, Kind::Component, cut),
             component: [0; 32],
             shape,
             plan: Arc::new(Plan::new(circuit)),
@@ -759,11 +760,11 @@ mod tests {
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
                 let mut observer = Unobserved;
-                let run = Run::new(left, Party::Garbler, &mut observer);
+                let run = Run::new::<Duplo>(left, Party::Garbler, &mut observer);
                 Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
             });
             let mut observer = Unobserved;
-            let run = Run::new(right, Party::Evaluator, &mut observer);
+            let run = Run::new::<Duplo>(right, Party::Evaluator, &mut observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
             let evaluator = Evaluator::set_up(run, &terms, hooks)
                 .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));

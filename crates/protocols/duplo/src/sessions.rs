@@ -12,6 +12,7 @@ use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
+use super::report::Duplo;
 use super::setup::Wanted;
 use super::stock::{Counters, Parts, Request, Stock};
 use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
@@ -60,7 +61,7 @@ impl<'o> Garbler<'o> {
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new(channel, Party::Garbler, observer), terms, Hooks::none())
+        Self::set_up(Run::new::<Duplo>(channel, Party::Garbler, observer), terms, Hooks::none())
     }
 
     pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -254,7 +255,7 @@ impl<'o> Evaluator<'o> {
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new(channel, Party::Evaluator, observer), terms, Hooks::none())
+        Self::set_up(Run::new::<Duplo>(channel, Party::Evaluator, observer), terms, Hooks::none())
     }
 
     pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -396,7 +397,7 @@ pub struct EvaluatorEvaluated<'o> {
 impl<'o> EvaluatorEvaluated<'o> {
     /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
     /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
-    /// do not behave differently ([`Report::recovered`](crate::Report::recovered)).
+    /// do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].

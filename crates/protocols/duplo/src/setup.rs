@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
 use super::parameters::{code, stock_ot_binding};
+use super::report::Duplo;
 use super::sessions::EvaluatorCore;
 use super::stock::{Counters, Stock};
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
@@ -157,7 +158,7 @@ pub(super) fn garbler<'o>(
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
-    let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
+    let greeting = Greeting::send::<Duplo>(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
     if let Some(proposal) = wanted.proposal {
         proposal.send(&mut run.channel)?;
     }
@@ -263,7 +264,8 @@ pub(super) fn evaluator<'o, P>(
     let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, wanted.terms, &wanted.digests)?;
+    let greeting =
+        Greeting::send::<Duplo>(&mut run.channel, Party::Evaluator, wanted.terms, &wanted.digests)?;
     let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 128, &[])?;
     let answer = greeting.answered(&mut run.channel)?;
     let agreed = accept(&mut run, &hooks, &answer)?;

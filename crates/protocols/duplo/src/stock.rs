@@ -18,7 +18,7 @@ use super::supply::Supply;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use brickwork_primitives::cut_and_choose::{Cut, Kind};
-use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
+use brickwork_stock::{Counter, GivenUp, Range as Numbers, Ranges, SERIALS, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -94,9 +94,10 @@ pub(super) struct Origin {
     pub serial: Serial,
     pub kind: Kind,
     pub cut: Cut,
-    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound
-    /// counts as often.
-    pub attempts: u32,
+    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
+    /// challenge got another one.
+    #[serde(skip)]
+    pub given_up: GivenUp,
 }
 
 /// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
@@ -136,6 +137,13 @@ impl Places {
     pub fn numbers(&self, each: usize) -> Vec<u64> {
         let each = each as u64;
         self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
+    }
+}
+
+impl Origin {
+    /// One in a session in which nothing was given up.
+    pub fn new(serial: Serial, kind: Kind, cut: Cut) -> Self {
+        Origin { serial, kind, cut, given_up: GivenUp::default() }
     }
 }
 

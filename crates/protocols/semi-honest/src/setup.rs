@@ -2,7 +2,8 @@
 
 use zeroize::Zeroizing;
 
-use crate::Layout;
+use crate::batch::Layout;
+use crate::report::SemiHonest;
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
@@ -72,7 +73,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
     let delta = Zeroizing::new(rng.delta());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
-    let greeting = Greeting::send(&mut run.channel, Party::Garbler, &job.terms(), &digests(job, layout))?;
+    let greeting =
+        Greeting::send::<SemiHonest>(&mut run.channel, Party::Garbler, &job.terms(), &digests(job, layout))?;
     let begun = base::Begun::send(
         &mut run.channel,
         Direction::GarblerSends,
@@ -90,7 +92,12 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
 
 pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Result<Evaluator<'o>, Error> {
     run.phase("setup");
-    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, &job.terms(), &digests(job, layout))?;
+    let greeting = Greeting::send::<SemiHonest>(
+        &mut run.channel,
+        Party::Evaluator,
+        &job.terms(),
+        &digests(job, layout),
+    )?;
     let begun =
         base::Begun::send(&mut run.channel, Direction::EvaluatorSends, &greeting.digest(), &[], job.threads)?;
     let plans = plans(job);

@@ -383,6 +383,7 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::Unobserved;
+    use crate::tests::Empty;
     use brickwork_stock::{Batch, PairId, Step, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
@@ -439,7 +440,7 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
+    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })];
 
     /// Makes a batch of one item of the step that is begun.
     fn make(store: &mut Store, id: &EpochId) {
@@ -463,7 +464,7 @@ mod tests {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
             let mut observer = Unobserved;
-            reconcile(&mut Run::new(channel, role, &mut observer), store, &owner(role), &SESSION)
+            reconcile(&mut Run::new::<Empty>(channel, role, &mut observer), store, &owner(role), &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -636,7 +637,7 @@ mod tests {
                     });
                     let mut observer = Unobserved;
                     reconcile(
-                        &mut Run::new(channel, honest, &mut observer),
+                        &mut Run::new::<Empty>(channel, honest, &mut observer),
                         &mut mine,
                         &owner(honest),
                         &SESSION,
@@ -678,7 +679,7 @@ mod tests {
             drop(peer);
             let mut observer = Unobserved;
             reconcile(
-                &mut Run::new(channel, Party::Garbler, &mut observer),
+                &mut Run::new::<Empty>(channel, Party::Garbler, &mut observer),
                 store,
                 &owner(Party::Garbler),
                 &SESSION,

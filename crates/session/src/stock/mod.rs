@@ -34,13 +34,9 @@ use crate::{OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, Run, SessionId, Terms,
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
-use brickwork_stock::{Entry, Epoch, EpochId, Ranges, Serial, Step, Store, Writers};
+use brickwork_stock::{Entry, Epoch, EpochId, GivenUp, Ranges, Serial, Step, Store, Writers};
 use meeting::{Owner, living, meet, other_levels, reconcile, room_for_one_more};
 use records::{Batches, Items, Keeper};
-
-/// How many steps are begun in an epoch without one of them being made before nothing more is added to it:
-/// each counts in the bound of what is made next. What is there stays of use.
-const MAX_ATTEMPTS: u32 = 8;
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +63,10 @@ pub trait Asked {
 
     /// Names how it is made: both parties must mean the same.
     fn parameters(&self) -> [u8; 32];
+
+    /// Returns the bound on a cheating peer's success in it, in units of 2^-128: where it is given up, this counts
+    /// in all that its epoch gives.
+    fn risk(&self) -> u128;
 
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
@@ -114,6 +114,12 @@ pub trait Side<'o>: Sized {
 
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Run<'o>, Self::Carried);
+
+    /// Whether an epoch in which so much was given up has room for another step. What is there stays of use.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such level.
+    fn may_begin(given_up: GivenUp, terms: &Terms) -> Result<bool, Error>;
 
     /// Goes on with the ranges of all counters that belong to an entry of the log.
     ///
@@ -331,7 +337,8 @@ impl<'o, S: Side<'o>> Stocked<'o, S> {
         }
     }
 
-    /// Returns the newest epoch to which something may be added: nothing is after its first program.
+    /// Returns the newest epoch to which something may be added: nothing is after its first program, and too
+    /// much that was given up closes one.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -339,7 +346,7 @@ impl<'o, S: Side<'o>> Stocked<'o, S> {
         for id in self.held.epochs.iter().rev() {
             let state = self.held.store.state(id)?;
             // A peer may say that it has begun one more: then this party has, too.
-            if !state.is_used() && state.attempts_so_far() < MAX_ATTEMPTS {
+            if !state.is_used() && S::may_begin(state.given_up(), &self.held.terms)? {
                 return Ok(Some(*id));
             }
         }
@@ -358,7 +365,7 @@ impl<'o, S: Side<'o>> Stocked<'o, S> {
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
         for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
-            let step = Step { job, number, of };
+            let step = Step { job, number, of, risk: asked.risk() };
             let made = fill_step(held.store, &mut *session, &epoch, step, asked);
             burn_if_cheated(held.store, &epoch, made)?;
         }

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use zeroize::Zeroizing;
 
 use brickwork_base::Error;
-use brickwork_stock::{Batch, EpochId, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer};
+use brickwork_stock::{Batch, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer};
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
 const RECORD_BYTES: usize = 128 << 10;
@@ -101,16 +101,12 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// A batch of which something is left.
-pub struct Held {
-    /// The batch, and how much is left.
-    pub left: Left,
-    /// How often its step was begun: a bound counts as often.
-    pub attempts: u32,
+/// What an epoch holds for programs.
+pub struct Batches {
+    /// What is left of each batch, oldest first.
+    left: Vec<Left>,
+    given_up: GivenUp,
 }
-
-/// What an epoch holds for programs, oldest batch first.
-pub struct Batches(Vec<Held>);
 
 impl Batches {
     /// Returns what is left in an epoch.
@@ -119,18 +115,23 @@ impl Batches {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
         let state = store.state(epoch)?;
-        let left = store.batches(epoch)?.into_iter().filter(|left| left.left > 0);
-        Ok(Batches(left.map(|left| Held { attempts: state.attempts(left.serial), left }).collect()))
+        let left = store.batches(epoch)?.into_iter().filter(|left| left.left > 0).collect();
+        Ok(Batches { left, given_up: state.given_up() })
+    }
+
+    /// Returns what was begun in the epoch and not made: it counts in the bound of all that takes from it.
+    pub fn given_up(&self) -> GivenUp {
+        self.given_up
     }
 
     /// Returns the batches of one kind.
-    pub fn of_kind(&self, kind: u8) -> impl Iterator<Item = &Held> {
-        self.0.iter().filter(move |held| held.left.batch.kind == kind)
+    pub fn of_kind(&self, kind: u8) -> impl Iterator<Item = &Left> {
+        self.left.iter().filter(move |left| left.batch.kind == kind)
     }
 
     /// Counts the items of a kind that are left.
     pub fn left(&self, kind: u8) -> usize {
-        self.of_kind(kind).map(|held| held.left.left as usize).sum()
+        self.of_kind(kind).map(|left| left.left as usize).sum()
     }
 
     /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as there are, oldest
@@ -144,13 +145,13 @@ impl Batches {
         component: &[u8; 32],
         mut count: usize,
         taken: &mut Vec<(Serial, u32)>,
-    ) -> Result<Vec<&Held>, Error> {
+    ) -> Result<Vec<&Left>, Error> {
         let mut from = Vec::new();
-        for held in self.of_kind(kind).filter(|held| held.left.batch.component == *component) {
-            let serial = held.left.serial;
+        for left in self.of_kind(kind).filter(|left| left.batch.component == *component) {
+            let serial = left.serial;
             let known = taken.iter().position(|(named, _)| *named == serial);
             let already = known.map_or(0, |k| taken[k].1);
-            let here = count.min((held.left.left as usize).saturating_sub(already as usize));
+            let here = count.min((left.left as usize).saturating_sub(already as usize));
             if here > 0 {
                 let items = u32::try_from(here + already as usize).map_err(|_| {
                     Error::Limit("a program that takes more than 2^32 items of a batch".into())
@@ -159,7 +160,7 @@ impl Batches {
                     Some(k) => taken[k].1 = items,
                     None => taken.push((serial, items)),
                 }
-                from.push(held);
+                from.push(left);
                 count -= here;
             }
         }
@@ -196,7 +197,7 @@ impl<'a> Items<'a> {
             let batch = &batch.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
             visit(Piece {
                 batch,
-                attempts: state.attempts(serial),
+                given_up: state.given_up(),
                 items: first as usize..first as usize + count as usize,
                 records: records.remove(&serial).unwrap_or_default(),
                 bulk: &|units| self.store.read_units(self.taken, serial, units),
@@ -213,8 +214,8 @@ type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 pub struct Piece<'a> {
     /// The batch.
     pub batch: &'a Batch,
-    /// How often its step was begun.
-    pub attempts: u32,
+    /// What was begun in its epoch and not made.
+    pub given_up: GivenUp,
     items: Range<usize>,
     records: Vec<Record>,
     bulk: &'a ReadUnits<'a>,

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use super::records::{In, Out, Records};
 use super::*;
 use crate::Unobserved;
+use crate::tests::Empty;
 use brickwork_base::Malformed;
 use brickwork_base::random::Rng;
 use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
@@ -90,6 +91,10 @@ impl Asked for Asks {
         [0; 32]
     }
 
+    fn risk(&self) -> u128 {
+        1
+    }
+
     fn bytes(&self) -> u64 {
         0
     }
@@ -164,6 +169,11 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
     fn release(self: Box<Self>) -> (Run<'o>, Carried) {
         let Toy { run, carried, .. } = *self;
         (run, carried)
+    }
+
+    /// It gives up at most so many steps in an epoch.
+    fn may_begin(given_up: GivenUp, _: &Terms) -> Result<bool, Error> {
+        Ok(given_up.risk < 2)
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -248,7 +258,7 @@ fn one<const ROLE: u8>(
     let role = <Toy<ROLE> as Side>::ROLE;
     let mut store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let mut observer = Unobserved;
-    let run = Run::new(channel, role, &mut observer);
+    let run = Run::new::<Empty>(channel, role, &mut observer);
     let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
@@ -386,7 +396,7 @@ fn row_16_more_than_a_range_is_refused() {
     let too_many = world.connect([Fate::Lives; 2], What::Fill(&[(1 << 20) + 1]));
     assert!(too_many.iter().all(|result| matches!(result, Err(Error::Limit(_)))), "{too_many:?}");
     let mut observer = Unobserved;
-    let run = Run::new(memory_pair().0, Party::Garbler, &mut observer);
+    let run = Run::new::<Empty>(memory_pair().0, Party::Garbler, &mut observer);
     let carried = Carried { fate: Fate::Lives, sent: world.sent };
     let mut toy = Toy::<0>::restore(run, &TERMS, &[3; 32], carried).unwrap();
     assert!(matches!(toy.pads.draw(1), Err(Error::Limit(_))));

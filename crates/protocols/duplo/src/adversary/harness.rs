@@ -331,7 +331,7 @@ impl Outcome {
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
         let ending = match self.result(victim) {
             Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if report.recovered => Ending::Recovered,
+            Ok(report) if report.aside.recovered => Ending::Recovered,
             Ok(_) => Ending::Survived,
             Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
             Err(Error::Mismatch(_)) => Ending::Refused,
@@ -441,7 +441,7 @@ impl Outcome {
             Err(error) => panic!("{error}"),
         });
         assert_eq!((&garbler.outputs, &evaluator.outputs), (&self.expected[0], &self.expected[1]));
-        assert_eq!((garbler.recovered, evaluator.recovered), (false, recovered));
+        assert_eq!((garbler.aside.recovered, evaluator.aside.recovered), (false, recovered));
         assert_eq!(&self.events, self.honest());
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::proposal::{Cut, Decompose, MAX_DECOMPOSITION_BYTES};
-use crate::{Parameters, stored};
+use crate::{Duplo, Parameters, stored};
 use brickwork_base::bits;
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::{Component, Party, Program};
@@ -33,8 +33,12 @@ pub fn greeting(
     terms: &Terms,
     program: [u8; 32],
 ) -> Result<SessionId, Error> {
-    let greeting =
-        Greeting::send(channel, role, terms, &Digests { stock: false, program, parameters: [0; 32] })?;
+    let greeting = Greeting::send::<Duplo>(
+        channel,
+        role,
+        terms,
+        &Digests { stock: false, program, parameters: [0; 32] },
+    )?;
     channel.flush()?;
     Ok(greeting.answered(channel)?.session)
 }

@@ -10,12 +10,14 @@ use super::records::{Context, Header, Known, Stored};
 use super::side::Role;
 use crate::hooks::Hooks;
 use crate::parameters::code;
+use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Plan;
 use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
 
 /// A record of so many items of a batch of this kind.
@@ -33,7 +35,7 @@ pub(crate) fn record(
     let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
-    let header = Header::decode(header, 1)?;
+    let header = Header::decode(header, GivenUp::default())?;
     let words = code(40)?.words();
     let context = Context { header: &header, session: &[3; 32], words, component, committer: None };
     match party {
@@ -74,7 +76,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
         Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (channel, _) = memory_pair();
     let mut observer = Unobserved;
-    let run = Run::new(channel, party, &mut observer);
+    let run = Run::new::<Duplo>(channel, party, &mut observer);
     Ok(match party {
         Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
         Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),

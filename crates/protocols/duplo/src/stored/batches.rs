@@ -11,7 +11,7 @@ use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::garbling::Plan;
 use brickwork_session::stock::records::Batches;
-use brickwork_stock::{EpochId, Serial, Store};
+use brickwork_stock::{EpochId, Left, Serial, Store};
 
 /// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
@@ -23,8 +23,8 @@ pub(super) mod kind {
 /// Counts the items that are left.
 pub(super) fn counts(batches: &Batches) -> Counts {
     let mut components = HashMap::new();
-    for held in batches.of_kind(kind::COMPONENT) {
-        *components.entry(held.left.batch.component).or_default() += held.left.left as usize;
+    for left in batches.of_kind(kind::COMPONENT) {
+        *components.entry(left.batch.component).or_default() += left.left as usize;
     }
     let ots = batches.left(kind::OTS);
     Counts { components, input: batches.left(kind::INPUT), ots: (ots > 0).then_some(ots) }
@@ -57,9 +57,8 @@ pub(super) fn choose(
     let mut taken = Vec::new();
     let mut origins: Vec<(String, Origin)> = Vec::new();
     for (kind, component, count) in wanted {
-        for held in batches.take(kind, &component, count, &mut taken)? {
-            let batch = &held.left.batch;
-            let header = Header::decode(&batch.header, held.attempts)?;
+        for Left { batch, .. } in batches.take(kind, &component, count, &mut taken)? {
+            let header = Header::decode(&batch.header, batches.given_up())?;
             origins.extend(header.origins.iter().map(|origin| (batch.name.clone(), *origin)));
         }
     }
@@ -76,7 +75,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
-        origins.extend(Header::decode(&left.batch.header, state.attempts(left.serial))?.origins);
+        origins.extend(Header::decode(&left.batch.header, state.given_up())?.origins);
     }
     bound_of_parts(&origins, security)
 }

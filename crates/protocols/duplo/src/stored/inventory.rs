@@ -23,6 +23,8 @@ pub struct Inventory {
     pub pair: Option<PairId>,
     /// Where its log stands: the same at both parties between two runs.
     pub state: State,
+    /// The steps that were begun in it and not made.
+    pub given_up: GivenUpInventory,
     /// Programs that took from it.
     pub uses: u64,
     /// Steps of the last preprocessing that are made, and of how many.
@@ -31,6 +33,16 @@ pub struct Inventory {
     pub batches: Vec<BatchInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
     /// it; none where it is burned.
+    pub bound_log2: Option<f64>,
+}
+
+/// What was begun in an epoch and not made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GivenUpInventory {
+    /// How many steps.
+    pub steps: u32,
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all of them; none where nothing was
+    /// cut and chosen. It counts in the bound of every program from the epoch.
     pub bound_log2: Option<f64>,
 }
 
@@ -52,15 +64,13 @@ pub struct BatchInventory {
     pub left: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// How many steps were begun until its own was made, since one was made before.
-    pub attempts: u32,
     /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
     /// from the store.
     pub missing: Option<String>,
     /// Copies in a bucket, and opened ones.
     pub cuts: Vec<CutInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none where nothing is
-    /// cut and chosen.
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without what was given
+    /// up before it was made; none where nothing is cut and chosen.
     pub bound_log2: Option<f64>,
 }
 
@@ -98,8 +108,7 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
     let missing = store.missing(&id)?;
     let mut batches = Vec::new();
     for left in store.batches(&id)? {
-        let attempts = state.attempts(left.serial);
-        let header = Header::decode(&left.batch.header, attempts)?;
+        let header = Header::decode(&left.batch.header, state.given_up())?;
         let cuts = header.origins.iter().map(|origin| CutInventory {
             of: match origin.kind {
                 Kind::Component => "copies",
@@ -111,8 +120,7 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             opened: origin.cut.opened,
         });
         let cuts = cuts.collect();
-        let bound: Upper =
-            header.origins.iter().map(|o| known_bound(o) * Upper::integer(attempts.into())).sum();
+        let bound: Upper = header.origins.iter().map(|o| known_bound(o.kind, o.cut)).sum();
         batches.push(BatchInventory {
             serial: left.serial,
             kind: match left.batch.kind {
@@ -125,7 +133,6 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             items: left.items,
             left: left.left,
             bytes: left.bytes,
-            attempts,
             missing: missing
                 .iter()
                 .find(|(serial, _)| *serial == left.serial)
@@ -139,7 +146,12 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
         Some(_) => None,
     };
     let pair = store.pair(&epoch.relation())?;
-    Ok(Inventory { id, epoch, pair, state, uses, progress, batches, bound_log2 })
+    let vain = state.given_up();
+    let given_up = GivenUpInventory {
+        steps: vain.steps,
+        bound_log2: (vain.risk > 0).then(|| Upper::fixed(vain.risk).log2()),
+    };
+    Ok(Inventory { id, epoch, pair, state, given_up, uses, progress, batches, bound_log2 })
 }
 
 impl Inventory {

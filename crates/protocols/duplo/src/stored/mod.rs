@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::hooks::Hooks;
 use crate::parameters::Parameters;
 use crate::proposal::{Cut, Decompose};
+use crate::report::Duplo;
 use crate::sessions::check_input;
 use crate::setup::no_proposal;
 use crate::stock::Request;
@@ -30,7 +31,7 @@ pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Observer, PhaseReport, Run, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
-pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
 use side::{Filling, Job, OnDisk, Outcome, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
@@ -160,7 +161,7 @@ impl<'o> Stocked<'o> {
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Run::new(channel, party, observer);
+        let run = Run::new::<Duplo>(channel, party, observer);
         Ok(Stocked(match party {
             Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
             Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
@@ -254,7 +255,7 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
         run.phase("setup");
         let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
         let digests = Digests { stock: true, program, parameters: [0; 32] };
-        let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
+        let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }

@@ -28,7 +28,7 @@ use brickwork_primitives::scratch::Spool;
 use brickwork_primitives::solder::CommittedWire;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
-use brickwork_stock::Writer;
+use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
 const VERSION: u32 = 2;
@@ -52,7 +52,7 @@ impl Header {
         Header { version: VERSION, origins, start: 0, made: 0, rows: Vec::new() }
     }
 
-    pub fn decode(bytes: &[u8], attempts: u32) -> Result<Self, Error> {
+    pub fn decode(bytes: &[u8], given_up: GivenUp) -> Result<Self, Error> {
         let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
@@ -65,7 +65,7 @@ impl Header {
                 "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
             ));
         }
-        header.origins.iter_mut().for_each(|origin| origin.attempts = attempts);
+        header.origins.iter_mut().for_each(|origin| origin.given_up = given_up);
         Ok(header)
     }
 
@@ -541,7 +541,7 @@ mod tests {
         let words = code(40).unwrap().words();
         let header = |kinds: &[Kind]| {
             let cut = Cut { slots: 8, bucket: 3, opened: 20 };
-            let origin = |(&kind, serial)| Origin { serial, kind, cut, attempts: 1 };
+            let origin = |(&kind, serial)| Origin::new(serial, kind, cut);
             Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
         };
         let copies = header(&[Kind::Component, Kind::KeyAuthenticator]);
@@ -560,13 +560,13 @@ mod tests {
     #[test]
     fn row_25_a_header_of_another_version_is_refused() {
         let header = Header::new(vec![]);
-        assert!(Header::decode(&header.encode(), 1).is_ok());
+        assert!(Header::decode(&header.encode(), GivenUp::default()).is_ok());
         let other = Header { version: VERSION + 1, ..header };
         assert!(
-            matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version"))
+            matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why)) if why.contains("version"))
         );
         assert!(
-            matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed"))
+            matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why)) if why.contains("malformed"))
         );
     }
 
@@ -574,13 +574,12 @@ mod tests {
     fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
         let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
         let header = |bucket| {
-            let origin =
-                Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
+            let origin = Origin::new(1, cut_and_choose::Kind::Component, cut(bucket));
             Header::new(vec![origin]).encode()
         };
-        assert!(Header::decode(&header(3), 1).is_ok());
+        assert!(Header::decode(&header(3), GivenUp::default()).is_ok());
         assert!(
-            matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose"))
+            matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why)) if why.contains("nobody would choose"))
         );
     }
 }

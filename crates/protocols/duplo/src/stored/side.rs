@@ -9,7 +9,8 @@ use crate::build::{GarblerUnproven, Joined};
 use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use crate::hooks::Hooks;
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::parameters::{Parameters, code};
+use crate::parameters::{Parameters, code, may_begin};
+use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
 use crate::stock::{ComponentPieces, Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
@@ -19,11 +20,11 @@ use brickwork_primitives::commit::split;
 use brickwork_primitives::ot::extension;
 use brickwork_session::stock::records::{Batches, Items, Keeper, Piece};
 use brickwork_session::stock::{Asked, Side};
-use brickwork_session::{Run, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial, Writers};
+use brickwork_session::{Protocol, Run, SessionId, Terms};
+use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
 
 /// The name of this protocol in a store.
-pub(super) const PROTOCOL: &str = "duplo";
+pub(super) const PROTOCOL: &str = Duplo::NAME;
 
 /// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was
 /// promised.
@@ -46,6 +47,10 @@ impl Asked for Filling<'_> {
 
     fn parameters(&self) -> [u8; 32] {
         self.parameters.digest()
+    }
+
+    fn risk(&self) -> u128 {
+        self.parameters.risk()
     }
 
     fn bytes(&self) -> u64 {
@@ -130,6 +135,10 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
         self.0.release()
     }
 
+    fn may_begin(given_up: GivenUp, terms: &Terms) -> Result<bool, Error> {
+        may_begin(given_up, terms.security)
+    }
+
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         *self.0.stock().1 = Counters::of_entry(&mut ranges)?;
         self.0.enter(&mut ranges)
@@ -191,7 +200,7 @@ fn keep<P: Stored>(
 /// Fetches what was taken of a batch.
 fn fetch<'o, R: Role<'o>>(session: &mut R, piece: Piece, job: &Job) -> Result<(), Error> {
     let (batch, id) = (piece.batch, *session.id());
-    let header = Header::decode(&batch.header, piece.attempts)?;
+    let header = Header::decode(&batch.header, piece.given_up)?;
     let mut components = job.program.components().iter().zip(job.program.component_digests());
     let component =
         components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);

@@ -190,7 +190,7 @@ fn row_09_threshold_of_recovery() {
         let half = size as usize / 2;
         recovery_from(size, half, last).recovered();
         let lost = recovery_from(size, half + 1, last);
-        assert!(lost.fooled() && lost.evaluator.is_ok_and(|report| report.recovered));
+        assert!(lost.fooled() && lost.evaluator.is_ok_and(|report| report.aside.recovered));
     }
 }
 

@@ -53,7 +53,7 @@ fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
             Err(error) if error.is_cheat(Cheat::Opening) => &mut ends.opened,
             Err(error) if error.is_cheat(Cheat::NoValidLabel) => &mut ends.no_valid_label,
             Ok(_) if outcome.fooled() => &mut ends.fooled,
-            Ok(report) if report.recovered => &mut ends.recovered,
+            Ok(report) if report.aside.recovered => &mut ends.recovered,
             Ok(_) => &mut ends.survived,
             Err(other) => panic!("{other}"),
         } += 1;
