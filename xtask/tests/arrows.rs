@@ -342,7 +342,6 @@ const STILL: &[(&str, &[&str])] = &[
             "unproven",
         ],
     ),
-    ("stock", &["lib", "segment"]),
     ("wire", &["frame", "lib"]),
 ];
 

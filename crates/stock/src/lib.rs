@@ -15,6 +15,7 @@ mod log;
 #[cfg(test)]
 mod model;
 mod pair;
+mod poison;
 mod range;
 mod seal;
 mod segment;
@@ -24,7 +25,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -41,6 +42,7 @@ pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 pub use log::{Entry, EpochId, GivenUp, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
+use poison::Poison;
 pub use range::{Counter, Range, Ranges};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
@@ -173,7 +175,7 @@ pub struct Store {
     /// Of the epochs that were asked for: the state, and the number of entries.
     states: HashMap<EpochId, (State, u64)>,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
-    poisoned: Arc<OnceLock<String>>,
+    poisoned: Poison,
     /// None in a view.
     _lock: Option<File>,
 }
@@ -263,7 +265,7 @@ impl Store {
         let bytes = at_one_moment(&path)?;
         backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
         let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
-        let _ = store.poisoned.set("it was opened to be looked at, no more".into());
+        store.poisoned.because("it was opened to be looked at, no more".into());
         Ok(store)
     }
 
@@ -281,7 +283,7 @@ impl Store {
             disk,
             index,
             states: HashMap::new(),
-            poisoned: Arc::default(),
+            poisoned: Poison::default(),
             _lock: lock,
         };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
@@ -391,7 +393,7 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        write().map_err(failed("writing the index")).inspect_err(|error| poison(&self.poisoned, error))
+        write().map_err(failed("writing the index")).inspect_err(|error| self.poisoned.by(error))
     }
 
     fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
@@ -401,10 +403,7 @@ impl Store {
     }
 
     fn sound(&self) -> Result<(), Error> {
-        match self.poisoned.get() {
-            Some(why) => Err(Error::Stock(why.clone())),
-            None => Ok(()),
-        }
+        self.poisoned.none()
     }
 
     /// The pair of stores that this one and a peer's are, if they have met.
@@ -749,7 +748,7 @@ pub struct Writers {
     disk: Disk,
     directory: PathBuf,
     key: StoreKey,
-    poisoned: Arc<OnceLock<String>>,
+    poisoned: Poison,
 }
 
 impl Writers {
@@ -769,12 +768,6 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(vec![0; length]);
     postcard::to_slice(value, &mut bytes).expect("it fits");
     bytes
-}
-
-/// Remembers why a store is of no use until it is opened anew; the first reason counts.
-fn poison(poisoned: &OnceLock<String>, error: &Error) {
-    let _ = poisoned
-        .set(format!("a write failed before ({error}); nothing is taken from it until it is opened anew"));
 }
 
 /// What a batch in the index is of use for.

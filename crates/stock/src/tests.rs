@@ -408,7 +408,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let mut store = filled(directory.path());
     let taken = store.append(&ID, &take(ONE, 2)).unwrap();
     store.read(&taken, |_, _| Ok(())).unwrap();
-    poison(&store.poisoned, &Error::Stock("test".into()));
+    store.poisoned.by(&Error::Stock("test".into()));
     let failed = "a write failed before (stock: test)";
     refused(store.secrets(&ID), failed);
     refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
@@ -613,7 +613,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
         // Row 22: it says so, and hands out nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
-        if store.poisoned.get().is_some() {
+        if store.poisoned.none().is_err() {
             refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
             refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
         }

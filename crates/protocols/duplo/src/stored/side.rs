@@ -82,8 +82,9 @@ pub(super) trait Role<'o>: Sized + Pooled {
     /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
     /// erased.
     fn release(self: Box<Self>) -> (Run<'o>, Hooks);
-    /// What was made, or fetched for a program; and the counters.
-    fn stock(&mut self) -> (&mut Stock<Self::Component, Self::Gadgets, Self::Ots>, &mut Counters);
+    /// What was made, or fetched for a program.
+    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
+    fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// The garbler's, which makes its commitments again.
@@ -140,7 +141,7 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
-        *self.0.stock().1 = Counters::of_entry(&mut ranges)?;
+        *self.0.counters() = Counters::of_entry(&mut ranges)?;
         self.0.enter(&mut ranges)
     }
 
@@ -149,8 +150,8 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
     }
 
     fn keep(&mut self, filling: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let (stock, counters) = self.0.stock();
-        let (components, input, ots) = std::mem::take(stock).into_pieces();
+        let (components, input, ots) = std::mem::take(self.0.stock()).into_pieces();
+        let counters = self.0.counters();
         for pieces in components {
             let digest = *pieces.digest();
             let named = filling.request.components.iter().find(|(c, _)| c.digest() == digest);
@@ -218,15 +219,15 @@ fn fetch<'o, R: Role<'o>>(session: &mut R, piece: Piece, job: &Job) -> Result<()
     match batch.kind {
         kind::COMPONENT => {
             let component = piece.assemble(&context)?;
-            session.stock().0.put_component(component);
+            session.stock().put_component(component);
         }
         kind::INPUT => {
             let gadgets = piece.assemble(&context)?;
-            session.stock().0.put_input(gadgets);
+            session.stock().put_input(gadgets);
         }
         kind::OTS => {
             let ots = piece.assemble(&context)?;
-            session.stock().0.put_ots(ots);
+            session.stock().put_ots(ots);
         }
         other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
     }
@@ -272,8 +273,12 @@ impl<'o> Role<'o> for Garbler<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> (&mut Stock<GarblerComponent, GarblerGadgets, GarblerOts>, &mut Counters) {
-        (&mut self.stock, &mut self.counters)
+    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerGadgets, GarblerOts> {
+        &mut self.stock
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -346,8 +351,12 @@ impl<'o> Role<'o> for Evaluator<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> (&mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>, &mut Counters) {
-        (&mut self.stock, &mut self.core.counters)
+    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts> {
+        &mut self.stock
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.core.counters
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
