@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
-use brickwork::cut_and_choose::Cut;
+use brickwork::cut_and_choose::Bucketing;
 use brickwork::plan::{self, Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub struct Arguments {
 /// A choice of the buckets of the component that dominates, and what it costs.
 struct Alternative {
     component: String,
-    cut: Cut,
+    cut: Bucketing,
     chosen: bool,
     cost: Cost,
 }

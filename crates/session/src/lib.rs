@@ -24,7 +24,7 @@ pub const PROTOCOL_VERSION: u32 = 5;
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
 /// Bytes of what it is told of copies and authenticators, which all go to a temporary file if there are more.
-pub fn told_memory(table_memory: u64) -> u64 {
+pub fn openings_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
 

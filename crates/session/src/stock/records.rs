@@ -184,7 +184,7 @@ impl<'a> Items<'a> {
     ///
     /// # Errors
     /// [`Error::Stock`] that names what was altered or cannot be read.
-    pub fn each(&self, mut visit: impl FnMut(Piece<'_>) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn each(&self, mut visit: impl FnMut(TakenBatch<'_>) -> Result<(), Error>) -> Result<(), Error> {
         let state = self.store.state(self.epoch)?;
         let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
         self.store.read(self.taken, |serial, record| {
@@ -195,7 +195,7 @@ impl<'a> Items<'a> {
         for &(serial, first, count) in self.taken.items() {
             let batch = batches.iter().find(|left| left.serial == serial);
             let batch = &batch.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
-            visit(Piece {
+            visit(TakenBatch {
                 batch,
                 given_up: state.given_up(),
                 items: first as usize..first as usize + count as usize,
@@ -211,7 +211,7 @@ impl<'a> Items<'a> {
 type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 
 /// Items that were taken of one batch, in records that may hold more.
-pub struct Piece<'a> {
+pub struct TakenBatch<'a> {
     /// The batch.
     pub batch: &'a Batch,
     /// What was begun in its epoch and not made.
@@ -221,13 +221,13 @@ pub struct Piece<'a> {
     bulk: &'a ReadUnits<'a>,
 }
 
-impl Piece<'_> {
+impl TakenBatch<'_> {
     /// Reads the items.
     ///
     /// # Errors
     /// [`Error::Stock`] if a record is malformed or missing.
     pub fn assemble<P: Records>(self, context: &P::Context<'_>) -> Result<P, Error> {
-        let Piece { items, records, bulk: read_bulk, .. } = self;
+        let TakenBatch { items, records, bulk: read_bulk, .. } = self;
         let mut whole: Option<P> = None;
         for record in &records {
             let (start, here) = (record.first as usize, record.items as usize);

@@ -215,8 +215,8 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
 
     fn take(&mut self, items: &Items, job: &&[u8]) -> Result<Vec<u8>, Error> {
         let mut pads = Vec::new();
-        items.each(|piece| {
-            pads.extend(piece.assemble::<Pads>(&())?.0);
+        items.each(|batch| {
+            pads.extend(batch.assemble::<Pads>(&())?.0);
             Ok(())
         })?;
         let pads: Vec<[u8; 32]> = pads

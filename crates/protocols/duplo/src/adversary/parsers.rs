@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::proposal::{Cut, Decompose, MAX_DECOMPOSITION_BYTES};
+use crate::proposal::{Decompose, Decomposition, MAX_DECOMPOSITION_BYTES};
 use crate::{Duplo, Parameters, stored};
 use brickwork_base::bits;
 use brickwork_base::{Error, Malformed};
@@ -66,7 +66,7 @@ pub fn decomposition(
     let (mut peer, mut own) = memory_pair();
     peer.send(DECOMPOSITION, bytes)?;
     peer.flush()?;
-    let cut = Cut::receive(&mut own)?;
+    let cut = Decomposition::receive(&mut own)?;
     let program = cut.make(given, decompose)?;
     cut.send(&mut own)?;
     own.flush()?;

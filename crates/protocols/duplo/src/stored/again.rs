@@ -14,7 +14,7 @@ use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::GivenUp;
@@ -32,7 +32,7 @@ pub(crate) fn record(
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
+    let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let header = Header::decode(header, GivenUp::default())?;
@@ -51,19 +51,19 @@ fn of_role<'o, R: Role<'o>>(
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
     match kind {
-        kind::COMPONENT => pieces::<R::Component>(context, items, bytes),
-        kind::INPUT => pieces::<R::Gadgets>(context, items, bytes),
-        _ => pieces::<R::Ots>(context, items, bytes),
+        kind::COMPONENT => written_again::<R::Component>(context, items, bytes),
+        kind::INPUT => written_again::<R::Authenticators>(context, items, bytes),
+        _ => written_again::<R::Ots>(context, items, bytes),
     }
 }
 
-fn pieces<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut record = In::new(bytes);
-    let pieces = P::decode(context, items, &mut record)?;
+    let read = P::decode(context, items, &mut record)?;
     record.end()?;
-    assert_eq!(pieces.len(), items, "as many items as the index says");
+    assert_eq!(read.len(), items, "as many items as the index says");
     let mut out = Out::default();
-    pieces.encode(0..items, &mut out)?;
+    read.encode(0..items, &mut out)?;
     Ok(out.finish().to_vec())
 }
 

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::records::Header;
-use crate::parameters::{bound_of_parts, report_of_parts};
+use crate::parameters::{bound_of_origins, report_of_origins};
 use crate::stock::{Counts, Origin, garbler_wires};
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{EpochId, Left, Serial, Store};
 
@@ -65,7 +65,7 @@ pub(super) fn choose(
     if taken.is_empty() {
         return Err(Error::Stock("the program takes nothing from the stock; run it without --store".into()));
     }
-    report_of_parts(&origins, security)?;
+    report_of_origins(&origins, security)?;
     Ok(taken)
 }
 
@@ -77,15 +77,15 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
         origins.extend(Header::decode(&left.batch.header, state.given_up())?.origins);
     }
-    bound_of_parts(&origins, security)
+    bound_of_origins(&origins, security)
 }
 
-/// The evaluator's plans for components, made once.
-pub(super) type Plans = HashMap<ComponentDigest, Arc<Plan>>;
+/// The evaluator's schedules for components, made once.
+pub(super) type Schedules = HashMap<ComponentDigest, Arc<Schedule>>;
 
-/// Makes the plans that a program needs.
-pub(super) fn plan(plans: &mut Plans, program: &Program) {
+/// Makes the schedules that a program needs.
+pub(super) fn schedule(schedules: &mut Schedules, program: &Program) {
     for (component, digest) in program.components().iter().zip(program.component_digests()) {
-        plans.entry(*digest).or_insert_with(|| Arc::new(Plan::new(&component.circuit)));
+        schedules.entry(*digest).or_insert_with(|| Arc::new(Schedule::new(&component.circuit)));
     }
 }

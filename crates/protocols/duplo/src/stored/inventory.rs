@@ -8,7 +8,7 @@ use super::side::PROTOCOL;
 use crate::parameters::known_bound;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::cut_and_choose::{Kind, Upper};
+use brickwork_primitives::cut_and_choose::{BatchKind, Upper};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Entry, Epoch, EpochId, PairId, Serial, State, Store};
 
@@ -111,16 +111,16 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
         let header = Header::decode(&left.batch.header, state.given_up())?;
         let cuts = header.origins.iter().map(|origin| CutInventory {
             of: match origin.kind {
-                Kind::Component => "copies",
-                Kind::KeyAuthenticator => "key authenticators",
-                Kind::InputAuthenticator => "input authenticators",
+                BatchKind::Component => "copies",
+                BatchKind::KeyAuthenticator => "key authenticators",
+                BatchKind::InputAuthenticator => "input authenticators",
             },
-            bucket_size: origin.cut.bucket,
-            items: origin.cut.copies(),
-            opened: origin.cut.opened,
+            bucket_size: origin.bucketing.bucket,
+            items: origin.bucketing.copies(),
+            opened: origin.bucketing.opened,
         });
         let cuts = cuts.collect();
-        let bound: Upper = header.origins.iter().map(|o| known_bound(o.kind, o.cut)).sum();
+        let bound: Upper = header.origins.iter().map(|o| known_bound(o.kind, o.bucketing)).sum();
         batches.push(BatchInventory {
             serial: left.serial,
             kind: match left.batch.kind {

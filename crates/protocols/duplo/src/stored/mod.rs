@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 use crate::hooks::Hooks;
 use crate::parameters::Parameters;
-use crate::proposal::{Cut, Decompose};
+use crate::proposal::{Decompose, Decomposition};
 use crate::report::Duplo;
 use crate::sessions::check_input;
 use crate::setup::no_proposal;
 use crate::stock::Request;
 use crate::{Evaluator, Garbler, SecurityReport};
-use batches::Plans;
+use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_session::stock::meeting::{self, Owner};
@@ -110,7 +110,7 @@ impl<'o> Stocked<'o> {
         terms: &Terms,
         observer: &'o mut dyn Observer,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, &Cut::NONE, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
     /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
@@ -130,7 +130,7 @@ impl<'o> Stocked<'o> {
             channel,
             store,
             terms,
-            &Cut::of(program, decomposition),
+            &Decomposition::of(program, decomposition),
             observer,
             Hooks::none(),
         )
@@ -157,7 +157,7 @@ impl<'o> Stocked<'o> {
         channel: Channel,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
@@ -239,9 +239,9 @@ impl<'o> Stocked<'o> {
 
 struct Inner<'o, R: Role<'o>> {
     line: stocked::Stocked<'o, OnDisk<R>>,
-    plans: Plans,
+    schedules: Schedules,
     /// What the garbler proposed for the first program.
-    cut: Cut,
+    cut: Decomposition,
 }
 
 impl<'o, R: Role<'o>> Inner<'o, R> {
@@ -249,7 +249,7 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
         mut run: Run<'o>,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
@@ -261,28 +261,29 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
         }
         let answer = greeting.answered(&mut run.channel)?;
         no_proposal(&answer)?;
-        let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
+        let cut =
+            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
         let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
-        Ok(Inner { line, plans: Plans::new(), cut })
+        Ok(Inner { line, schedules: Schedules::new(), cut })
     }
 
     fn expect(mut self, program: &Program) -> Result<Self, Error> {
-        self.plan(program);
-        let Inner { line, plans, cut } = self;
-        let line = line.expect(&Job { program, input: &[], plans: &plans })?;
-        Ok(Inner { line, plans, cut })
+        self.prepare(program);
+        let Inner { line, schedules, cut } = self;
+        let line = line.expect(&Job { program, input: &[], schedules: &schedules })?;
+        Ok(Inner { line, schedules, cut })
     }
 
-    fn plan(&mut self, program: &Program) {
+    fn prepare(&mut self, program: &Program) {
         program.component_digests();
         program.digest();
         if R::ROLE == Party::Evaluator {
-            batches::plan(&mut self.plans, program);
+            batches::schedule(&mut self.schedules, program);
         }
     }
 
     fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
-        let Inner { line, plans, cut } = self;
+        let Inner { line, schedules, cut } = self;
         let epoch = line.unused()?;
         let parameters = Parameters::for_steps(steps, line.terms().security)?;
         let steps: Vec<Filling> = steps
@@ -291,7 +292,7 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
             .map(|(request, parameters)| Filling { request, parameters })
             .collect();
         let (done, line) = line.fill(epoch, &steps)?;
-        Ok((done, Inner { line, plans, cut }))
+        Ok((done, Inner { line, schedules, cut }))
     }
 
     fn run(
@@ -301,9 +302,9 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         check_input(program, R::ROLE, input)?;
-        self.plan(program);
-        let Inner { line, plans, cut } = self;
-        let job = Job { program, input, plans: &plans };
+        self.prepare(program);
+        let Inner { line, schedules, cut } = self;
+        let job = Job { program, input, schedules: &schedules };
         let (ran, made) = match line.run(&job, lacking)? {
             Ran::Lacks { why, next } => {
                 let (made, next) = make(next, program, &why)?;
@@ -318,7 +319,7 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
         let Outcome { outputs, recovered, mut security } = outcome;
         let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
         security.epoch_bound_log2 = Some(of_epoch.log2());
-        Ok((FromStock { outputs, recovered, security, made }, Inner { line, plans, cut }))
+        Ok((FromStock { outputs, recovered, security, made }, Inner { line, schedules, cut }))
     }
 }
 

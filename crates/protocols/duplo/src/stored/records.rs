@@ -1,7 +1,7 @@
-//! The pieces of a stock as records.
+//! The items of a stock as records.
 //!
 //! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
-//! are soldered; of the other copies and gadgets what the evaluator checks and evaluates with. The garbler
+//! are soldered; of the other copies and authenticators what the evaluator checks and evaluates with. The garbler
 //! keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its seeds
 //! make them again. Tables are units of the segment's bulk, in the order in which they arrived.
 
@@ -10,22 +10,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::challenge::Batch;
-use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
+use crate::authenticators::{
+    AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use crate::challenge::BatchSizes;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
-use crate::stock::{Origin, Pieces, Places};
+use crate::stock::{Items, Origin, Places};
 use crate::tables::Tables;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{Component, ComponentDigest};
-use brickwork_primitives::authenticator::{Hasher, Kind};
+use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::split::{self, Row};
 use brickwork_primitives::commit::{Committed, Lsb, Shares};
 use brickwork_primitives::cut_and_choose;
-use brickwork_primitives::garbling::{GarblingKeys, Plan};
-use brickwork_primitives::scratch::Spool;
+use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::CommittedWire;
+use brickwork_primitives::spill::SpilledVec;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
@@ -60,7 +62,7 @@ impl Header {
                 header.version
             )));
         }
-        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.cut)) {
+        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.bucketing)) {
             return Err(Error::Stock(
                 "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
             ));
@@ -78,7 +80,7 @@ impl Header {
     }
 
     /// The origin of the batch's authenticators: the last one.
-    fn of_gadgets(&self) -> Result<Origin, Error> {
+    fn of_authenticators(&self) -> Result<Origin, Error> {
         self.origins.last().copied().ok_or_else(malformed)
     }
 
@@ -94,17 +96,17 @@ pub(crate) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
     /// At the evaluator.
-    pub plan: Option<&'a Arc<Plan>>,
+    pub plan: Option<&'a Arc<Schedule>>,
 }
 
-/// What pieces are made of besides their records.
+/// What items are made of besides their records.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub session: &'a SessionId,
     /// Words of a share.
     pub words: usize,
-    /// Where the pieces are a component's.
+    /// Where the items are a component's.
     pub component: Option<Known<'a>>,
     /// The garbler's, which makes its commitments again.
     pub committer: Option<&'a split::Sender>,
@@ -133,19 +135,19 @@ fn no_component() -> Error {
     Error::Stock("a batch of a component that the program does not have".into())
 }
 
-/// Pieces that a store can keep.
-pub(super) trait Stored: Pieces + for<'c> Records<Context<'c> = Context<'c>> {
+/// Items that a store can keep.
+pub(super) trait Stored: Items + for<'c> Records<Context<'c> = Context<'c>> {
     /// Returns what the items of a batch have in common.
     fn header(&self) -> Header;
 }
 
-impl Stored for GarblerGadgets {
+impl Stored for GarblerAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
     }
 }
 
-impl Records for GarblerGadgets {
+impl Records for GarblerAuthenticators {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
@@ -163,8 +165,14 @@ impl Records for GarblerGadgets {
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let header = context.header;
-        let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
-        Ok(GarblerGadgets { origin, at, made: header.made, wires: Row::default(), offsets: Row::default() })
+        let (origin, at) = (header.of_authenticators()?, header.places(header.rows.last(), count, bytes)?);
+        Ok(GarblerAuthenticators {
+            origin,
+            at,
+            made: header.made,
+            wires: Row::default(),
+            offsets: Row::default(),
+        })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -172,16 +180,16 @@ impl Records for GarblerGadgets {
         Ok(())
     }
 
-    /// Plain ones are random; input gadgets have random offsets, from which their wires follow.
+    /// Plain ones are random; input authenticators have random offsets, from which their wires follow.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
-        if self.origin.kind == cut_and_choose::Kind::KeyAuthenticator {
+        if self.origin.kind == cut_and_choose::BatchKind::KeyAuthenticator {
             self.wires = committer.again(wires, Lsb::Random, &numbers).into();
             return Ok(());
         }
         let offsets = committer.again(offsets, Lsb::One, &numbers);
-        let hasher = Hasher::new(context.session, Kind::Input).after(self.made);
+        let hasher = Hasher::new(context.session, AuthenticatorKind::Input).after(self.made);
         let delta = |i: usize| Delta::new(offsets.values[i].bits());
         let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
         let mut values = Labels::new(values);
@@ -227,9 +235,10 @@ impl Records for GarblerComponent {
         let Known { component, digest, .. } = context.known()?;
         let header = context.header;
         let origin = header.origin(0)?;
-        let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
+        let shape =
+            Shape::new(&component.circuit, BatchSizes::from(origin.bucketing).with_buckets(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
-        let authenticators = GarblerGadgets::decode(context, count * shape.outputs, bytes)?;
+        let authenticators = GarblerAuthenticators::decode(context, count * shape.outputs, bytes)?;
         let [inputs, offsets] = std::array::from_fn(|_| Row::default());
         Ok(GarblerComponent {
             batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
@@ -298,13 +307,13 @@ impl Records for GarblerOts {
     }
 }
 
-impl Stored for EvaluatorGadgets {
+impl Stored for EvaluatorAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.hasher.made(), ..Header::new(self.origins()) }
     }
 }
 
-impl Records for EvaluatorGadgets {
+impl Records for EvaluatorAuthenticators {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
@@ -317,54 +326,56 @@ impl Records for EvaluatorGadgets {
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let size = self.size;
-        let gadgets = items.start * size..items.end * size;
+        let authenticators = items.start * size..items.end * size;
         out.pods(self.wires.slice(items.clone()).words());
         if !self.offsets.is_empty() {
             out.pods(self.offsets.slice(items.clone()).words());
-            out.pods(&self.rows.links.read(gadgets.clone())?);
+            out.pods(&self.rows.delta_differences.read(authenticators.clone())?);
         }
-        out.pods(&self.rows.indices.read(gadgets.clone())?);
-        out.pods(&self.rows.authenticators.read(gadgets)?);
+        out.pods(&self.rows.indices.read(authenticators.clone())?);
+        out.pods(&self.rows.hashes.read(authenticators)?);
         out.pods(&self.rows.solderings.read(items.start * (size - 1)..items.end * (size - 1))?);
         Ok(())
     }
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let header = context.header;
-        let origin = header.of_gadgets()?;
-        let (size, input) =
-            (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
-        let kind = if input { Kind::Input } else { Kind::Plain };
+        let origin = header.of_authenticators()?;
+        let (size, input) = (
+            origin.bucketing.bucket.max(1) as usize,
+            origin.kind == cut_and_choose::BatchKind::InputAuthenticator,
+        );
+        let kind = if input { AuthenticatorKind::Input } else { AuthenticatorKind::Plain };
         let wires = context.shares(bytes, count)?;
         let (offsets, links) = if input {
             (context.shares(bytes, count)?, bytes.pods::<Label>(count * size)?)
         } else {
             (Shares::default(), Vec::new())
         };
-        Ok(EvaluatorGadgets {
+        Ok(EvaluatorAuthenticators {
             origin,
             size,
             hasher: Hasher::new(context.session, kind).after(header.made),
             wires,
             offsets,
-            head_links: links.iter().step_by(size).copied().collect(),
-            rows: GadgetRows {
-                indices: Spool::of(bytes.pods(count * size)?),
-                authenticators: Spool::of(bytes.pods(count * size)?),
-                links: Spool::of(links),
-                solderings: Spool::of(bytes.pods(count * (size - 1))?),
+            head_delta_differences: links.iter().step_by(size).copied().collect(),
+            rows: AuthenticatorRows {
+                indices: SpilledVec::of(bytes.pods(count * size)?),
+                hashes: SpilledVec::of(bytes.pods(count * size)?),
+                delta_differences: SpilledVec::of(links),
+                solderings: SpilledVec::of(bytes.pods(count * (size - 1))?),
             },
         })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        let GadgetRows { indices, authenticators, links, solderings } = &others.rows;
+        let AuthenticatorRows { indices, hashes, delta_differences, solderings } = &others.rows;
         self.rows.indices.append(indices)?;
-        self.rows.authenticators.append(authenticators)?;
+        self.rows.hashes.append(hashes)?;
         self.wires.append(&others.wires);
         self.offsets.append(&others.offsets);
-        self.head_links.extend(&others.head_links);
-        self.rows.links.append(links)?;
+        self.head_delta_differences.extend(&others.head_delta_differences);
+        self.rows.delta_differences.append(delta_differences)?;
         self.rows.solderings.append(solderings)
     }
 }
@@ -399,7 +410,7 @@ impl Records for EvaluatorComponent {
         out.pods(b.offsets.slice(items.clone()).words());
         out.pods(&b.copies[copies.clone()]);
         out.pods(&b.tables.ranks()[copies.clone()]);
-        out.pods(&b.links[copies.clone()]);
+        out.pods(&b.delta_differences[copies.clone()]);
         out.pods(&b.solderings.read(items.start * pairs..items.end * pairs)?);
         out.pods(&self.output_solderings.read(copies.start * outputs..copies.end * outputs)?);
         self.authenticators.encode(items.start * outputs..items.end * outputs, out)
@@ -409,24 +420,24 @@ impl Records for EvaluatorComponent {
         let Known { component, digest, plan } = context.known()?;
         let header = context.header;
         let origin = header.origin(0)?;
-        let whole = Batch::from(origin.cut);
-        let shape = Shape::new(&component.circuit, whole.part(count));
+        let whole = BatchSizes::from(origin.bucketing);
+        let shape = Shape::new(&component.circuit, whole.with_buckets(count));
         let (copies, pairs) = (shape.batch.chosen(), shape.bucket_solderings());
         let batch = EvaluatorBatch {
             origin,
             component: *digest,
             shape,
-            plan: plan.ok_or_else(no_component)?.clone(),
+            schedule: plan.ok_or_else(no_component)?.clone(),
             keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
             inputs: context.shares(bytes, count * shape.inputs)?,
             offsets: context.shares(bytes, count)?,
             copies: bytes.pods(copies)?,
             tables: Tables::elsewhere(bytes.pods(copies)?),
-            links: bytes.pods(copies)?,
-            solderings: Spool::of(bytes.pods(pairs)?),
+            delta_differences: bytes.pods(copies)?,
+            solderings: SpilledVec::of(bytes.pods(pairs)?),
         };
-        let output_solderings = Spool::of(bytes.pods(copies * shape.outputs)?);
-        let authenticators = EvaluatorGadgets::decode(context, count * shape.outputs, bytes)?;
+        let output_solderings = SpilledVec::of(bytes.pods(copies * shape.outputs)?);
+        let authenticators = EvaluatorAuthenticators::decode(context, count * shape.outputs, bytes)?;
         Ok(EvaluatorComponent { batch, authenticators, output_solderings })
     }
 
@@ -437,7 +448,7 @@ impl Records for EvaluatorComponent {
         self.batch.tables = Tables::elsewhere([self.batch.tables.ranks(), b.tables.ranks()].concat());
         self.batch.inputs.append(&b.inputs);
         self.batch.offsets.append(&b.offsets);
-        self.batch.links.extend(&b.links);
+        self.batch.delta_differences.extend(&b.delta_differences);
         self.batch.solderings.append(&b.solderings)?;
         self.output_solderings.append(&others.output_solderings)?;
         self.authenticators.append(others.authenticators)
@@ -504,16 +515,16 @@ mod tests {
     use super::*;
     use crate::adversary::harness::pair;
     use crate::parameters::code;
-    use brickwork_primitives::cut_and_choose::{Cut, Kind};
+    use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
 
     const ITEMS: usize = 5;
 
-    /// Pieces that lie in two records, wherever the second begins, are those that lie in one.
+    /// Items that lie in two records, wherever the second begins, are those that lie in one.
     fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
-        let write = |pieces: &P, items: Range<usize>| {
+        let write = |all: &P, items: Range<usize>| {
             let mut out = Out::default();
-            pieces.encode(items, &mut out).unwrap();
+            all.encode(items, &mut out).unwrap();
             out.finish()
         };
         let whole = P::decode(context, ITEMS, &mut In::new(&bytes)).unwrap();
@@ -536,23 +547,23 @@ mod tests {
     #[test]
     fn what_lies_in_two_records_is_joined() {
         let component = pair();
-        let (digest, plan) = (component.digest(), Arc::new(Plan::new(&component.circuit)));
+        let (digest, plan) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
         let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
         let words = code(40).unwrap().words();
-        let header = |kinds: &[Kind]| {
-            let cut = Cut { slots: 8, bucket: 3, opened: 20 };
+        let header = |kinds: &[BatchKind]| {
+            let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };
             let origin = |(&kind, serial)| Origin::new(serial, kind, cut);
             Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
         };
-        let copies = header(&[Kind::Component, Kind::KeyAuthenticator]);
-        let gadgets = header(&[Kind::InputAuthenticator]);
+        let copies = header(&[BatchKind::Component, BatchKind::KeyAuthenticator]);
+        let authenticators = header(&[BatchKind::InputAuthenticator]);
         let ots = header(&[]);
         let context =
             |header, component| Context { header, session: &[3; 32], words, component, committer: None };
         cut_and_joined::<GarblerComponent>(&context(&copies, known));
         cut_and_joined::<EvaluatorComponent>(&context(&copies, known));
-        cut_and_joined::<GarblerGadgets>(&context(&gadgets, None));
-        cut_and_joined::<EvaluatorGadgets>(&context(&gadgets, None));
+        cut_and_joined::<GarblerAuthenticators>(&context(&authenticators, None));
+        cut_and_joined::<EvaluatorAuthenticators>(&context(&authenticators, None));
         cut_and_joined::<GarblerOts>(&context(&ots, None));
         cut_and_joined::<EvaluatorOts>(&context(&ots, None));
     }
@@ -572,9 +583,9 @@ mod tests {
 
     #[test]
     fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
-        let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
+        let cut = |bucket| cut_and_choose::Bucketing { slots: 8, bucket, opened: 20 };
         let header = |bucket| {
-            let origin = Origin::new(1, cut_and_choose::Kind::Component, cut(bucket));
+            let origin = Origin::new(1, cut_and_choose::BatchKind::Component, cut(bucket));
             Header::new(vec![origin]).encode()
         };
         assert!(Header::decode(&header(3), GivenUp::default()).is_ok());

@@ -3,22 +3,24 @@
 
 use zeroize::Zeroizing;
 
-use super::batches::{self, Plans, kind};
+use super::batches::{self, Schedules, kind};
 use super::records::{Context, Header, Known, Stored};
-use crate::build::{GarblerUnproven, Joined};
-use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use crate::authenticators::{
+    EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::{Parameters, code, may_begin};
 use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
-use crate::stock::{ComponentPieces, Counters, Request, Stock};
+use crate::stock::{ComponentItems, Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::split;
 use brickwork_primitives::ot::extension;
-use brickwork_session::stock::records::{Batches, Items, Keeper, Piece};
+use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
 use brickwork_session::stock::{Asked, Side};
 use brickwork_session::{Protocol, Run, SessionId, Terms};
 use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
@@ -58,18 +60,18 @@ impl Asked for Filling<'_> {
     }
 }
 
-/// A program, this party's input bits, and the evaluator's plans for its components.
+/// A program, this party's input bits, and the evaluator's schedules for its components.
 pub(super) struct Job<'j> {
     pub program: &'j Program,
     pub input: &'j [bool],
-    pub plans: &'j Plans,
+    pub schedules: &'j Schedules,
 }
 
 /// A role's session: what the two have in common, and what each does by itself.
 pub(super) trait Role<'o>: Sized + Pooled {
     const ROLE: Party;
-    type Component: Stored + ComponentPieces;
-    type Gadgets: Stored;
+    type Component: Stored + ComponentItems;
+    type Authenticators: Stored;
     type Ots: Stored;
 
     fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
@@ -83,7 +85,7 @@ pub(super) trait Role<'o>: Sized + Pooled {
     /// erased.
     fn release(self: Box<Self>) -> (Run<'o>, Hooks);
     /// What was made, or fetched for a program.
-    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
+    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
@@ -150,18 +152,18 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
     }
 
     fn keep(&mut self, filling: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let (components, input, ots) = std::mem::take(self.0.stock()).into_pieces();
+        let (components, input, ots) = std::mem::take(self.0.stock()).into_items();
         let counters = self.0.counters();
-        for pieces in components {
-            let digest = *pieces.digest();
+        for items in components {
+            let digest = *items.digest();
             let named = filling.request.components.iter().find(|(c, _)| c.digest() == digest);
             let name = named.map_or("", |(c, _)| &c.name);
-            keep(keeper, counters, (kind::COMPONENT, name, digest), pieces)?;
+            keep(keeper, counters, (kind::COMPONENT, name, digest), items)?;
         }
-        for pieces in input {
-            keep(keeper, counters, (kind::INPUT, "input authenticators", [0; 32]), pieces)?;
+        for items in input {
+            keep(keeper, counters, (kind::INPUT, "input authenticators", [0; 32]), items)?;
         }
-        ots.into_iter().try_for_each(|pieces| keep(keeper, counters, (kind::OTS, "OTs", [0; 32]), pieces))
+        ots.into_iter().try_for_each(|items| keep(keeper, counters, (kind::OTS, "OTs", [0; 32]), items))
     }
 
     fn program(job: &Job) -> [u8; 32] {
@@ -178,7 +180,7 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
 
     fn take(&mut self, items: &Items, job: &Job) -> Result<Outcome, Error> {
         // On the session's threads, like all that it computes.
-        in_pool(&mut *self.0, |session| items.each(|piece| fetch(session, piece, job)))?;
+        in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.program, job.input)
     }
 }
@@ -188,20 +190,20 @@ fn keep<P: Stored>(
     keeper: &mut Keeper,
     counters: &mut Counters,
     (kind, name, component): (u8, &str, [u8; 32]),
-    pieces: P,
+    items: P,
 ) -> Result<(), Error> {
-    let serial = match pieces.origins().first() {
+    let serial = match items.origins().first() {
         Some(origin) => origin.serial,
         None => counters.serial()?,
     };
-    let batch = Batch { kind, name: name.into(), component, header: pieces.header().encode() };
-    keeper.put(serial, &batch, pieces)
+    let batch = Batch { kind, name: name.into(), component, header: items.header().encode() };
+    keeper.put(serial, &batch, items)
 }
 
 /// Fetches what was taken of a batch.
-fn fetch<'o, R: Role<'o>>(session: &mut R, piece: Piece, job: &Job) -> Result<(), Error> {
-    let (batch, id) = (piece.batch, *session.id());
-    let header = Header::decode(&batch.header, piece.given_up)?;
+fn fetch<'o, R: Role<'o>>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
+    let (batch, id) = (taken.batch, *session.id());
+    let header = Header::decode(&batch.header, taken.given_up)?;
     let mut components = job.program.components().iter().zip(job.program.component_digests());
     let component =
         components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
@@ -212,21 +214,21 @@ fn fetch<'o, R: Role<'o>>(session: &mut R, piece: Piece, job: &Job) -> Result<()
         component: component.map(|(component, digest)| Known {
             component,
             digest,
-            plan: job.plans.get(digest),
+            plan: job.schedules.get(digest),
         }),
         committer: session.committer(),
     };
     match batch.kind {
         kind::COMPONENT => {
-            let component = piece.assemble(&context)?;
+            let component = taken.assemble(&context)?;
             session.stock().put_component(component);
         }
         kind::INPUT => {
-            let gadgets = piece.assemble(&context)?;
-            session.stock().put_input(gadgets);
+            let authenticators = taken.assemble(&context)?;
+            session.stock().put_input(authenticators);
         }
         kind::OTS => {
-            let ots = piece.assemble(&context)?;
+            let ots = taken.assemble(&context)?;
             session.stock().put_ots(ots);
         }
         other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
@@ -237,7 +239,7 @@ fn fetch<'o, R: Role<'o>>(session: &mut R, piece: Piece, job: &Job) -> Result<()
 impl<'o> Role<'o> for Garbler<'o> {
     const ROLE: Party = Party::Garbler;
     type Component = GarblerComponent;
-    type Gadgets = GarblerGadgets;
+    type Authenticators = GarblerAuthenticators;
     type Ots = GarblerOts;
 
     fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -273,7 +275,7 @@ impl<'o> Role<'o> for Garbler<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerGadgets, GarblerOts> {
+    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerOts> {
         &mut self.stock
     }
 
@@ -282,13 +284,13 @@ impl<'o> Role<'o> for Garbler<'o> {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.committer.enter(ranges.take(&split::BLOCKS)?);
+        self.sender.enter(ranges.take(&split::BLOCKS)?);
         self.cot.enter(ranges.take(&extension::BLOCKS)?, ranges.take(&extension::KEYS)?);
         Ok(())
     }
 
     fn committer(&self) -> Option<&split::Sender> {
-        Some(&self.committer)
+        Some(&self.sender)
     }
 
     fn make(&mut self, filling: &Filling, _: Writers) -> Result<(), Error> {
@@ -296,15 +298,15 @@ impl<'o> Role<'o> for Garbler<'o> {
     }
 
     fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
-        let parts = self.stock.take(program)?;
-        let security = parts.report(program, self.security)?;
+        let material = self.stock.take(program)?;
+        let security = material.report(program, self.security)?;
         let outputs = in_pool(self, |party| {
-            let (parts, told) = party.with_ots(parts)?;
-            let (ready, joints) = build::garbler(party, program, parts)?;
+            let (material, openings) = party.with_ots(material)?;
+            let (ready, solderings) = build::garbler(party, program, material)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
-            // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on
+            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on
             // them.
-            let unproven = GarblerUnproven { program, joints: &joints, told: &told };
+            let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
@@ -315,7 +317,7 @@ impl<'o> Role<'o> for Garbler<'o> {
 impl<'o> Role<'o> for Evaluator<'o> {
     const ROLE: Party = Party::Evaluator;
     type Component = EvaluatorComponent;
-    type Gadgets = EvaluatorGadgets;
+    type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorOts;
 
     fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -351,7 +353,7 @@ impl<'o> Role<'o> for Evaluator<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts> {
+    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts> {
         &mut self.stock
     }
 
@@ -360,7 +362,7 @@ impl<'o> Role<'o> for Evaluator<'o> {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.core.holder.enter(ranges.take(&split::BLOCKS)?);
+        self.core.receiver.enter(ranges.take(&split::BLOCKS)?);
         self.core.cot.enter(ranges.take(&extension::BLOCKS)?, ranges.take(&extension::KEYS)?);
         Ok(())
     }
@@ -373,14 +375,14 @@ impl<'o> Role<'o> for Evaluator<'o> {
     }
 
     fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
-        let parts = self.stock.take(program)?;
-        let security = parts.report(program, self.core.security)?;
+        let material = self.stock.take(program)?;
+        let security = material.report(program, self.core.security)?;
         let (outputs, recovered) = in_pool(self, |party| {
-            let (parts, opened) = party.with_ots(parts)?;
-            let ready = build::evaluator(party, parts)?;
-            let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
+            let (material, opened) = party.with_ots(material)?;
+            let ready = build::evaluator(party, material)?;
+            let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
             let (ready, evaluated) =
-                evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
+                evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
         Ok(Outcome { outputs, recovered, security })
