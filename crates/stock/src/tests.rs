@@ -459,6 +459,31 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "no such epoch");
 }
 
+/// Row 16: the ranges of an entry are handed out once, and no batch has a serial of another entry.
+#[test]
+fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let mut firsts = Vec::new();
+    for entry in [Entry::Fill(step(1, 0, 1)), Entry::Fill(step(1, 0, 1)), Entry::Stored, Entry::Made] {
+        let mut taken = store.append(&ID, &entry).unwrap();
+        match entry.is_shared() {
+            true => firsts.push(taken.ranges().unwrap().take(&SERIALS).unwrap().next()),
+            false => assert!(taken.ranges().is_err(), "a note has none"),
+        }
+        assert!(matches!(taken.ranges(), Err(Error::Usage(_))));
+    }
+    assert_eq!(firsts, [1, 2, 3].map(|entry| serial(entry, 0)));
+    // A batch has no serial but of the step that is open: not of one that was given up, nor of the setup.
+    let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
+    let of_setup = Ranges::of_setup().take(&SERIALS).unwrap().next();
+    for wrong in firsts.iter().chain([&of_setup, &serial(5, 0)]) {
+        refused(store.writer(&ID, *wrong).map(drop), "cannot be added");
+    }
+    store.writer(&ID, serial(4, 0)).unwrap();
+}
+
 /// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
 #[test]
 fn row_16_an_epoch_begins_once() {

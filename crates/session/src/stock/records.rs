@@ -191,15 +191,23 @@ impl<'a> Items<'a> {
             records.entry(serial).or_default().push(record);
             Ok(())
         })?;
+        for records in records.values_mut() {
+            // A batch may be named twice, and a record may hold items of both times.
+            records.sort_by_key(|record| record.first);
+            records.dedup_by_key(|record| record.first);
+        }
         let batches = self.store.batches(self.epoch)?;
         for &(serial, first, count) in self.taken.items() {
             let batch = batches.iter().find(|left| left.serial == serial);
             let batch = &batch.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
+            let end = first + u64::from(count);
+            let holds =
+                |record: &&Record| record.first < end && record.first + u64::from(record.items) > first;
             visit(TakenBatch {
                 batch,
                 given_up: state.given_up(),
-                items: first as usize..first as usize + count as usize,
-                records: records.remove(&serial).unwrap_or_default(),
+                items: first as usize..end as usize,
+                records: records.get(&serial).into_iter().flatten().filter(holds).collect(),
                 bulk: &|units| self.store.read_units(self.taken, serial, units),
             })?;
         }
@@ -217,7 +225,7 @@ pub struct TakenBatch<'a> {
     /// What was begun in its epoch and not made.
     pub given_up: GivenUp,
     items: Range<usize>,
-    records: Vec<Record>,
+    records: Vec<&'a Record>,
     bulk: &'a ReadUnits<'a>,
 }
 
@@ -229,7 +237,7 @@ impl TakenBatch<'_> {
     pub fn assemble<P: Records>(self, context: &P::Context<'_>) -> Result<P, Error> {
         let TakenBatch { items, records, bulk: read_bulk, .. } = self;
         let mut whole: Option<P> = None;
-        for record in &records {
+        for record in records {
             let (start, here) = (record.first as usize, record.items as usize);
             let mut bytes = In::new(&record.bytes);
             let part = P::decode(context, here, &mut bytes)?;

@@ -206,7 +206,9 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
 
     fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let mut taken = Vec::new();
-        let from = batches.take(KIND, &[0; 32], job.len(), &mut taken)?;
+        // Those that are noted already are not taken twice.
+        let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
+        from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
         match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
             true => Ok(taken),
             false => Err(Error::Stock("too few pads".into())),
@@ -386,6 +388,46 @@ fn row_16_a_cheat_burns_another_protocols_epoch() {
     assert!(matches!(&world.left()[1][..], [(Some(why), _)] if why.contains("cheated")));
     let again = world.connect([Fate::Lives; 2], What::Run(b"abc", Lacking::Refuse));
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{again:?}");
+}
+
+/// Row 16: a batch that an entry names twice gives other items each time, also where they share a record.
+#[test]
+fn row_16_a_batch_that_is_named_twice_gives_other_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
+    let epoch = Epoch {
+        protocol: "toy".into(),
+        version: PROTOCOL_VERSION,
+        role: Party::Garbler,
+        security: 40,
+        identities: TERMS.identities,
+        created: 0,
+    };
+    store.begin(&id, &epoch, b"secrets").unwrap();
+    let step = Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+    let serial = store
+        .append(&id, &Entry::Fill(step))
+        .unwrap()
+        .ranges()
+        .unwrap()
+        .take(&SERIALS)
+        .unwrap()
+        .draw(1)
+        .unwrap();
+    let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
+    Keeper::new(&mut store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&id, &entry).unwrap();
+    }
+    let entry = Entry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
+    let taken = store.append(&id, &entry).unwrap();
+    let mut all = Vec::new();
+    let read = Items::new(&store, &id, &taken).each(|batch| {
+        all.push(batch.assemble::<Pads>(&())?.0);
+        Ok(())
+    });
+    read.unwrap();
+    assert_eq!(all, [vec![10], vec![11, 12, 13]]);
 }
 
 /// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry; and
