@@ -343,7 +343,6 @@ const STILL: &[(&str, &[&str])] = &[
             "stock",
         ],
     ),
-    ("stock", &["lib", "segment"]),
     ("wire", &["frame", "lib"]),
 ];
 

@@ -39,6 +39,7 @@ use crate::spill::{Budget, Fault};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 
 use combine::{Group, combine, combine_known};
@@ -56,16 +57,9 @@ pub mod msg {
     pub const ANSWER: Tag = Tag(34);
 }
 
-/// Blocks that belong to one range, as a power of two.
-const BLOCKS_OF_A_RANGE: u32 = 40;
-
-/// The first block of a range.
-///
-/// # Panics
-/// If there is no such range: what another one has would be used twice.
-fn first_block(range: u64) -> u64 {
-    range.checked_mul(1 << BLOCKS_OF_A_RANGE).expect("an epoch ends before its ranges do")
-}
+/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of each
+/// from its own range.
+pub const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
 /// The committing party: the garbler.
 pub struct Sender {
@@ -74,7 +68,7 @@ pub struct Sender {
     pairs: Vec<[Seed; 2]>,
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
-    next_block: u64,
+    blocks: Range,
     /// Memory for values.
     budget: Budget,
     fault: Arc<Fault>,
@@ -86,7 +80,7 @@ pub struct Receiver {
     /// What the keys are made of, for a store.
     chosen: Vec<Seed>,
     source: Arc<Source>,
-    next_block: u64,
+    blocks: Range,
     names: Names,
     challenge: Rng,
     /// Memory for corrections.
@@ -107,7 +101,7 @@ impl Sender {
             pairs: seeds.to_vec(),
             first,
             second: Arc::new(side(1)),
-            next_block: 0,
+            blocks: Ranges::of_setup().take(&BLOCKS).expect("nothing is taken"),
             budget: Budget::new(memory),
             fault: Arc::default(),
         }
@@ -118,9 +112,9 @@ impl Sender {
         &self.pairs
     }
 
-    /// Goes on with the range of blocks that has this number; the receiver does the same.
-    pub fn enter(&mut self, range: u64) {
-        self.next_block = first_block(range);
+    /// Goes on with this range of [`BLOCKS`]; the receiver does the same.
+    pub fn enter(&mut self, blocks: Range) {
+        self.blocks = blocks.of(&BLOCKS);
     }
 
     /// What is noted that could not be read before a proof.
@@ -128,11 +122,9 @@ impl Sender {
         &self.fault
     }
 
-    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Recipe {
-        let recipe =
-            Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
-        self.next_block += count.div_ceil(BLOCK) as u64;
-        recipe
+    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Result<Recipe, Error> {
+        let start = self.blocks.draw(count.div_ceil(BLOCK) as u64)?;
+        Ok(Recipe { source: self.first.clone(), start, count, lsb, corrections: None })
     }
 
     fn commit_rows(
@@ -142,7 +134,7 @@ impl Sender {
         lsb: Lsb,
         chosen: Option<&[Label]>,
     ) -> Result<Committed, Error> {
-        let recipe = self.next_recipe(count, lsb);
+        let recipe = self.next_recipe(count, lsb)?;
         let (mut values, mut corrections) = (vec![Label::ZERO; count], Vec::new());
         for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
             let chosen = chosen.map(|chosen| &chosen[m * CHUNK * CHUNKS_IN_HAND..][..values.len()]);
@@ -287,7 +279,7 @@ impl Receiver {
                 seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
                 watch: watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect(),
             }),
-            next_block: 0,
+            blocks: Ranges::of_setup().take(&BLOCKS).expect("nothing is taken"),
             names: Names::default(),
             challenge: Rng::new("brickwork commitment challenge")?,
             budget: Budget::new(memory),
@@ -311,9 +303,9 @@ impl Receiver {
         (&self.chosen, Zeroizing::new(self.source.watch.iter().map(|&mask| mask as u8 & 1).collect()))
     }
 
-    /// Goes on with the range of blocks that has this number; the committer does the same.
-    pub fn enter(&mut self, range: u64) {
-        self.next_block = first_block(range);
+    /// Goes on with this range of [`BLOCKS`]; the committer does the same.
+    pub fn enter(&mut self, blocks: Range) {
+        self.blocks = blocks.of(&BLOCKS);
     }
 
     /// No commitments, where a step may need some.
@@ -329,8 +321,7 @@ impl Receiver {
         chosen: bool,
     ) -> Result<Pending, Error> {
         let corrected = self.code.length() - if chosen { 0 } else { DIMENSION };
-        let start = self.next_block;
-        self.next_block += count.div_ceil(BLOCK) as u64;
+        let start = self.blocks.draw(count.div_ceil(BLOCK) as u64)?;
         let receive = |message: &mut [u8]| channel.receive_into(msg::CORRECTIONS, message);
         let corrections =
             Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;

@@ -22,7 +22,7 @@ use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::{code, stock_ot_binding};
 use super::report::Duplo;
 use super::sessions::EvaluatorCore;
-use super::stock::Stock;
+use super::stock::{Counters, Stock};
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
@@ -183,7 +183,7 @@ pub(super) fn garbler<'o>(
 
     run.phase("setup");
     let mut sender =
-        split::Sender::new(code, &cot.keys(&watched), garbler_memory(request.terms.table_memory));
+        split::Sender::new(code, &cot.keys(&watched)?, garbler_memory(request.terms.table_memory));
     let mut ka = sender.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot =
@@ -203,8 +203,7 @@ pub(super) fn garbler<'o>(
         ka,
         ot,
         binding,
-        authenticators: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
         used: false,
         stock,
     };
@@ -291,7 +290,7 @@ pub(super) fn evaluator<'o, P>(
 
     run.phase("setup");
     let (security, table_memory) = (request.terms.security, request.terms.table_memory);
-    let mut receiver = split::Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    let mut receiver = split::Receiver::new(code, &cot.keys(&watched)?, &watch_bits, table_memory)?;
     // LOAD-BEARING: random, so that a plain authenticator's second label is no choice of G's either
     // (`prepare::evaluator_receives`).
     let ka = receiver.receive_random(&mut run.channel, 1, Lsb::One)?;
@@ -314,8 +313,7 @@ pub(super) fn evaluator<'o, P>(
         openings_memory: openings_memory(table_memory),
         segments: None,
         binding,
-        authenticators: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
     };
     Ok(Begun { core, offsets: PendingOffsets { ka, ot, ot_delta_difference }, ots, agreed })
 }

@@ -46,7 +46,7 @@ impl Wanted {
 impl Sender {
     /// The block at which the next commitments begin.
     pub fn next_row(&self) -> u64 {
-        self.next_block
+        self.blocks.next()
     }
 
     /// Random commitments that were made before: of those that began at block `row` the ones with these
@@ -146,7 +146,7 @@ pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usi
 mod tests {
     use std::cell::Cell;
 
-    use super::super::Code;
+    use super::super::{BLOCKS, Code, Ranges};
     use super::*;
     use crate::commit::Sender as _;
     use brickwork_base::random::{Rng, Seed};
@@ -185,7 +185,9 @@ mod tests {
             let mut rng = Rng::replayable("test dealer");
             let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
             let mut sender = Sender::new(code, &pairs, u64::MAX);
-            sender.enter(3);
+            let mut blocks = Ranges::of_setup().take(&BLOCKS).unwrap();
+            blocks.draw(3 << 30).unwrap();
+            sender.enter(blocks);
             let (mut left, _right) = memory_pair();
             for count in [1, 128, 129, 7000] {
                 let all = 0..count as u64;

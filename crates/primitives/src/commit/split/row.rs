@@ -372,13 +372,13 @@ impl Sender {
     /// Commits to `count` values drawn by the protocol.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails.
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of blocks ends before them.
     pub fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
         let held = self.budget.take((16 * count) as u64);
         if count <= CHUNK || held.is_some() {
             return Ok(Row::held_in(held, self.commit_rows(channel, count, lsb, None)?));
         }
-        let recipe = self.next_recipe(count, lsb);
+        let recipe = self.next_recipe(count, lsb)?;
         let mut corrections = Vec::new();
         for m in 0..count.div_ceil(MESSAGE) {
             self.send_message(channel, &recipe, m, None, None, &mut corrections)?;
@@ -389,7 +389,8 @@ impl Sender {
     /// Commits to `count` values that [`Sender::push`] is given.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room for a file.
+    /// [`Error::Resource`] if there is no room for a file, [`Error::Limit`] if the range of blocks ends before
+    /// them.
     pub fn begin_row(&mut self, count: usize) -> Result<Committing, Error> {
         let held = self.budget.take((16 * count) as u64);
         let storage = match count <= CHUNK || held.is_some() {
@@ -398,7 +399,7 @@ impl Sender {
         };
         let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
         Ok(Committing {
-            recipe: self.next_recipe(count, Lsb::Random),
+            recipe: self.next_recipe(count, Lsb::Random)?,
             waiting,
             corrections: Vec::new(),
             sent: 0,
@@ -550,7 +551,10 @@ mod tests {
                 let mut row = sender.begin_row(count).unwrap();
                 values.chunks(1000).for_each(|values| sender.push(&mut other, &mut row, values).unwrap());
                 assert_same(&sender.finish(row), &made);
-                assert_eq!((left.sent_bytes(), sender.next_block), (other.sent_bytes(), plain.next_block));
+                assert_eq!(
+                    (left.sent_bytes(), sender.blocks.next()),
+                    (other.sent_bytes(), plain.blocks.next())
+                );
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::hooks::Hooks;
 use crate::parameters::{code, stock_ot_binding};
 use crate::sessions::{EvaluatorCore, threads};
 use crate::setup::window;
-use crate::stock::Stock;
+use crate::stock::{Counters, Stock};
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -102,25 +102,27 @@ impl<'o> Garbler<'o> {
             values: vec![Label::from_bits(c.0)],
             shares: Shares::of_columns(code.words(), c.1.clone()),
         };
+        let memory = garbler_memory(terms.table_memory);
+        let mut sender = split::Sender::new(code, &seed_pairs(&secrets.commitments), memory);
+        let mut cot =
+            extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots));
+        // Nothing is drawn under seeds that are not new before a range of an entry is entered.
+        sender.enter(split::BLOCKS.none());
+        cot.enter(extension::BLOCKS.none(), extension::KEYS.none());
         Ok(Garbler {
             run,
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            sender: split::Sender::new(
-                code,
-                &seed_pairs(&secrets.commitments),
-                garbler_memory(terms.table_memory),
-            ),
-            cot: extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots)),
+            sender,
+            cot,
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
             hooks,
             window: window(terms),
             binding: stock_ot_binding(terms.security),
-            authenticators: 0,
-            serial: 0,
+            counters: Counters::none(),
             used: false,
             stock: Stock::new(),
         })
@@ -158,26 +160,25 @@ impl<'o> Evaluator<'o> {
             return Err(malformed());
         }
         let shares = |columns: &[u64]| Shares::of_columns(code.words(), columns.to_vec());
+        let (chosen, memory) = (seeds(&secrets.commitments), terms.table_memory);
+        let mut receiver = split::Receiver::new(code, &chosen, &secrets.watch_bits, memory)?;
+        let mut cot = extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?;
+        receiver.enter(split::BLOCKS.none());
+        cot.enter(extension::BLOCKS.none(), extension::KEYS.none());
         let core = EvaluatorCore {
             run,
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            receiver: split::Receiver::new(
-                code,
-                &seeds(&secrets.commitments),
-                &secrets.watch_bits,
-                terms.table_memory,
-            )?,
-            cot: extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?,
+            receiver,
+            cot,
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
             openings_memory: openings_memory(terms.table_memory),
             segments: None,
             binding: stock_ot_binding(terms.security),
-            authenticators: 0,
-            serial: 0,
+            counters: Counters::none(),
         };
         let (ka, ot, ot_delta_difference) =
             (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.ot_delta_difference));
