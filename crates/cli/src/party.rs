@@ -181,8 +181,9 @@ pub fn run(
             None => work.evaluate(channel, &input, store.as_mut(), &mut bar),
         };
         match result {
-            // This party agreed, and the peer did not.
-            Err(e @ Error::Refused(_)) if arguments.keep.keep => say_refused(&e),
+            // This party agreed, and the peer did not; or the stores are no pair, which both see before either
+            // takes or burns anything. Any other error of a store is about this party's own, too.
+            Err(e @ (Error::Refused(_) | Error::Strangers(_))) if arguments.keep.keep => say_refused(&e),
             result => break (result?, resources::cpu_seconds() - cpu_before),
         }
     };
