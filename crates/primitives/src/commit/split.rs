@@ -311,7 +311,7 @@ impl Receiver {
         (&self.chosen, Zeroizing::new(self.source.watch.iter().map(|&mask| mask as u8 & 1).collect()))
     }
 
-    /// Goes on with the range of blocks that has this number; the committer does the same.
+    /// Goes on with the range of blocks that has this number; the sender does the same.
     pub fn enter(&mut self, range: u64) {
         self.next_block = first_block(range);
     }
