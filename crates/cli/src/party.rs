@@ -461,7 +461,7 @@ impl Estimate {
         let cost = done
             .parameters
             .as_ref()
-            .map(|parameters| plan::predict(&done.program, parameters, &self.machine, &self.link));
+            .map(|parameters| duplo::cost::predict(&done.program, parameters, &self.machine, &self.link));
         cost.map_or(Value::Null, |cost| cost_json(&cost.with_work("preprocess", done.cutting)))
     }
 }

@@ -20,6 +20,7 @@ pub mod adversary;
 mod build;
 mod challenge;
 mod cheat;
+pub mod cost;
 mod decode;
 mod evaluate;
 mod gadgets;

@@ -3,15 +3,13 @@
 
 use super::Parameters;
 use brickwork_circuit::{Component, Party, Program};
+use brickwork_plan::PROCESS_BYTES;
 use brickwork_primitives::commit::FEW_COLUMNS;
 use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Cut;
 use brickwork_session::{TABLE_MEMORY, garbler_memory, told_memory};
 
-/// A process that does nothing: code, stacks, buffers of TLS.
-const PROCESS: u64 = 15 << 20;
-/// A gate of a component: in the circuit and in the plan for garbling.
-const GATE: u64 = 32;
 /// A label, a soldering, an offset.
 const LABEL: u64 = 16;
 /// A pair of hashes.
@@ -166,7 +164,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let ots = program.input_width(Party::Evaluator) as u64;
     let used = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
     let program_bytes =
-        program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
+        program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE_BYTES).sum::<u64>()
             + 12 * program.wires() as u64
             + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
             + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
@@ -209,5 +207,5 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let evaluates = joints + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
     let before_evaluation = claimed + (in_hand + opens).max(joins).max(proves);
     let evaluator = receives.max(kept + tables + told + before_evaluation.max(in_hand + evaluates));
-    [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
+    [garbler, evaluator].map(|bytes| PROCESS_BYTES + program_bytes + bytes)
 }
