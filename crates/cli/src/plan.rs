@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::plan::{self, Cost, Link, Machine};
+use brickwork::duplo;
+use brickwork::plan::{Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -137,7 +138,7 @@ fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec
             component: program.components()[id].name.clone(),
             cut: other.components[id],
             chosen: other.components[id] == own,
-            cost: plan::predict(program, other, machine, link).with_work("preprocess", *seconds),
+            cost: duplo::cost::predict(program, other, machine, link).with_work("preprocess", *seconds),
         })
         .collect();
     options.sort_by_key(|option| option.cut.bucket);
@@ -152,7 +153,7 @@ fn buckets_reason(options: &[Alternative], wish: Buckets) -> Option<String> {
         Buckets::Standard => "--buckets says standard".into(),
         Buckets::Fastest => format!(
             "of those that take at most {:.0} % longer than the fastest, it sends least",
-            100.0 * (plan::AS_GOOD_AS_FASTEST - 1.0)
+            100.0 * (duplo::cost::AS_GOOD_AS_FASTEST - 1.0)
         ),
     })
 }

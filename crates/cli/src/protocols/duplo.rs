@@ -121,7 +121,7 @@ impl Estimate {
 
     /// What it says of this proposal, which took so many seconds to be cut.
     fn predict(&self, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
-        let cost = plan::predict(program, parameters, &self.machine, &self.link);
+        let cost = duplo::cost::predict(program, parameters, &self.machine, &self.link);
         cost_json(&cost.with_work("preprocess", cutting))
     }
 }

@@ -32,7 +32,8 @@ pub type Report = brickwork_session::Report<SemiHonest>;
 pub struct Executions(pub usize);
 
 /// Yao's protocol, as one of the family; its parties are in the crate's root.
-pub enum SemiHonest {}
+#[derive(Clone, Copy, Debug)]
+pub struct SemiHonest;
 
 /// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, executions: usize) -> Report {
