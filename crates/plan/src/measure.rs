@@ -246,11 +246,13 @@ mod tests {
     static WORK: Work = Work { name: "test.work", known: [1e-9; 4] };
     static BEYOND: Work = Work { name: "test.beyond", known: [1e-3; 4] };
 
+    static KINDS: &[&Work] = &[&WORK, &BEYOND];
+
     struct Part;
 
     impl Measure for Part {
         fn kinds(&self) -> &'static [&'static Work] {
-            &[&WORK, &BEYOND]
+            KINDS
         }
 
         fn work(&self, measured: &mut Measured) -> Result<(), Error> {
