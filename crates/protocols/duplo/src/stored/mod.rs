@@ -67,7 +67,7 @@ pub fn compare_stores(
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// As [`Report::recovered`](crate::Report::recovered), of which everything said there holds: it
+    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds: it
     /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
