@@ -361,7 +361,6 @@ const STILL: &[(&str, &[&str])] = &[
             "commit::split::row",
         ],
     ),
-    ("primitives", &["cut_and_choose::bound", "cut_and_choose::estimate"]),
     (
         "protocols/duplo",
         &[

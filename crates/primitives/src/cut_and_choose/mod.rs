@@ -9,13 +9,14 @@
 mod bound;
 mod budget;
 mod challenge;
+mod cut;
 mod estimate;
 mod search;
 mod upper;
 
-pub use bound::{Cut, Detection, Rule};
 pub use budget::{BatchSpec, Budget, Kind, Plan};
 pub use challenge::Challenge;
+pub use cut::{Cut, Detection, Rule};
 pub use search::{alternatives, cheapest, fewest_copies};
 pub use upper::{Upper, at_most};
 
