@@ -71,7 +71,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
     let append = |store: &mut Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
-    append(&mut store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }));
+    append(&mut store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }));
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {

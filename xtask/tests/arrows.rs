@@ -1,7 +1,8 @@
-//! Arrows only point down: no circle between the modules of a crate. (Between crates cargo refuses one itself.)
+//! Arrows only point down: no circle between the modules of a crate. (Between crates cargo refuses one
+//! itself.)
 //!
-//! A module points to another one if it imports or names something that is defined there. What a module passes
-//! on (`pub use`) is followed to where it is defined. Tests and what only cheaters have are left out.
+//! A module points to another one if it imports or names something that is defined there. What a module
+//! passes on (`pub use`) is followed to where it is defined. Tests and what only cheaters have are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -210,6 +211,9 @@ impl<'a> Visit<'a> for Paths {
     }
 
     fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
+
+    /// To whom something is visible (`pub(super)`) is no arrow.
+    fn visit_visibility(&mut self, _: &'a Visibility) {}
 }
 
 /// A path that begins with `crate`, `self` or `super`, from the crate's root.
@@ -284,41 +288,8 @@ fn crates() -> Vec<PathBuf> {
 /// Circles that are still there, to be taken apart: the crate and the modules. None may grow, none may come.
 const STILL: &[(&str, &[&str])] = &[
     ("adversary", &["catalogue", "catalogue::disk", "catalogue::line"]),
-    ("circuit", &["formats", "formats::bristol", "formats::duplo", "formats::lines"]),
-    (
-        "cli",
-        &[
-            "arguments",
-            "audit",
-            "bench",
-            "bench::cuts",
-            "bench::garbling",
-            "bench::papers",
-            "bench::papers::rows",
-            "bench::papers::show",
-            "bench::protocol",
-            "bench::scale",
-            "bench::stock",
-            "compile",
-            "cut",
-            "cuts",
-            "doctor",
-            "files",
-            "info",
-            "lib",
-            "manual",
-            "meeting",
-            "party",
-            "plan",
-            "preprocess",
-            "run",
-            "simulate",
-            "stock",
-            "store",
-            "table",
-        ],
-    ),
-    ("kernels", &["portable", "portable::tower", "vector"]),
+    ("circuit", &["formats", "formats::bristol"]),
+    ("kernels", &["portable", "vector"]),
     ("kernels", &["x86", "x86::mix"]),
     (
         "lang",
@@ -327,29 +298,16 @@ const STILL: &[(&str, &[&str])] = &[
             "assemble::glue",
             "assemble::kinds",
             "assemble::merge",
-            "ast",
-            "check",
-            "check::body",
-            "check::generic",
-            "check::width",
-            "diagnostic",
-            "expand",
             "generate",
             "generate::exec",
             "generate::loops",
-            "ir",
-            "lexer",
             "lib",
-            "parser",
-            "parser::expr",
-            "parser::habits",
-            "source",
-            "stdlib",
-            "types",
         ],
     ),
     ("lang", &["arith", "arith::constant", "graph"]),
-    ("plan", &["known", "lib", "machine", "script"]),
+    ("lang", &["check", "check::body", "check::generic", "check::width"]),
+    ("lang", &["parser", "parser::expr"]),
+    ("plan", &["known", "lib", "machine"]),
     (
         "primitives",
         &[
@@ -364,37 +322,28 @@ const STILL: &[(&str, &[&str])] = &[
     (
         "protocols/duplo",
         &[
+            "authenticators",
             "build",
             "challenge",
+            "chunked",
+            "claims",
             "decode",
             "evaluate",
-            "gadgets",
             "hooks::honest",
-            "lib",
             "memory",
             "ots",
             "parameters",
-            "parts",
             "prepare",
             "preprocess",
+            "preprocessed",
             "proposal",
-            "report",
             "sessions",
             "setup",
             "stock",
-            "supply",
-            "tables",
-            "unproven",
         ],
     ),
-    (
-        "protocols/duplo",
-        &["stored", "stored::codec", "stored::pieces", "stored::reconcile", "stored::shelf", "stored::side"],
-    ),
-    ("protocols/semi-honest", &["batch", "decode", "evaluate", "lib", "prepare", "setup"]),
-    ("stock", &["disk", "lib", "seal", "segment"]),
+    ("stock", &["lib", "segment"]),
     ("wire", &["frame", "lib"]),
-    ("wire", &["tls", "tls::identity", "tls::lane"]),
 ];
 
 /// No module joins a circle, and the list of those that are still there is kept short.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Recipient};
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
-use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::cut_and_choose::{Bucketing, Rule};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
 use brickwork::duplo::adversary::harness::{Case, Ending, ands, chosen, flip, flips, opened, small, swap};
@@ -45,7 +45,7 @@ impl Attack {
 }
 
 /// Of both components of the toy program.
-const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+const CUT: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
 /// Runs of an attack whose ending is certain.
 const CERTAIN: usize = 20;
@@ -112,7 +112,15 @@ impl Catalogue {
 
     /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed
     /// outputs.
-    fn bad_copies(&mut self, name: Name, story: &'static str, cut: Cut, bad: u32, bit: usize, trials: usize) {
+    fn bad_copies(
+        &mut self,
+        name: Name,
+        story: &'static str,
+        cut: Bucketing,
+        bad: u32,
+        bit: usize,
+        trials: usize,
+    ) {
         let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
             / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
         let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
@@ -227,7 +235,7 @@ fn commitments(all: &mut Catalogue) {
         (11, "lies_that_cancel"),
         Cheat::Opening,
         "The garbler tells the same lie twice, so that both are gone from any plain sum.",
-        |c| c.lie(Point::Links(0), flips(vec![2, 4], 60)),
+        |c| c.lie(Point::DeltaDifferences(0), flips(vec![2, 4], 60)),
     );
     all.caught(
         (7, "indicator_bit"),
@@ -239,13 +247,13 @@ fn commitments(all: &mut Catalogue) {
         (10, "wrong_soldering"),
         Cheat::Opening,
         "The garbler solders a slot's input with a wrong difference.",
-        |c| c.lie(Point::Joints(0), flip(0, 20)),
+        |c| c.lie(Point::ProgramSolderings(0), flip(0, 20)),
     );
     all.caught(
         (10, "other_wire"),
         Cheat::Opening,
         "The garbler swaps two solderings: the slot would read another wire than the program says.",
-        |c| c.lie(Point::Joints(1), swap(16, 0, 1)),
+        |c| c.lie(Point::ProgramSolderings(1), swap(16, 0, 1)),
     );
 }
 
@@ -307,13 +315,41 @@ fn copies(all: &mut Catalogue) {
         |c| c.lie(Point::CommittedOutputs(0), flips(chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect(), 99)),
     );
     let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
-    all.bad_copies((5, "bucket_of_2_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 3, 99, 4000);
+    all.bad_copies(
+        (5, "bucket_of_2_among_4"),
+        story,
+        Bucketing { slots: 4, bucket: 2, opened: 8 },
+        3,
+        99,
+        4000,
+    );
     let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad, which meet in a bucket more seldom the more slots there are.";
-    all.bad_copies((5, "bucket_of_2_among_8"), story, Cut { slots: 8, bucket: 2, opened: 16 }, 3, 99, 4000);
+    all.bad_copies(
+        (5, "bucket_of_2_among_8"),
+        story,
+        Bucketing { slots: 8, bucket: 2, opened: 16 },
+        3,
+        99,
+        4000,
+    );
     let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that none is opened and that a bucket has only bad ones.";
-    all.bad_copies((5, "bucket_of_3_among_4"), story, Cut { slots: 4, bucket: 3, opened: 12 }, 4, 99, 6000);
+    all.bad_copies(
+        (5, "bucket_of_3_among_4"),
+        story,
+        Bucketing { slots: 4, bucket: 3, opened: 12 },
+        4,
+        99,
+        6000,
+    );
     let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one bucket fool the evaluator; apart they give away the garbler's input.";
-    all.bad_copies((14, "opposite_label_among_4"), story, Cut { slots: 4, bucket: 2, opened: 8 }, 2, 0, 3000);
+    all.bad_copies(
+        (14, "opposite_label_among_4"),
+        story,
+        Bucketing { slots: 4, bucket: 2, opened: 8 },
+        2,
+        0,
+        3000,
+    );
     all.caught(
         (6, "opened_offset_ends_in_0"),
         Cheat::OffsetColour,
@@ -322,9 +358,9 @@ fn copies(all: &mut Catalogue) {
     );
     all.caught(
         (6, "link_ends_in_1"),
-        Cheat::LinkColour,
+        Cheat::DeltaDifferenceColour,
         "The garbler links a copy whose offset ends in 0.",
-        |c| c.lie(Point::Links(0), flip(0, 0)),
+        |c| c.lie(Point::DeltaDifferences(0), flip(0, 0)),
     );
     all.caught(
         (6, "other_offset"),
@@ -373,7 +409,7 @@ fn authenticators(all: &mut Catalogue) {
         "The garbler makes input authenticators that do not follow from their offsets.",
         |c| c.lie(Point::InputAuthenticators, |hashes| hashes.fill(0)),
     );
-    let (cut, bad) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3);
+    let (cut, bad) = (Bucketing { slots: 8, bucket: 3, opened: 24 }, 3);
     let hidden = choose(48 - bad, 24) / choose(48, 24);
     let lost = exact(cut, 2, bad);
     let endings = vec![
@@ -559,12 +595,12 @@ fn order(all: &mut Catalogue) {
         (30, "one_wire_to_two"),
         Cheat::Opening,
         "The garbler opens the soldering of one pair of wires in the place of another's too: their difference would be a label's offset.",
-        |c| c.lie(Point::Joints(1), |solderings| solderings.copy_within(..16, 16)),
+        |c| c.lie(Point::ProgramSolderings(1), |solderings| solderings.copy_within(..16, 16)),
     );
     all.caught(
         (30, "the_other_opening"),
         Cheat::Opening,
         "The garbler opens a pair of wires with the offset added: both openings of a pair would give the offset away.",
-        |c| c.lie(Point::Joints(0), flip(1, 0)),
+        |c| c.lie(Point::ProgramSolderings(0), flip(1, 0)),
     );
 }

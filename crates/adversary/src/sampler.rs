@@ -1,7 +1,7 @@
 //! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge
 //! decides which, so that what is sampled is what both parties of a run derive.
 
-use brickwork::cut_and_choose::{Cut, Detection, Rule};
+use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
@@ -10,7 +10,7 @@ use brickwork::random::Rng;
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
-pub fn successes(cut: Cut, rule: Rule, bad: usize, trials: usize, rng: &mut Rng) -> usize {
+pub fn successes(cut: Bucketing, rule: Rule, bad: usize, trials: usize, rng: &mut Rng) -> usize {
     let size = cut.bucket as usize;
     assert!(bad <= cut.slots as usize * size + cut.opened as usize, "more bad items than items");
     let needed = bad_for(cut, rule);
@@ -27,7 +27,7 @@ pub fn successes(cut: Cut, rule: Rule, bad: usize, trials: usize, rng: &mut Rng)
 }
 
 /// Bad items that make a bucket bad.
-pub fn bad_for(cut: Cut, rule: Rule) -> usize {
+pub fn bad_for(cut: Bucketing, rule: Rule) -> usize {
     if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize }
 }
 
@@ -38,7 +38,7 @@ pub fn choose(n: u32, k: u32) -> f64 {
 
 /// The exact probability of what [`successes`] counts, by counting the ways to spread the bad items over the
 /// buckets, where each opened bad item is seen.
-pub fn exact(cut: Cut, needed: u32, bad: u32) -> f64 {
+pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
     // Ways to have so many bad items in the first buckets with fewer than `needed` in each: a convolution.
     let mut ways = vec![0.0; bad as usize + 1];

@@ -15,7 +15,7 @@ use std::time::Duration;
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_cut, toy};
+use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_bucketing, toy};
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
 use brickwork::duplo::{Lacking, Request, msg};
 use brickwork::random::Rng;
@@ -550,7 +550,7 @@ mod tests {
     /// Rules that no play breaks are seen to be broken.
     #[test]
     fn who_says_too_much_is_told() {
-        let lie = || Side::lies(Point::Joints(0), |solderings| solderings[3] ^= 4);
+        let lie = || Side::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
         let mut met = Stores::filled().connect(What::Run, only(Party::Garbler, lie()));
         assert_eq!(ending(&met, Party::Evaluator, What::Run), Ok(Ending::Caught(Cheat::Opening)));
         met.sent[1] = HONEST[What::Run as usize].sent[1].clone();

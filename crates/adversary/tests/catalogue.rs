@@ -2,7 +2,7 @@
 //! documentation.
 
 use brickwork::circuit::Party;
-use brickwork::cut_and_choose::{Cut, Rule};
+use brickwork::cut_and_choose::{Bucketing, Rule};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{CHEATS, Ending};
 use brickwork::random::Rng;
@@ -89,11 +89,11 @@ fn what_does_not_end_as_predicted_is_told() {
 #[test]
 fn the_sampler_agrees_with_the_exact_figures() {
     let figures = [
-        (Cut { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, 3, 0.0429),
-        (Cut { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, 3, 0.0226),
-        (Cut { slots: 8, bucket: 3, opened: 24 }, Rule::INPUT_AUTHENTICATOR, 3, 0.0296),
-        (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 4, 0.0034),
-        (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 5, 0.0034),
+        (Bucketing { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, 3, 0.0429),
+        (Bucketing { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, 3, 0.0226),
+        (Bucketing { slots: 8, bucket: 3, opened: 24 }, Rule::INPUT_AUTHENTICATOR, 3, 0.0296),
+        (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 4, 0.0034),
+        (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 5, 0.0034),
     ];
     let mut rng = Rng::replayable("test");
     for (cut, rule, bad, expected) in figures {

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Circuit, formats, library};
-use brickwork::garbling::{Collect, GarblingKeys, HashTables, Plan, TableSink, evaluate, garble};
+use brickwork::garbling::{Collect, GarblingKeys, HashTables, Schedule, TableSink, evaluate, garble};
 use brickwork::label::{Delta, LABEL_BYTES, Label};
 use brickwork_kernels::Kernel;
 
@@ -31,34 +31,34 @@ fn best(mut run: impl FnMut()) -> f64 {
     best.as_nanos() as f64
 }
 
-fn measure(plan: &Plan, copies: usize, batch: usize) {
-    let mut bytes = vec![0; LABEL_BYTES * copies * (plan.inputs() + 1)];
+fn measure(schedule: &Schedule, copies: usize, batch: usize) {
+    let mut bytes = vec![0; LABEL_BYTES * copies * (schedule.inputs() + 1)];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
     let labels: Vec<Label> = bytes.as_chunks().0.iter().map(|b| Label::from_bytes(*b)).collect();
     let (deltas, inputs) = labels.split_at(copies);
     let deltas: Vec<Delta> = deltas.iter().map(|d| Delta::new(d.bits())).collect();
-    let mut outputs = vec![Label::ZERO; copies * plan.outputs()];
-    let keys = GarblingKeys::new(1, batch, plan.and_gates());
+    let mut outputs = vec![Label::ZERO; copies * schedule.outputs()];
+    let keys = GarblingKeys::new(1, batch, schedule.and_gates());
     let list: Vec<u32> = (0..copies as u32).collect();
 
     let plain = best(|| {
-        garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails")
+        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails")
     });
     let hash = best(|| {
-        let mut sink = HashTables::new(copies, plan.table_bytes());
-        garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
+        let mut sink = HashTables::new(copies, schedule.table_bytes());
+        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
         std::hint::black_box(sink.finish());
     });
     let mut tables = Vec::new();
     let keep = best(|| {
-        let mut sink = Collect::new(plan, copies);
-        garble(plan, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
+        let mut sink = Collect::new(schedule, copies);
+        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
         tables = sink.finish();
     });
     let eval = best(|| {
-        evaluate(plan, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs).expect("nothing fails")
+        evaluate(schedule, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs).expect("nothing fails")
     });
-    let per_gate = |ns: f64| ns / (copies * plan.and_gates()) as f64;
+    let per_gate = |ns: f64| ns / (copies * schedule.and_gates()) as f64;
     println!(
         "  {copies:4} of {batch:4} copies: garble {:6.2}  hash {:6.2}  keep {:6.2}  evaluate {:6.2}",
         per_gate(plain),
@@ -85,10 +85,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if arguments.first().is_some_and(|name| name != kernel.name()) {
             continue;
         }
-        let plan = Plan::with_kernel(kernel, &circuit);
-        println!("{}, {} slots, ns per AND gate and copy:", kernel.name(), plan.working_set());
+        let schedule = Schedule::with_kernel(kernel, &circuit);
+        println!("{}, {} slots, ns per AND gate and copy:", kernel.name(), schedule.working_set());
         for (copies, batch) in [(1, 1), (2, 2), (4, 4), (8, 8), (11, 79), (16, 16), (64, 64), (64, 1024)] {
-            measure(&plan, copies, batch);
+            measure(&schedule, copies, batch);
         }
     }
     Ok(())

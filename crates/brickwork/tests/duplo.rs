@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use brickwork::Error;
 use brickwork::circuit::{
     Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
 };
 use brickwork::duplo::{self, Report};
 use brickwork::random::{Rng, Seed};
-use brickwork::session::{Job, Unobserved};
+use brickwork::semi_honest::{self, SemiHonest};
+use brickwork::session::{Job, Protocol, Unobserved};
 use brickwork::wire::memory_pair;
 
 /// What a test draws, again if it is replayed.
@@ -79,7 +81,7 @@ fn check(program: &Arc<Program>, security: u32, threads: usize, rng: &mut Rng) {
     let (garbler, evaluator) = run(program, security, threads, &x, &y);
     assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &expected));
     assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
-    assert!(!evaluator.recovered);
+    assert!(!evaluator.aside.recovered);
     for (g, e) in garbler.phases.iter().zip(&evaluator.phases) {
         assert_eq!(
             (g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes),
@@ -194,6 +196,30 @@ fn aes_gives_the_vectors_of_the_standard() {
         assert_eq!(value::decode(&ports, &evaluator.outputs), expected, "{}", example.program.name());
         assert_eq!(garbler.outputs, evaluator.outputs);
     }
+}
+
+/// A party of one protocol does not begin with one of another, whoever of them greets.
+#[test]
+fn row_19_protocols_do_not_meet() {
+    assert_ne!((duplo::Duplo::NAME, duplo::Duplo::CODE), (SemiHonest::NAME, SemiHonest::CODE));
+    let program = Arc::new(library::millionaires().unwrap());
+    let (job, input) = (job(&program, 40, 1), vec![false; 32]);
+    let results = |one: Result<(), Error>, other: Result<(), Error>, names: [&str; 2]| {
+        for (result, name) in [one, other].into_iter().zip(names) {
+            let Err(Error::Mismatch(why)) = result else { panic!("{result:?}") };
+            assert!(why.contains(&format!("runs {name},")) && why.contains("--protocol"), "{why}");
+        }
+    };
+    std::thread::scope(|scope| {
+        let (left, right) = memory_pair();
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &input, &mut Unobserved).map(drop));
+        let evaluator = semi_honest::evaluator(right, &job, 1, &input, &mut Unobserved).map(drop);
+        results(garbler.join().unwrap(), evaluator, [duplo::Duplo::NAME, SemiHonest::NAME]);
+        let (left, right) = memory_pair();
+        let garbler = scope.spawn(|| semi_honest::garbler(left, &job, 1, &input, &mut Unobserved).map(drop));
+        let evaluator = duplo::evaluator(right, &job, &input, &mut Unobserved).map(drop);
+        results(garbler.join().unwrap(), evaluator, [SemiHonest::NAME, duplo::Duplo::NAME]);
+    });
 }
 
 /// Runs every public circuit of the shared folder where it is there.

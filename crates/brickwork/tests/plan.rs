@@ -10,7 +10,7 @@ use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilde
 use brickwork::duplo::{self, Parameters};
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
-use brickwork::session::{Job, Observer, PHASES, PhaseReport};
+use brickwork::session::{Job, Observer, PhaseReport, Protocol};
 use brickwork::wire::{Channel, Stream};
 
 /// What a test draws, again if it is replayed.
@@ -170,7 +170,7 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
     let predicted = plan::predict(&program, &parameters, &Machine::free(), &Link { lanes, ..Link::LOOPBACK });
     let (phases, crossings) = run(&program, security, threads, lanes.into());
     let name = program.name();
-    assert_eq!(phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), PHASES);
+    assert_eq!(phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), brickwork::duplo::Duplo::PHASES);
     assert_eq!(predicted.phases.len(), phases.len());
     // The evaluator's last message crosses once more.
     assert!(predicted.crossings() < 12, "{name}: more than 6 round trips");

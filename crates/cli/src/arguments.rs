@@ -1,76 +1,21 @@
-//! The command line.
+//! Flags that several commands take.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo;
+use brickwork::duplo::{self, Duplo};
 use brickwork::plan::{self, Machine};
-use brickwork::wire::tls::{self, PublicKey};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use brickwork::semi_honest::SemiHonest;
+use brickwork::session::Protocol as _;
+use brickwork::wire::tls;
+use clap::{Args, ValueEnum};
 
+use crate::decimal;
 use crate::failure::Failure;
+use crate::files;
 use crate::link::{self, Link};
-use crate::{
-    bench, compile, decimal, demo_cheat, doctor, examples, failure, files, info, keygen, manual, party,
-    preprocess, run, simulate, stock,
-};
-
-/// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
-/// the adversary's.
-const VERSION: &str = match brickwork::HAS_HOOKS {
-    false => env!("CARGO_PKG_VERSION"),
-    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
-};
-
-/// Secure two-party computation from garbled components.
-///
-/// Two parties who do not trust each other compute a function of their private inputs; neither learns more
-/// than its own output.
-#[derive(Parser)]
-#[command(
-    name = "brickwork",
-    version = VERSION,
-    max_term_width = 100,
-    after_long_help = failure::codes_text()
-)]
-pub struct Cli {
-    /// Print one JSON object on stdout, also for errors
-    #[arg(long, global = true, display_order = 100)]
-    pub json: bool,
-    /// No progress, no warnings and no tables of phases
-    #[arg(long, global = true, display_order = 100)]
-    pub quiet: bool,
-    /// Write warnings, and what happens at a listener, to the end of this file, too
-    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-#[derive(Subcommand)]
-pub enum Command {
-    Compile(compile::Arguments),
-    Examples(examples::Arguments),
-    Info(info::Arguments),
-    Simulate(simulate::Arguments),
-    Keygen(keygen::Arguments),
-    Run(run::Arguments),
-    /// Garble: the first party of a computation
-    Garbler(party::Arguments),
-    /// Evaluate: the second party of a computation
-    Evaluator(party::EvaluatorArguments),
-    Preprocess(preprocess::Arguments),
-    Stock(stock::Arguments),
-    DemoCheat(demo_cheat::Arguments),
-    Doctor(doctor::Arguments),
-    Plan(crate::plan::Arguments),
-    Bench(bench::Arguments),
-    Completions(manual::Completions),
-    Man(manual::Manual),
-}
 
 /// The program that a command works on.
 #[derive(Args)]
@@ -149,15 +94,16 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args)]
 pub struct Parameters {
-    /// The protocol
+    /// The protocol: duplo holds against a cheater, semi-honest only against a peer that follows it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
-    /// The commitment scheme
-    #[arg(long, value_name = "NAME", default_value = "split")]
-    pub commitments: Commitments,
-    /// Statistical security in bits: a cheater succeeds with probability at most 2^-S
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
-    pub security: u32,
+    /// The commitment scheme of duplo; split, if it is not given
+    #[arg(long, value_name = "NAME")]
+    pub commitments: Option<Commitments>,
+    /// Statistical security of duplo in bits: a cheater succeeds with probability at most 2^-S; 40, if it is not
+    /// given
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    pub security: Option<u32>,
     #[command(flatten)]
     pub executions: Executions,
 }
@@ -165,6 +111,17 @@ pub struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
     Duplo,
+    SemiHonest,
+}
+
+impl Protocol {
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Duplo => Duplo::NAME,
+            Protocol::SemiHonest => SemiHonest::NAME,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -181,15 +138,25 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Statistical security in bits, if nothing is said of it.
+const SECURITY: u32 = 40;
+
 impl Parameters {
+    /// Statistical security in bits.
+    pub fn security(&self) -> u32 {
+        self.security.unwrap_or(SECURITY)
+    }
+
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         let Parameters { protocol, commitments, security, executions } = self;
-        let Protocol::Duplo = protocol;
-        let Commitments::Split = commitments;
-        let fixed =
-            ["--protocol=duplo".into(), "--commitments=split".into(), format!("--security={security}")];
-        fixed.into_iter().chain(executions.executions.map(|n| format!("--executions={n}"))).collect()
+        let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
+        [format!("--protocol={}", protocol.name())]
+            .into_iter()
+            .chain(commitments)
+            .chain(security.map(|bits| format!("--security={bits}")))
+            .chain(executions.executions.map(|n| format!("--executions={n}")))
+            .collect()
     }
 }
 
@@ -345,31 +312,4 @@ pub struct Keep {
     /// is done (code 0), breaks off (4) or the peer cheats (5)
     #[arg(long, conflicts_with = "connect")]
     pub keep: bool,
-}
-
-/// Reads a public key, given inline or as `@FILE`.
-pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
-    let hint = "ask the other party for the public key that its own `brickwork keygen` printed";
-    let Some(path) = text.strip_prefix('@') else {
-        return text.parse().map_err(|e: brickwork::Error| {
-            let failure = Failure::usage(format!("--peer: {e}"), hint);
-            match Path::new(text).is_file() {
-                true => {
-                    failure.advise("this is the name of a file: write an @ before it, as in --peer @FILE")
-                }
-                false => failure,
-            }
-        });
-    };
-    let bytes =
-        files::read_all(File::open(path), files::MAX_KEY_BYTES, path).map_err(|e| e.within("--peer"))?;
-    let key = files::utf8(&bytes, path, hint).map_err(|e| e.within("--peer"))?;
-    if key.contains("PRIVATE KEY") {
-        return Err(Failure::input(
-            format!("--peer: {path} holds a private key, and the public one is needed"),
-            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one is \
-             not yours, tell its owner to make another one",
-        ));
-    }
-    key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))
 }

@@ -1,20 +1,11 @@
-//! A cut of a program into components: its name, and how a party makes it of its own file.
+//! A cut of a program into components, by its name.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
-use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use brickwork::Error;
-use brickwork::circuit::{Program, Slot};
 use brickwork::duplo::MAX_DECOMPOSITION_BYTES;
 use clap::Args;
-
-use crate::compile::{self, SourceFlags};
-use crate::failure::Failure;
-use crate::files;
 
 /// A cut of a program, as both parties can make it of their files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -169,98 +160,6 @@ pub struct CutArguments {
     pub cut: Wish,
 }
 
-/// A file with a program and how it is compiled: what its other cuts are made of.
-pub struct Origin<'a> {
-    pub path: &'a Path,
-    /// Those that have nothing to do with cuts.
-    pub flags: &'a SourceFlags,
-    /// The program as the file says.
-    pub given: &'a Program,
-}
-
-/// What a gate takes while a program is compiled, in bytes.
-const BYTES_A_GATE: u64 = 64;
-
-/// Most gates of a function or of a program in one piece.
-const MAX_GATES: u64 = 1 << 28;
-
-/// The most gates in one piece that so much memory is enough for.
-pub fn gates_within(memory: Option<u64>) -> u64 {
-    memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
-}
-
-impl Origin<'_> {
-    /// The source, if the file is one.
-    pub fn source(&self) -> Result<Option<Vec<u8>>, Failure> {
-        let bytes = files::read_all(
-            File::open(self.path),
-            files::MAX_PROGRAM_BYTES,
-            &self.path.display().to_string(),
-        )?;
-        Ok(files::is_source(self.path, &bytes).then(|| bytes.to_vec()))
-    }
-
-    /// Gates of all slots of the given program.
-    pub fn gates(&self) -> u64 {
-        let of = |slot: Slot| self.given.component(slot.component).circuit.gate_count() as u64;
-        self.given.slots().map(of).sum()
-    }
-
-    /// The program in this cut, if no piece has more than so many gates.
-    pub fn make(&self, cut: &Cut, max_gates: u64) -> Result<Program, Failure> {
-        match cut {
-            Cut::Given => Ok(self.given.clone()),
-            Cut::Whole => {
-                let gates = self.gates();
-                if gates > max_gates {
-                    return Err(Failure::input(
-                        format!("one piece would have {gates} gates, and {max_gates} are allowed"),
-                        "choose another --cut",
-                    ));
-                }
-                Ok(self.given.whole()?)
-            }
-            Cut::Flags { inline, component } => {
-                let Some(source) = self.source()? else {
-                    return Err(Failure::input(
-                        format!(
-                            "{} is compiled already and can be cut as it is or not at all, but not by {cut}",
-                            self.path.display()
-                        ),
-                        "take the source instead, on both sides; or --cut given",
-                    ));
-                };
-                let flags = self.flags.with_cut(inline.clone(), component.clone());
-                compile::compile_within(self.path, &source, &flags, Some(max_gates))
-                    .map(|(program, _)| program)
-            }
-        }
-    }
-
-    /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants
-    /// another one.
-    pub fn accept(
-        &self,
-        wish: &Wish,
-        name: &str,
-        memory: Option<u64>,
-        executions: Option<u32>,
-    ) -> Result<Arc<Program>, Error> {
-        let refused = |why: String| Error::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
-        let cut = Cut::of_name(name).map_err(refused)?;
-        match wish {
-            Wish::Fixed(own) if *own != cut => Err(refused(format!("this party wants --cut {own}"))),
-            _ => {
-                let made = self
-                    .make(&cut, gates_within(memory))
-                    .and_then(|program| files::repeated(&program, executions));
-                made.map(Arc::new)
-                    .map_err(|failure| refused(format!("{}; {}", failure.message(), failure.hint())))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,12 +192,5 @@ mod tests {
         ] {
             assert!(bad.parse::<Wish>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn memory_bounds_the_gates() {
-        assert_eq!(gates_within(None), MAX_GATES);
-        assert_eq!(gates_within(Some(6400)), 100);
-        assert_eq!(gates_within(Some(u64::MAX)), MAX_GATES);
     }
 }

@@ -12,11 +12,11 @@ use brickwork::plan::{self, Cost, Link, Machine};
 use serde_json::{Value, json};
 
 use crate::arguments::Choice;
-use crate::compile;
-use crate::cut::{Cut, Origin, Wish, gates_within};
+use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::files;
+use crate::origin::{Origin, gates_within};
 use crate::resources::cpu_seconds;
+use crate::{programs, source};
 
 /// Compilations that are tried at most, and seconds of work.
 const MOST_TRIED: usize = 40;
@@ -44,7 +44,7 @@ pub struct Pricing<'a> {
 impl Pricing<'_> {
     /// A cut that was made in so many seconds, which the evaluator will take, too.
     fn of(&self, cut: Cut, program: Program, seconds: f64) -> Result<Decomposition, Failure> {
-        let repeated = files::repeated(&program, self.executions)?;
+        let repeated = programs::repeated(&program, self.executions)?;
         let parameters = self
             .choice
             .choose(&repeated, self.security, self.machine, self.link)?
@@ -228,7 +228,7 @@ impl<'a> Search<'a> {
         for cut in outermost(self.origin, source) {
             self.attempt(cut)?;
         }
-        let functions = compile::functions(self.origin.path, source, self.origin.flags);
+        let functions = source::functions(self.origin.path, source, self.origin.flags);
         loop {
             let before = self.fastest();
             for other in self.next(&functions) {
@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
 /// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short
 /// search has time for the first one only, which gains most where there are many small components.
 fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
-    let functions = compile::functions(origin.path, source, origin.flags);
+    let functions = source::functions(origin.path, source, origin.flags);
     [
         Cut::of_flags(["*".to_owned()].into(), BTreeSet::new()),
         Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),

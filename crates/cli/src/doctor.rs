@@ -13,17 +13,18 @@ use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources, public_key,
-};
-use crate::compile::SourceFlags;
-use crate::cut::{CutArguments, Origin};
+use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources};
+use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
-use crate::party::{Estimate, Flags, Proposed, Work};
+use crate::origin::Origin;
+use crate::protocols::{self, Estimate, Proposed};
 use crate::report::{Report, bytes, hex, plural};
+use crate::source::SourceFlags;
 use crate::store::StoreArguments;
-use crate::{announce, files, resources};
+use crate::terminal::announce;
+use crate::work::{Flags, Work};
+use crate::{files, programs, resources, values};
 
 /// Find what would fail, before work starts
 ///
@@ -143,11 +144,13 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
+    let played = protocols::played(arguments.parameters.protocol);
+    played.allows(&flags(arguments), false)?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
     let peer = findings.of_flag("peer", "--peer PUBKEY", arguments.peer.as_ref(), |text| {
-        public_key(text).map(|key| (key, key.to_string()))
+        files::public_key(text).map(|key| (key, key.to_string()))
     });
     let program = findings
         .of_flag("program", "FILE", arguments.file.as_ref(), |path| check_program(path, &arguments.map));
@@ -180,12 +183,18 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         (Some(program), Some(role)) => {
             let origin = Origin { path, flags: &source, given: program };
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
-            Some(Work::new(role, flags(arguments), origin, own, peer)?)
+            let executions = arguments.parameters.executions.executions;
+            let computed = played.program(program, executions)?;
+            Some(Work::new(role, flags(arguments), origin, computed, own, peer))
         }
         _ => None,
     };
     let mut proposal = None;
     match (&work, lacking(&[file, role_known])) {
+        (Some(_), _) if !played.proposes() => {
+            findings.note("parameters", Ok(((), "this protocol leaves nothing to choose".into())));
+            proposal = Some(None);
+        }
         (Some(work), _) if directory.is_none() => {
             let planned = findings.note("parameters", plan(work));
             if let Some((proposed, need)) = planned {
@@ -276,7 +285,7 @@ fn check_identity(path: &Path) -> Result<(Identity, String), Failure> {
 }
 
 fn check_program(path: &Path, map: &Map) -> Result<(Program, String), Failure> {
-    let program = files::load(path, &map.parties())?;
+    let program = programs::load(path, &map.parties())?;
     let detail = format!("{}, digest {}", plural(program.and_gates(), "AND gate"), hex(&program.digest()));
     Ok((program, detail))
 }
@@ -311,8 +320,8 @@ fn check_input(
         return findings.skip("input", lacking(&needs).unwrap_or_default());
     };
     let _erasing = Erasing::begin();
-    let bits = files::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
-        .and_then(|value| files::input_bits(program, role, executions, &value));
+    let bits = values::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
+        .and_then(|value| values::input_bits(program, role, executions, &value));
     findings.note(
         "input",
         bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),
@@ -452,8 +461,8 @@ fn connection(
     let options = arguments.resources.options(work.party);
     // What is fastest may be another cut when it runs; what is in stock is there.
     let has_others = work.origin.given.slot_count() > 1 || work.origin.source()?.is_some();
-    let open = work.party == Party::Garbler && arguments.stock.store.is_none() && has_others;
-    let sheet = Sheet::of(work, proposed.as_ref(), open)?;
+    let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
+    let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?
     } else {
@@ -471,6 +480,7 @@ fn connection(
             let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
         }
     };
-    let agreed = work.compare(&sheet, &mut met, proposed.as_ref(), store)?;
+    let agreed =
+        work.compare(&sheet, &mut met, proposed.as_ref().map(|proposed| &proposed.program), store)?;
     Ok(format!("the peer is there, holds its key, and has {agreed}"))
 }

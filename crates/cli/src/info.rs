@@ -6,7 +6,7 @@ use brickwork::circuit::info::{ComponentInfo, Info, OutputInfo, PortInfo, WireRa
 
 use crate::arguments::ProgramArguments;
 use crate::failure::Failure;
-use crate::files;
+use crate::programs;
 use crate::report::{Report, plural, thousands};
 
 /// Show a program's ports, components and AND gates, and its wires if asked
@@ -20,7 +20,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let info = files::program(&arguments.program)?.info();
+    let info = programs::program(&arguments.program)?.info();
     let human = as_text(&info, arguments.wires);
     Ok(Report::new(json(info)?, human))
 }

@@ -1,4 +1,4 @@
-//! The `brickwork` command, as a library for its program and for the fuzz targets.
+//! The `brickwork` command, as a library for its program, its tests and the fuzz targets.
 //!
 //! One file a command; each returns what to print or a [`Failure`], and only this file writes results to
 //! stdout.
@@ -8,6 +8,7 @@ mod arguments;
 mod audit;
 mod bench;
 mod chart;
+mod commands;
 mod compile;
 mod cut;
 mod cuts;
@@ -19,41 +20,52 @@ mod failure;
 mod files;
 mod info;
 mod keygen;
+mod leash;
 mod link;
 mod machine;
 mod manual;
 mod meeting;
+mod origin;
+mod outcome;
 #[doc(hidden)]
 pub mod parsers;
 mod party;
 mod plan;
 mod preprocess;
+mod programs;
 mod progress;
+mod protocols;
 mod report;
 mod resources;
 mod run;
 mod simulate;
+mod source;
 mod stock;
 mod store;
 mod table;
+mod terminal;
+mod values;
 mod words;
+mod work;
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::Party;
-use brickwork::wire::tls::Listener;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing::Level;
 use tracing_subscriber::fmt::writer::MakeWriterExt;
 
-use arguments::{Cli, Command};
+use commands::{Cli, Command};
 use failure::Failure;
 use report::Report;
+use terminal::print;
+
+#[doc(hidden)]
+pub use machine::keep as keep_constants;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
@@ -118,22 +130,15 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
-        Command::Completions(command) => manual::completions(command),
-        Command::Man(command) => manual::manual(command),
+        Command::Completions(command) => manual::completions(command, Cli::command()),
+        Command::Man(command) => manual::manual(command, Cli::command()),
     }
-}
-
-/// Whether the user wants no warnings on stderr.
-static QUIET: AtomicBool = AtomicBool::new(false);
-
-fn is_quiet() -> bool {
-    QUIET.load(Ordering::Relaxed)
 }
 
 /// Warnings, such as those of refused strangers, go to stderr, and with what else happens at a listener to
 /// the end of a file, if there is one. Each line has its time; colours are for terminals.
 fn start_log(quiet: bool, file: Option<&Path>) -> Result<(), Failure> {
-    QUIET.store(quiet, Ordering::Relaxed);
+    terminal::be_quiet(quiet);
     let level = if quiet { Level::ERROR } else { Level::WARN };
     let stderr = std::io::stderr.with_max_level(level);
     // A warning that cannot be written is no reason to panic.
@@ -150,27 +155,6 @@ fn start_log(quiet: bool, file: Option<&Path>) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Says on stderr where a listener waits; with port 0 only it knows.
-fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
-    let address = listener.local_addr()?;
-    tracing::info!("waiting for the peer at {address}");
-    if !quiet {
-        // A closed stderr is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
-    }
-    Ok(())
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
-        Failure::other(
-            format!("cannot write the output: {}", words::of(&e).0),
-            "what reads it must stay, and a file for it needs space on its disk",
-        )
-    })
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {

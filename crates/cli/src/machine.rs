@@ -35,9 +35,9 @@ pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     if !quiet {
         eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
     }
-    if let Some(path) = cache_file() {
+    if let Some(folder) = caches() {
         // A cache that cannot be written is no cache.
-        let _ = keep(&path, &machine);
+        let _ = keep(&folder, &machine);
     }
     Ok(machine)
 }
@@ -49,13 +49,18 @@ fn eprint_line(text: &str) {
 
 /// What was measured before.
 pub fn kept() -> Option<Machine> {
-    let path = cache_file()?;
+    let path = caches()?.join(file_name(Kernel::best().name()));
     let short = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
     let machine: Machine = serde_json::from_slice(&fs::read(&path).ok().filter(|_| short)?).ok()?;
     machine.is_sound().then_some(machine)
 }
 
-fn keep(path: &Path, machine: &Machine) -> std::io::Result<()> {
+/// Writes the constants to where commands with this folder of caches look for them.
+///
+/// # Errors
+/// The system's, if it does not let this user write there.
+pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
+    let path = caches.join(file_name(machine.kernel()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -64,19 +69,23 @@ fn keep(path: &Path, machine: &Machine) -> std::io::Result<()> {
     fs::rename(whole, path)
 }
 
-/// Named after all that makes a machine another one.
-fn cache_file() -> Option<PathBuf> {
+/// The user's folder of caches.
+fn caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = variable("XDG_CACHE_HOME").or_else(|| variable("LOCALAPPDATA")).or_else(|| {
+    variable("XDG_CACHE_HOME").or_else(|| variable("LOCALAPPDATA")).or_else(|| {
         variable("HOME")
             .map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
-    })?;
+    })
+}
+
+/// In a folder of caches, the constants of this kernel here: named after all that makes a machine another one.
+fn file_name(kernel: &str) -> PathBuf {
     let mut hash = blake3::Hasher::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
     hash.update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
-    let (version, kernel) = (env!("CARGO_PKG_VERSION"), Kernel::best().name());
+    let version = env!("CARGO_PKG_VERSION");
     let name = format!("machine-{version}-{kernel}-{}.json", &hash.finalize().to_hex()[..16]);
-    Some(folder.join("brickwork").join(name))
+    Path::new("brickwork").join(name)
 }

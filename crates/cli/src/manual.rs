@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::arguments::Cli;
 use crate::failure::Failure;
 use crate::report::Report;
 
@@ -33,16 +32,17 @@ pub struct Manual {
     output: Option<PathBuf>,
 }
 
-pub fn completions(arguments: &Completions) -> Result<Report, Failure> {
+/// `command` is the whole command, as of the other.
+pub fn completions(arguments: &Completions, mut command: clap::Command) -> Result<Report, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), NAME, &mut script);
+    clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
     let script = text(script)?;
     let shell = arguments.shell.to_possible_value().map(|shell| shell.get_name().to_owned());
     Ok(Report::new(json!({ "shell": shell, "script": script }), script))
 }
 
-pub fn manual(arguments: &Manual) -> Result<Report, Failure> {
-    let mut command = Cli::command().disable_help_subcommand(true);
+pub fn manual(arguments: &Manual, command: clap::Command) -> Result<Report, Failure> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(folder) = &arguments.output else {
         let page = text(page(command)?.1)?;

@@ -22,11 +22,12 @@ use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
-use crate::cut::{Cut, Wish, gates_within};
+use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::files;
-use crate::party::{Proposed, Work};
+use crate::origin::gates_within;
 use crate::report::{bytes, hex, plural};
+use crate::work::Work;
+use crate::{files, programs};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -34,7 +35,10 @@ const AGREED: Tag = Tag(5);
 /// What a party is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
+    /// The version of everything that both must have in common.
     protocol: u32,
+    /// The protocol.
+    name: String,
     role: String,
     security: u32,
     executions: Option<u32>,
@@ -54,12 +58,12 @@ pub struct Sheet {
 
 /// What a garbler proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Offer {
-    cut: String,
+pub struct Offer {
+    pub cut: String,
     /// Digest of all executions of the program in this cut.
-    program: String,
+    pub program: String,
     /// Bytes that it takes at the evaluator, as far as they are known.
-    memory: Option<u64>,
+    pub memory: Option<u64>,
 }
 
 /// Why a party does not begin: as it tells its own user, and as it tells the peer.
@@ -75,8 +79,8 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// The sheet of a party. A garbler has a proposal; if it is `open`, it is not the last word.
-    pub fn of(work: &Work, proposal: Option<&Proposed>, open: bool) -> Result<Self, Failure> {
+    /// The sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
+    pub fn of(work: &Work, proposal: Option<Offer>, open: bool) -> Result<Self, Failure> {
         let source = work.origin.source()?;
         let cut = match work.flags.cut {
             Wish::Fastest => None,
@@ -84,6 +88,7 @@ impl Sheet {
         };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
+            name: work.flags.parameters.protocol.name().into(),
             role: files::role(work.party).into(),
             security: work.job.security,
             executions: work.executions(),
@@ -92,11 +97,7 @@ impl Sheet {
             source: source.as_deref().map(|source| hex(blake3::hash(source).as_bytes())),
             open: open && cut.is_none(),
             cut,
-            proposal: proposal.map(|proposed| Offer {
-                cut: proposed.cut.to_string(),
-                program: hex(&proposed.program.digest()),
-                memory: proposed.evaluator_memory,
-            }),
+            proposal,
         })
     }
 
@@ -120,6 +121,13 @@ impl Sheet {
                 format!(
                     "the garbler has version {} of the protocol, the evaluator {}; install the same release on both sides",
                     garbler.protocol, evaluator.protocol
+                ),
+            ),
+            (
+                self.name != theirs.name,
+                format!(
+                    "the garbler has --protocol {}, the evaluator --protocol {}",
+                    garbler.name, evaluator.name
                 ),
             ),
             (
@@ -182,8 +190,8 @@ impl Work<'_> {
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
             (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
-            (Party::Evaluator, None) => Err("the garbler does not say what it proposes".to_owned().into()),
-            (Party::Garbler, _) => Ok(None),
+            // The protocol leaves nothing to propose; or it compares it by itself.
+            (Party::Evaluator, None) | (Party::Garbler, _) => Ok(None),
         }
     }
 
@@ -224,7 +232,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let made = self.origin.make(&cut, gates_within(self.memory));
-        let made = made.and_then(|program| files::repeated(&program, self.executions()));
+        let made = made.and_then(|program| programs::repeated(&program, self.executions()));
         let program = made.map_err(|failure| Refusal {
             here: format!("the garbler proposes the cut {cut}: {}; {}", failure.message(), failure.hint()),
             told: format!("the evaluator cannot cut its file by {cut}"),
@@ -253,7 +261,7 @@ impl Work<'_> {
         &self,
         own: &Sheet,
         met: &mut Met,
-        proposed: Option<&Proposed>,
+        proposed: Option<&Arc<Program>>,
         store: Option<&Store>,
     ) -> Result<String, Error> {
         let channel = &mut met.channel;
@@ -268,7 +276,7 @@ impl Work<'_> {
             return Ok(same.into());
         }
         let shared = duplo::compare_stores(channel, store, self.party, &self.job.terms());
-        let program = made.as_ref().or(proposed.map(|proposed| &proposed.program));
+        let program = made.as_ref().or(proposed);
         let verdict = shared.and_then(|shared| Ok((shared, self.lacks(store, program)?)));
         match verdict {
             Ok((shared, None)) => {
@@ -331,6 +339,7 @@ mod tests {
     fn sheet(role: &str) -> Sheet {
         Sheet {
             protocol: 3,
+            name: "duplo".into(),
             role: role.into(),
             security: 40,
             executions: None,
@@ -348,9 +357,10 @@ mod tests {
     fn both_name_what_differs() {
         let garbler = sheet("garbler");
         assert_eq!(garbler.differs(&sheet("evaluator")), Ok(()));
-        let changes: [(Change, &str); 6] = [
+        let changes: [(Change, &str); 7] = [
             (|sheet| sheet.role = "garbler".into(), "both run as the garbler"),
             (|sheet| sheet.protocol = 9, "version"),
+            (|sheet| sheet.name = "semi-honest".into(), "the evaluator --protocol semi-honest"),
             (|sheet| sheet.security = 64, "--security 64"),
             (|sheet| sheet.store = true, "--store"),
             (|sheet| sheet.program = "ef".into(), "different programs"),

@@ -5,19 +5,21 @@ use std::fs;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
-use brickwork::cut_and_choose::Cut;
+use brickwork::cut_and_choose::Bucketing;
 use brickwork::plan::{self, Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, Protocol};
 use crate::chart::{self, Axis, Chart, Point, Series};
-use crate::compile::{self, SourceFlags};
-use crate::cut::{Cut as Named, CutArguments, Origin, Wish};
+use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
+use crate::origin::Origin;
+use crate::outcome::cost_json;
 use crate::report::{Report, bytes, plural, thousands};
-use crate::{files, machine};
+use crate::source::{self, SourceFlags};
+use crate::{machine, programs};
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -51,17 +53,24 @@ pub struct Arguments {
 /// A choice of the buckets of the component that dominates, and what it costs.
 struct Alternative {
     component: String,
-    cut: Cut,
+    cut: Bucketing,
     chosen: bool,
     cost: Cost,
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    if arguments.parameters.protocol != Protocol::Duplo {
+        let name = arguments.parameters.protocol.name();
+        return Err(Failure::usage(
+            format!("nothing can be said of a run of {name} yet"),
+            "`brickwork bench protocol` with the same flags measures one",
+        ));
+    }
     // Cuts are made of what the source says without them.
     let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
     let (program, warnings) =
-        files::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
-    warnings.iter().for_each(compile::warn);
+        programs::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
+    warnings.iter().for_each(source::warn);
     let wish = match (arguments.source.cut(), &arguments.cut.cut) {
         (Named::Given, wish) => wish.clone(),
         (flags, Wish::Fastest) => Wish::Fixed(flags),
@@ -75,7 +84,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let pricing = Pricing {
         executions,
-        security: arguments.parameters.security,
+        security: arguments.parameters.security(),
         choice: &arguments.choice,
         machine: &machine,
         link: &link,
@@ -111,18 +120,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     human += &cuts_text(&cuts);
     Ok(Report::new(json, human))
-}
-
-/// What is predicted, in the form in which runs report it too.
-pub fn cost_json(cost: &Cost) -> Value {
-    json!({
-        "phases": cost.phases,
-        "seconds": cost.seconds(),
-        "cpu_seconds": cost.cpu_seconds,
-        "round_trips": cost.crossings() as f64 / 2.0,
-        "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
-        "disk_bytes": cost.disk_bytes,
-    })
 }
 
 fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {

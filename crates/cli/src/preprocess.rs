@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Component, Party, Program};
-use brickwork::duplo::{Request, Stocked};
+use brickwork::duplo::{Duplo, Request, Stocked};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Resources, public_key, security};
+use crate::arguments::{Address, Map, Resources, security};
 use crate::failure::Failure;
-use crate::files;
-use crate::party::{connect, phases_text};
+use crate::outcome::phases_text;
+use crate::party::connect;
 use crate::progress::Bar;
 use crate::report::{Report, plural};
 use crate::store::KeyArguments;
+use crate::{files, programs};
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let wanted = wanted(arguments)?;
     let steps = steps(arguments, &wanted)?;
-    let peer = public_key(&arguments.peer)?;
+    let peer = files::public_key(&arguments.peer)?;
     let identity = files::identity(&arguments.identity)?;
     let keys = match party {
         Party::Garbler => [identity.public_key(), peer],
@@ -111,7 +112,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let mut bar = Bar::new(quiet);
+    let mut bar = Bar::of::<Duplo>(quiet);
     let session = Stocked::open(party, channel, &mut store, &terms, &mut bar)?;
     let (done, session) = session.preprocess(&steps)?;
     let phases = session.close()?;
@@ -188,7 +189,7 @@ fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failu
     let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
     for w in wanted {
         if !by_file.contains_key(w.file.as_path()) {
-            by_file.insert(&w.file, (files::load(&w.file, &arguments.map.parties())?, Vec::new()));
+            by_file.insert(&w.file, (programs::load(&w.file, &arguments.map.parties())?, Vec::new()));
         }
         if let Some((_, all)) = by_file.get_mut(w.file.as_path()) {
             all.push(w);

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use brickwork::session::{Observer, PHASES};
+use brickwork::session::{Observer, Protocol};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shows the running phase.
 pub struct Bar {
     bar: ProgressBar,
+    /// The phases of the protocol, in their order.
+    phases: &'static [&'static str],
     far: Far,
 }
 
@@ -21,9 +23,9 @@ struct Far {
 }
 
 impl Far {
-    /// Whether this phase comes after all so far.
-    fn enters(&mut self, name: &str) -> bool {
-        let place = PHASES.iter().position(|phase| *phase == name).map_or(0, |place| place + 1);
+    /// Whether this phase, which is one of `phases`, comes after all so far.
+    fn enters(&mut self, phases: &[&str], name: &str) -> bool {
+        let place = phases.iter().position(|phase| *phase == name).map_or(0, |place| place + 1);
         let further = place > self.phase;
         self.phase = self.phase.max(place);
         further
@@ -38,14 +40,14 @@ impl Far {
 }
 
 impl Bar {
-    /// A bar, or none if the user wants quiet or stderr is no terminal.
-    pub fn new(quiet: bool) -> Self {
+    /// A bar of this protocol, or none if the user wants quiet or stderr is no terminal.
+    pub fn of<P: Protocol>(quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target);
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let bar = Bar { bar, far: Far::default() };
+        let bar = Bar { bar, phases: P::PHASES, far: Far::default() };
         bar.style("{msg:10} {spinner} {elapsed}");
         bar
     }
@@ -60,7 +62,7 @@ impl Bar {
 
 impl Observer for Bar {
     fn phase(&mut self, name: &'static str) {
-        if self.far.enters(name) {
+        if self.far.enters(self.phases, name) {
             self.bar.set_message(name);
         }
     }
@@ -85,12 +87,14 @@ impl Drop for Bar {
 
 #[cfg(test)]
 mod tests {
+    use brickwork::duplo::Duplo;
+
     use super::*;
 
     /// What a run really announces, on a bar.
     #[test]
     fn a_bar_runs_forward_only() {
-        let mut bar = Bar::new(true);
+        let mut bar = Bar::of::<Duplo>(true);
         let mut shown = Vec::new();
         let mut see = |bar: &Bar| shown.push((bar.bar.position(), bar.bar.length(), bar.bar.message()));
         for (phase, steps) in [
@@ -111,7 +115,7 @@ mod tests {
                 see(&bar);
             }
         }
-        let order = |message: &str| PHASES.iter().position(|phase| *phase == message);
+        let order = |message: &str| Duplo::PHASES.iter().position(|phase| *phase == message);
         for pair in shown.windows(2) {
             assert!(pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1, "{pair:?}");
             assert!(order(&pair[0].2) <= order(&pair[1].2), "{pair:?}");

@@ -17,16 +17,19 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{
+    Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
+};
 use crate::audit::AuditArguments;
 use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
-use crate::party::{self, outputs_text};
+use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, words};
+use crate::work::Flags;
+use crate::{files, keygen, leash, programs, protocols, values, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -60,12 +63,22 @@ const PROCESS_HINT: &str =
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // The parties are other processes; this one knows both inputs.
     let _erasing = Erasing::begin();
-    // What is wrong with the program or the inputs shows here, before anything is started.
-    let program = files::program(&arguments.program)?;
+    // What is wrong with the flags, the program or the inputs shows here, before anything is started.
+    let LinkArguments { bandwidth, rtt } = arguments.link;
+    let flags = Flags {
+        parameters: &arguments.parameters,
+        resources: &arguments.resources,
+        choice: &arguments.choice,
+        cut: &arguments.cut.cut,
+        line: &LineArguments { bandwidth, rtt },
+        stock: &arguments.stock,
+    };
+    protocols::played(arguments.parameters.protocol).allows(&flags, arguments.audit.audit.is_some())?;
+    let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     let values = arguments.values.read(&program, executions)?;
     for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
-        files::input_bits(&program, party, executions, value)?;
+        values::input_bits(&program, party, executions, value)?;
     }
     drop(program);
     let both = Both {
@@ -79,7 +92,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = both.run(&values, quiet)?;
-    Ok(merge(&garbler, &evaluator, quiet))
+    Ok(merge(arguments.parameters.protocol, &garbler, &evaluator, quiet))
 }
 
 /// What both parties are to do.
@@ -105,7 +118,7 @@ impl Both<'_> {
         let (said, heard) = channel();
         let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
             let command = self.command(party, peer, place, quiet)?;
-            Process::start(party, command, &party::to_child(pem, value), said.clone())
+            Process::start(party, command, &leash::to_child(pem, value), said.clone())
         };
         let mut first = start(
             Party::Garbler,
@@ -232,7 +245,7 @@ impl Process {
         let mut process = Process { party, child, leash: None, stdout, said };
         if let Some(leash) = &mut leash {
             // A child that ended already says why on its stdout.
-            let _ = party::write_to(leash, secrets);
+            let _ = leash::write_to(leash, secrets);
         }
         process.leash = leash;
         Ok(process)
@@ -337,7 +350,7 @@ fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
-fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
+fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
@@ -354,8 +367,8 @@ fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
         json["made_on_the_spot"] = made.clone();
     }
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
-        + &party::phases_text(&json, quiet)
-        + &party::cut_text(&json)
-        + &party::security_json_text(&json["security"]);
+        + &phases_text(&json, quiet)
+        + &cut_text(&json)
+        + &protocols::played(protocol).promise_text(&json["security"]);
     Report::new(json, human)
 }

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::arguments::{Executions, ProgramArguments, Reading};
 use crate::failure::Failure;
-use crate::files;
-use crate::party::outputs_text;
+use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string};
+use crate::{programs, values};
 
 /// Evaluate a program in the clear, without any protocol.
 #[derive(clap::Args)]
@@ -42,22 +42,22 @@ impl Values {
         executions: Option<u32>,
     ) -> Result<[serde_json::Value; 2], Failure> {
         let texts = [self.garbler.as_deref(), self.evaluator.as_deref()];
-        files::values(texts, program, executions, &self.reading)
+        values::values(texts, program, executions, &self.reading)
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let _erasing = Erasing::begin();
-    let program = files::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
     let values = arguments.values.read(&program, executions)?;
-    let garbler = files::input_bits(&program, Party::Garbler, executions, &values[0])?;
-    let evaluator = files::input_bits(&program, Party::Evaluator, executions, &values[1])?;
-    let repeated = files::repeated(&program, executions)?;
+    let garbler = values::input_bits(&program, Party::Garbler, executions, &values[0])?;
+    let evaluator = values::input_bits(&program, Party::Evaluator, executions, &values[1])?;
+    let repeated = programs::repeated(&program, executions)?;
     let outputs = repeated.simulate(&garbler, &evaluator);
     let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));
     let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
-        .map(|(party, bits)| files::output_value(&program, party, executions, bits));
+        .map(|(party, bits)| values::output_value(&program, party, executions, bits));
     let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
     let json = json!({
         "outputs": { "garbler": garbler, "evaluator": evaluator },

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::arguments::Map;
 use crate::failure::{Failure, code};
-use crate::files;
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
+use crate::{files, programs};
 
 /// Look after a store
 #[derive(Args)]
@@ -119,7 +119,7 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
     let programs = command
         .programs
         .iter()
-        .map(|path| Ok((path, files::load(path, &command.map.parties())?)))
+        .map(|path| Ok((path, programs::load(path, &command.map.parties())?)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let store = command.place.view()?;
     let epochs = inventory(&store)?;
@@ -197,6 +197,7 @@ fn epoch_json(epoch: &Inventory) -> Value {
         "entries": epoch.state.shared(),
         "head": hex(epoch.state.head()),
         "progress": progress,
+        "given_up": epoch.given_up,
         "bound_log2": epoch.bound_log2,
         "bytes": epoch.batches.iter().map(|b| b.bytes).sum::<u64>(),
         "batches": epoch.batches.iter().map(batch).collect::<Vec<_>>(),
@@ -241,6 +242,13 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
             text +=
                 &format!("    preprocessing was interrupted: {made} of {} made\n", plural(of.into(), "step"));
         }
+        if let Some(bound) = epoch.given_up.bound_log2 {
+            text += &format!(
+                "    given up: {}, {}, in the bound of each program from it\n",
+                plural(epoch.given_up.steps.into(), "step"),
+                at_most(bound)
+            );
+        }
         for batch in &epoch.batches {
             let cuts: Vec<String> = batch
                 .cuts
@@ -250,14 +258,8 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
                 })
                 .collect();
             let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", {}", at_most(bound)));
-            let attempts =
-                if batch.attempts > 1 { format!(", attempt {}", batch.attempts) } else { String::new() };
             let (left, items) = (thousands(batch.left), thousands(batch.items));
-            text += &format!(
-                "    {}: {left} of {items} left, {}{bound}{attempts}\n",
-                batch.name,
-                bytes(batch.bytes)
-            );
+            text += &format!("    {}: {left} of {items} left, {}{bound}\n", batch.name, bytes(batch.bytes));
             if let Some(why) = &batch.missing {
                 text += &format!(
                     "        MISSING: {why}; no program runs until it is back or this part is burned\n"
@@ -333,7 +335,13 @@ fn export(command: &ExportReport) -> Result<Report, Failure> {
 fn entry(entry: &Entry) -> Value {
     match entry {
         Entry::Fill(step) => {
-            json!({ "entry": "fill", "job": hex(&step.job), "step": step.number, "of": step.of })
+            json!({
+                "entry": "fill",
+                "job": hex(&step.job),
+                "step": step.number,
+                "of": step.of,
+                "risk": format!("{:#034x}", step.risk),
+            })
         }
         Entry::Stored => json!({ "entry": "stored" }),
         Entry::Made => json!({ "entry": "made" }),

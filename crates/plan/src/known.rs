@@ -1,7 +1,8 @@
 //! What was measured once, for machines that were not measured: a row for each kernel.
 
 use super::machine::KINDS;
-use brickwork_session::PHASES;
+use brickwork_duplo::Duplo;
+use brickwork_session::Protocol;
 
 /// The constants of a machine with two cores (AMD Zen 4, 2.6 GHz), as [`Machine::measure`] found them there:
 /// `brickwork plan FILE --calibrate --json` prints those of any machine.
@@ -11,7 +12,7 @@ pub(super) struct Known {
     pub kernel: &'static str,
     /// In the order of the kinds of work.
     pub seconds: [f64; KINDS],
-    pub beyond: [f64; PHASES.len()],
+    pub beyond: [f64; Duplo::PHASES.len()],
     pub probe_seconds: f64,
     pub message_seconds: f64,
     pub send_seconds_a_byte: f64,

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_duplo::{Parameters, memory};
+use brickwork_duplo::{Duplo, Parameters, memory};
 use brickwork_primitives::commit::code::Code;
-use brickwork_session::phase_order;
+use brickwork_session::Protocol;
 use brickwork_wire as wire;
 
 pub use machine::Machine;
@@ -135,7 +135,7 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
             }
         }
     }
-    phases.sort_by_key(|phase| phase_order(phase.name));
+    phases.sort_by_key(|phase| Duplo::phase_order(phase.name));
     // The machine knows what a run of one component takes besides; components are preprocessed one after the
     // other.
     let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1);
@@ -349,7 +349,7 @@ fn index(party: Party) -> usize {
 mod tests {
     use super::*;
     use brickwork_circuit::{Recipient, library};
-    use brickwork_primitives::cut_and_choose::Cut;
+    use brickwork_primitives::cut_and_choose::Bucketing;
 
     #[test]
     fn messages_are_framed() {
@@ -408,7 +408,7 @@ mod tests {
             bits += label; // start of the keys
         }
         let (p, q) = (parameters.plain, parameters.input);
-        let pairs = |cut: &Cut| u64::from(cut.slots) * u64::from(cut.bucket - 1);
+        let pairs = |cut: &Bucketing| u64::from(cut.slots) * u64::from(cut.bucket - 1);
         bits += random(p.copies()) + label * (2 * p.copies() + u64::from(p.opened) + pairs(&p));
         bits += random(q.copies())
             + chosen(q.copies())
@@ -423,8 +423,8 @@ mod tests {
             + label * (x + y)
             + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and
-        // answers.
+        // Once a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
+        // with masks and answers.
         bits += 8 * (144 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)
             + chosen(1)

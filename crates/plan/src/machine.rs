@@ -16,16 +16,16 @@ use brickwork_base::place::{read_at, write_at};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate, Party, Program};
-use brickwork_duplo::{self as duplo, Combinations, Cost, Parameters, Prices, Proposal};
-use brickwork_primitives::authenticator::{Hasher, Kind};
+use brickwork_duplo::{self as duplo, Combinations, Cost, Duplo, Parameters, Prices, Proposal};
+use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::commit::split::{Receiver, Sender, msg};
-use brickwork_primitives::commit::{Claims, Committer, Holder, Lsb, New};
-use brickwork_primitives::cut_and_choose::{Challenge, Cut};
-use brickwork_primitives::garbling::{GarblingKeys, Plan, TableSink, evaluate, garble, table_hash};
+use brickwork_primitives::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
+use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
+use brickwork_primitives::garbling::{GarblingKeys, Schedule, TableSink, evaluate, garble, table_hash};
 use brickwork_primitives::ot::base;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
-use brickwork_session::{Job, PHASES, PhaseReport, TABLE_MEMORY, Unobserved, phase_order};
+use brickwork_session::{Job, PhaseReport, Protocol, TABLE_MEMORY, Unobserved};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Tag, memory_pair};
 
@@ -102,7 +102,12 @@ impl Machine {
 
     /// Seconds that a phase takes beyond the work and the messages in it.
     pub(super) fn beyond(&self, phase: &str) -> f64 {
-        self.beyond.get(phase_order(phase)).copied().unwrap_or_default()
+        self.beyond.get(Duplo::phase_order(phase)).copied().unwrap_or_default()
+    }
+
+    /// The kernel that these are the constants of.
+    pub fn kernel(&self) -> &str {
+        &self.kernel
     }
 
     /// This machine with fewer threads, where fewer are wanted.
@@ -146,7 +151,7 @@ impl Machine {
         Machine {
             kernel: Kernel::best().name().into(),
             seconds: vec![0.0; KINDS],
-            beyond: vec![0.0; PHASES.len()],
+            beyond: vec![0.0; Duplo::PHASES.len()],
             probe_seconds: 0.0,
             threads: 1,
             message_seconds: 0.0,
@@ -164,7 +169,7 @@ impl Machine {
         let all = self.seconds.iter().chain(&self.beyond);
         self.kernel == Kernel::best().name()
             && self.seconds.len() == KINDS
-            && self.beyond.len() == PHASES.len()
+            && self.beyond.len() == Duplo::PHASES.len()
             && all.chain(&rest).all(sensible)
             && (1..=1024).contains(&self.threads)
     }
@@ -305,9 +310,9 @@ impl Machine {
             black_box(backwards.iter().map(|&place| values[place]).collect::<Vec<Label>>());
             Ok(())
         })?;
-        let moved = committed.parts(&[&backwards]).swap_remove(0);
+        let moved = committed.select_each(&[&backwards]).swap_remove(0);
         const SUMS: usize = 48;
-        let combinations = Combinations::drawn(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
+        let combinations = Combinations::expand(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
         let combine_ots = fastest((COUNT * SUMS) as f64, || {
             black_box((combinations.labels(&values), combinations.shares(&moved.shares)));
             Ok(())
@@ -335,21 +340,21 @@ impl Machine {
         let mut rng = Rng::new("brickwork calibration")?;
         let mut measured = Vec::new();
         for circuit in [&xors, &aes] {
-            let plan = Plan::new(circuit);
+            let schedule = Schedule::new(circuit);
             let copies: Vec<u32> = (0..COPIES as u32).collect();
             let keys = GarblingKeys::new(rng.block(), COPIES, circuit.and_gates());
             let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
-            let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
-            let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
+            let inputs: Vec<Label> = (0..COPIES * schedule.inputs()).map(|_| rng.label()).collect();
+            let mut outputs = vec![Label::ZERO; COPIES * schedule.outputs()];
             // As many as no cache holds: in a run they come from memory.
-            let groups = (COLD_BYTES / (COPIES * plan.table_bytes()).max(1)).clamp(1, COPIES);
-            let mut tables = vec![vec![vec![0u8; plan.table_bytes()]; COPIES]; groups];
+            let groups = (COLD_BYTES / (COPIES * schedule.table_bytes()).max(1)).clamp(1, COPIES);
+            let mut tables = vec![vec![vec![0u8; schedule.table_bytes()]; COPIES]; groups];
             let made = fastest(COPIES as f64, || {
-                garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+                garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
             })?;
             let evaluated = fastest((COPIES * groups) as f64, || {
                 tables.iter_mut().try_for_each(|tables| {
-                    evaluate(&plan, &keys, &copies, &inputs, &mut &tables[..], &mut outputs)
+                    evaluate(&schedule, &keys, &copies, &inputs, &mut &tables[..], &mut outputs)
                 })
             })?;
             measured.push([made, evaluated]);
@@ -387,7 +392,7 @@ impl Machine {
     fn measure_labels(&mut self) -> Result<(), Error> {
         const COUNT: usize = 4096;
         let mut rng = Rng::new("brickwork calibration")?;
-        let hasher = Hasher::new(&[0; 32], Kind::Plain);
+        let hasher = Hasher::new(&[0; 32], AuthenticatorKind::Plain);
         let labels: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
         let hash = fastest(COUNT as f64, || {
             black_box(hasher.accepts(COUNT, |i| (Default::default(), i as u64, labels[i])));
@@ -401,7 +406,7 @@ impl Machine {
             Ok(())
         })?;
         self.set(Work::Solder, solder);
-        let cut = Cut { slots: 256, bucket: 15, opened: 256 };
+        let cut = Bucketing { slots: 256, bucket: 15, opened: 256 };
         let draw = fastest(cut.copies() as f64, || {
             black_box(Challenge::draw(&mut rng, &cut));
             Ok(())
@@ -421,7 +426,7 @@ impl Machine {
         self.set(Work::Bound, bound);
         let circuit = &program.components()[0].circuit;
         let schedule = fastest(circuit.gate_count() as f64, || {
-            black_box(Plan::new(circuit));
+            black_box(Schedule::new(circuit));
             Ok(())
         })?;
         self.set(Work::Schedule, schedule);
@@ -459,12 +464,12 @@ impl Machine {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, 40)?;
         let expected = predict(&program, &parameters, self, &Link::LOOPBACK);
-        let mut least = vec![f64::INFINITY; PHASES.len()];
+        let mut least = vec![f64::INFINITY; Duplo::PHASES.len()];
         for _ in 0..REPEATS {
             for phase in a_run(&program, &parameters, self.threads as usize)? {
                 let parts =
                     expected.phases.iter().find(|of| of.name == phase.name).map_or(0.0, |of| of.seconds);
-                let beyond = &mut least[phase_order(phase.name)];
+                let beyond = &mut least[Duplo::phase_order(phase.name)];
                 *beyond = beyond.min((phase.seconds - parts).max(0.0));
             }
         }
@@ -539,16 +544,17 @@ fn probe() -> Result<f64, Error> {
     const GATES: u32 = 1024;
     const COPIES: usize = 16;
     let gate = |k: u32| if k.is_multiple_of(4) { Gate::And(k, k + 97) } else { Gate::Xor(k + 31, k + 128) };
-    let plan = Plan::new(&Circuit::new(256, (0..GATES).map(gate).collect::<Vec<_>>(), vec![255 + GATES])?);
+    let schedule =
+        Schedule::new(&Circuit::new(256, (0..GATES).map(gate).collect::<Vec<_>>(), vec![255 + GATES])?);
     let mut rng = Rng::new("brickwork calibration")?;
     let copies: Vec<u32> = (0..COPIES as u32).collect();
-    let keys = GarblingKeys::new(rng.block(), COPIES, plan.and_gates());
+    let keys = GarblingKeys::new(rng.block(), COPIES, schedule.and_gates());
     let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
-    let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
-    let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
+    let inputs: Vec<Label> = (0..COPIES * schedule.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; COPIES * schedule.outputs()];
     (0..PROBES).try_fold(f64::INFINITY, |best, _| {
         Ok(best.min(fastest(1.0, || {
-            garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+            garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
         })?))
     })
 }

@@ -18,7 +18,7 @@ pub const EXACT_SLOTS: f64 = (1 << 20) as f64;
 /// Buckets that are considered.
 const GREATEST_BUCKET: u32 = 64;
 
-/// B, and copies or gadgets made for each slot: `L / N`.
+/// B, and copies or authenticators made for each slot: `L / N`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// B: items in a bucket.
@@ -101,11 +101,11 @@ pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, li
         (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
     // A third of the budget for the copies and for each kind of authenticator.
     let limit = -f64::from(security) - 3f64.log2();
-    let (of_copies, of_gadgets) = (prices.of_component(circuit, code), prices.of_plain(code));
+    let (of_copies, of_authenticators) = (prices.of_component(circuit, code), prices.of_plain(code));
     let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
-    let authenticators = rate(Rule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_gadgets)?;
+    let authenticators = rate(Rule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_authenticators)?;
     let nanoseconds = slots * copies.cost(&of_copies)
-        + slots * outputs * authenticators.cost(&of_gadgets)
+        + slots * outputs * authenticators.cost(&of_authenticators)
         + slots * inputs * (16.0 * prices.byte + prices.claim);
     let bytes = Prices { byte: 1.0, ..Prices::FREE };
     let sent = copies.cost(&bytes.of_component(circuit, code))

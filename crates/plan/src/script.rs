@@ -6,8 +6,8 @@
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
 use brickwork_duplo::Parameters;
 use brickwork_primitives::commit::code::Code;
-use brickwork_primitives::cut_and_choose::Cut;
-use brickwork_session::{TABLE_MEMORY, told_memory};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::{TABLE_MEMORY, openings_memory};
 
 use Party::{Evaluator, Garbler};
 
@@ -100,16 +100,18 @@ struct Script {
     room: u64,
     /// Whether the tables of a component in use, in their order, lie in the temporary file.
     spilled: Vec<bool>,
-    /// Whether what the evaluator is told of copies and authenticators does.
-    told_in_files: bool,
+    /// Whether the openings of copies and authenticators do, at the evaluator.
+    openings_in_files: bool,
 }
 
 /// The steps of a run.
 pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
     let n = Code::for_security(parameters.security).map_or(0, |code| code.length() as u64);
-    let told = parameters.told_bytes(program.components().iter().map(|component| &*component.circuit));
-    let told_in_files = told > told_memory(TABLE_MEMORY);
-    let mut script = Script { steps: Vec::new(), n, room: TABLE_MEMORY, spilled: Vec::new(), told_in_files };
+    let openings =
+        parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
+    let openings_in_files = openings > openings_memory(TABLE_MEMORY);
+    let mut script =
+        Script { steps: Vec::new(), n, room: TABLE_MEMORY, spilled: Vec::new(), openings_in_files };
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
@@ -118,22 +120,22 @@ pub(super) fn script(program: &Program, parameters: &Parameters) -> Vec<Step> {
         [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
     script.setup(proposal, ots); // 1, 2, 3
     let copies = script.commit_copies(program, parameters); // 3
-    let gadgets = script.commit_gadgets(parameters);
+    let authenticators = script.commit_authenticators(parameters);
     script.commit(ots, true);
     script.commit(own, false);
-    let all = 2 + copies + gadgets + ots + own;
+    let all = 2 + copies + authenticators + ots + own;
     script.again(all);
     script.prove(Some(all), Some(1), Some(1)); // 4, 5
     script.challenge(program, parameters, ots, binding); // 6
     let of_copies = script.open_copies(program, parameters); // 7
-    let of_gadgets = script.open_gadgets(program, parameters);
-    let joints = script.join(program, parameters, private);
+    let of_authenticators = script.open_authenticators(program, parameters);
+    let solderings = script.join(program, parameters, private);
     script.phase("evaluate");
     script.message(Evaluator, own.div_ceil(8)); // 8
     script.phase("build");
     script.again(all);
-    script.prove(None, None, Some(all.max(of_copies + of_gadgets + binding + joints))); // 8, 9
-    script.filed(Work::ReadBack, told - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
+    script.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + solderings))); // 8, 9
+    script.filed(Work::ReadBack, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
     script.evaluate(program, parameters); // 9, 10, 11
     script.decode(program, parameters); // 12
     script.steps
@@ -144,7 +146,10 @@ fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
 }
 
 /// The components that are used, and the cut of each.
-fn used<'a>(program: &'a Program, parameters: &'a Parameters) -> impl Iterator<Item = (&'a Circuit, Cut)> {
+fn used<'a>(
+    program: &'a Program,
+    parameters: &'a Parameters,
+) -> impl Iterator<Item = (&'a Circuit, Bucketing)> {
     let components = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
     components.map(|(component, cut)| (&*component.circuit, *cut))
 }
@@ -164,9 +169,9 @@ impl Script {
         }
     }
 
-    /// So many bytes of what the evaluator was told are written or read, if they lie in files.
+    /// So many bytes of openings are written by the evaluator or read, if they lie in files.
     fn filed(&mut self, work: Work, bytes: u64, tasks: u64) {
-        self.work(Evaluator, work, if self.told_in_files { bytes } else { 0 }, tasks);
+        self.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
 
     fn message(&mut self, from: Party, payload: u64) {
@@ -295,7 +300,7 @@ impl Script {
     }
 
     /// Returns the number of commitments.
-    fn commit_gadgets(&mut self, parameters: &Parameters) -> u64 {
+    fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
         self.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         self.commit(plain.copies(), false);
@@ -380,25 +385,25 @@ impl Script {
     }
 
     /// Returns the number of claims.
-    fn open_gadgets(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         let mut known = 0;
-        for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
+        for (cut, delta_differences, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
             let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
             for by in [Garbler, Evaluator] {
                 self.work(by, Work::Draw, cut.copies(), 1);
-                self.work(by, Work::Keep, cut.copies() * if links > 0 { 2 } else { 1 }, 1);
+                self.work(by, Work::Keep, cut.copies() * if delta_differences > 0 { 2 } else { 1 }, 1);
             }
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * opened);
-            self.message(Garbler, LABEL * links);
+            self.message(Garbler, LABEL * delta_differences);
             self.message(Garbler, LABEL * solderings);
             // Authenticators come into the order of buckets, by way of bins with their places.
             self.filed(Work::ReadBack, 32 * cut.copies() + 36 * cut.kept(), 1);
-            self.filed(Work::Spill, (36 + 32 + 4) * cut.kept() + LABEL * (links + solderings), 1);
+            self.filed(Work::Spill, (36 + 32 + 4) * cut.kept() + LABEL * (delta_differences + solderings), 1);
             self.work(Evaluator, Work::HashLabel, hashes * opened, MANY);
-            known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
+            known += opened * if delta_differences > 0 { 2 } else { 1 } + delta_differences + solderings;
         }
         for (circuit, cut) in used(program, parameters) {
             let solderings = cut.kept() * circuit.outputs().len() as u64;
@@ -413,15 +418,15 @@ impl Script {
     /// Returns the number of claims.
     fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.phase("build");
-        let mut joints = private;
+        let mut all = private;
         for (circuit, cut) in used(program, parameters) {
             let solderings = u64::from(cut.slots) * circuit.inputs() as u64;
             self.work(Garbler, Work::Solder, solderings, MANY);
             self.message(Garbler, LABEL * solderings);
-            joints += solderings;
+            all += solderings;
         }
         self.message(Garbler, LABEL * private);
-        joints
+        all
     }
 
     fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
@@ -430,7 +435,7 @@ impl Script {
         let bits = wires(program, |to| to.includes(Evaluator));
         self.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
         self.prove(None, Some(bits), Some(y));
-        let votes = |cut: Cut| u64::from(cut.bucket);
+        let votes = |cut: Bucketing| u64::from(cut.bucket);
         self.work(Evaluator, Work::HashLabel, x * votes(parameters.input), 1);
         for (place, (circuit, cut)) in used(program, parameters).enumerate() {
             let kept = cut.kept();

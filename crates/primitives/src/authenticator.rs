@@ -1,5 +1,5 @@
-//! Key authenticators: gadgets that accept the two valid labels of a wire and refuse everything else, without
-//! telling which truth value a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
+//! Key authenticators: authenticators that accept the two valid labels of a wire and refuse everything else,
+//! without telling which truth value a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
 //! GenKeyAuth).
 //!
 //! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
@@ -9,8 +9,8 @@
 //!
 //! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the
 //! hash of its own colour, so two different accepted labels differ in colour. The order tells nothing:
-//! colours are random. DEVIATION: hashes are BLAKE3 under a key of the session, separated by gadget, so that
-//! one collision, found for one gadget, serves no other.
+//! colours are random. DEVIATION: hashes are BLAKE3 under a key of the session, separated by authenticator,
+//! so that one collision, found for one authenticator, serves no other.
 
 use brickwork_kernels as kernels;
 use rayon::prelude::*;
@@ -34,10 +34,10 @@ impl Authenticator {
     }
 }
 
-/// What a gadget is for; gadgets of different kinds never share a hash.
+/// What an authenticator is for; authenticators of different kinds never share a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum AuthenticatorKind {
     /// Plain: outputs of slots.
     Plain = 0,
     /// Self-authenticating: the garbler's inputs and the outputs that only the garbler learns.
@@ -55,26 +55,26 @@ enum Purpose {
 /// Messages that are hashed in one go: enough to fill the vectors of every kernel several times.
 const RUN: usize = 256;
 
-/// The gadgets of one kind in a session: hashing with its key.
+/// The authenticators of one kind in a session: hashing with its key.
 ///
-/// A message is 32 bytes: index of the gadget (8 bytes, little endian), kind, purpose, six zeros, label or
-/// offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Gadgets are hashed many at a time,
-/// side by side.
+/// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Gadgets are hashed many
+/// at a time, side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
-    kind: Kind,
+    kind: AuthenticatorKind,
     first: u64,
 }
 
 impl Hasher {
-    /// For the gadgets of this kind in the session with this identifier.
-    pub fn new(session: &[u8; 32], kind: Kind) -> Self {
+    /// For the authenticators of this kind in the session with this identifier.
+    pub fn new(session: &[u8; 32], kind: AuthenticatorKind) -> Self {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// For gadgets made when the session had `made` gadgets already: their indices count from there, so that
-    /// no two gadgets of a session share a hash.
+    /// For authenticators made when the session had `made` authenticators already: their indices count from
+    /// there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
@@ -84,7 +84,7 @@ impl Hasher {
         self.first
     }
 
-    /// Hashes what `item` gives as (gadget, bits) for each place of `hashes`.
+    /// Hashes what `item` gives as (authenticator, bits) for each place of `hashes`.
     fn hash_run(&self, purpose: Purpose, hashes: &mut [u128], item: impl Fn(usize) -> (u64, u128)) {
         let mut messages = [[0; 2]; RUN];
         let head = u128::from(self.kind as u8) << 64 | u128::from(purpose as u8) << 72;
@@ -99,36 +99,40 @@ impl Hasher {
         kernels::erase(&mut messages);
     }
 
-    /// H(Δ) of gadgets, given by index and offset: the false labels of self-authenticating ones.
-    pub fn false_labels(&self, count: usize, gadget: impl Fn(usize) -> (u64, Delta) + Sync) -> Vec<Label> {
+    /// H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating ones.
+    pub fn false_labels(
+        &self,
+        count: usize,
+        authenticator: impl Fn(usize) -> (u64, Delta) + Sync,
+    ) -> Vec<Label> {
         let mut labels = vec![Label::ZERO; count];
         labels.par_chunks_mut(RUN).enumerate().for_each(|(r, labels)| {
             self.hash_run(Purpose::Offset, bytemuck::cast_slice_mut(labels), |i| {
-                let (index, delta) = gadget(r * RUN + i);
+                let (index, delta) = authenticator(r * RUN + i);
                 (index, delta.bits())
             });
         });
         labels
     }
 
-    /// The authenticators of gadgets, given by index, the label of colour 0 and the offset.
+    /// The authenticators of authenticators, given by index, the label of colour 0 and the offset.
     pub fn authenticators(
         &self,
         count: usize,
-        gadget: impl Fn(usize) -> (u64, Label, Delta) + Sync,
+        authenticator: impl Fn(usize) -> (u64, Label, Delta) + Sync,
     ) -> Vec<Authenticator> {
         let mut made = vec![Authenticator::default(); count];
         made.par_chunks_mut(RUN).enumerate().for_each(|(r, made)| {
             self.hash_run(Purpose::Label, bytemuck::cast_slice_mut(made), |i| {
-                let (index, base, delta) = gadget(r * RUN + i / 2);
+                let (index, base, delta) = authenticator(r * RUN + i / 2);
                 (index, (base ^ delta.times((i % 2) as u8)).bits())
             });
         });
         made
     }
 
-    /// For each label whether its gadget, given by authenticator and index, accepts it: whether its hash
-    /// stands at its colour.
+    /// For each label whether its authenticator, given by authenticator and index, accepts it: whether its
+    /// hash stands at its colour.
     pub fn accepts(
         &self,
         count: usize,
@@ -161,26 +165,32 @@ mod tests {
 
     #[test]
     fn accepts_the_two_labels_by_colour_and_nothing_else() {
-        let hasher = Hasher::new(&[7; 32], Kind::Plain);
+        let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain);
         let (base, delta) = (Label::from_bits(0x1234_5678), Delta::new(0xdead_beef_0000_0001));
-        let gadget = hasher.authenticators(1, |_| (5, base, delta))[0];
-        assert!(accepts(&hasher, gadget, 5, base) && accepts(&hasher, gadget, 5, base ^ delta));
-        assert!(!accepts(&hasher, gadget, 6, base), "another gadget");
+        let authenticator = hasher.authenticators(1, |_| (5, base, delta))[0];
+        assert!(accepts(&hasher, authenticator, 5, base) && accepts(&hasher, authenticator, 5, base ^ delta));
+        assert!(!accepts(&hasher, authenticator, 6, base), "another gadget");
         for bit in 0..128 {
             let wrong = Label::from_bits(1 << bit);
             assert!(
-                !accepts(&hasher, gadget, 5, base ^ wrong)
-                    && !accepts(&hasher, gadget, 5, base ^ delta ^ wrong)
+                !accepts(&hasher, authenticator, 5, base ^ wrong)
+                    && !accepts(&hasher, authenticator, 5, base ^ delta ^ wrong)
             );
         }
-        assert!(!accepts(&Hasher::new(&[8; 32], Kind::Plain), gadget, 5, base), "another session");
-        assert!(!accepts(&Hasher::new(&[7; 32], Kind::Input), gadget, 5, base), "another kind");
-        assert!(!accepts(&hasher.after(1), gadget, 5, base), "a later gadget");
+        assert!(
+            !accepts(&Hasher::new(&[8; 32], AuthenticatorKind::Plain), authenticator, 5, base),
+            "another session"
+        );
+        assert!(
+            !accepts(&Hasher::new(&[7; 32], AuthenticatorKind::Input), authenticator, 5, base),
+            "another kind"
+        );
+        assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later gadget");
     }
 
     /// Fixed for good: a change of these hashes is a change of the protocol.
     #[test]
-    fn hashes_are_those_of_blake3_for_any_number_of_gadgets() {
+    fn hashes_are_those_of_blake3_for_any_number_of_authenticators() {
         let session = [3; 32];
         let key = blake3::derive_key("brickwork 2026-11 key authenticators", &session);
         let expected = |kind: u8, purpose: u8, index: u64, bits: u128| {
@@ -189,7 +199,7 @@ mod tests {
             u128::from_le_bytes(*blake3::keyed_hash(&key, &message).as_bytes().first_chunk().unwrap())
         };
         for count in [0, 1, 31, 33, RUN / 2, RUN, RUN + 1, 2 * RUN + 77] {
-            let hasher = Hasher::new(&session, Kind::Input).after(1 << 33);
+            let hasher = Hasher::new(&session, AuthenticatorKind::Input).after(1 << 33);
             let wire = |i: usize| (3 * i as u64, Label::from_bits(2 << (i % 127)), Delta::new(i as u128));
             let made = hasher.authenticators(count, wire);
             let false_labels = hasher.false_labels(count, |i| (wire(i).0, wire(i).2));
@@ -220,7 +230,7 @@ mod tests {
     /// accepted.
     #[test]
     fn row_29_hash_at_the_wrong_colour() {
-        let hasher = Hasher::new(&[7; 32], Kind::Plain);
+        let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain);
         let (base, delta) = (Label::from_bits(2), Delta::new(9));
         let Authenticator([zero, one]) = hasher.authenticators(1, |_| (0, base, delta))[0];
         assert!(!accepts(&hasher, Authenticator([one, zero]), 0, base));

@@ -8,5 +8,5 @@ pub mod cut_and_choose;
 pub mod garbling;
 pub mod ot;
 pub mod receive;
-pub mod scratch;
 pub mod solder;
+pub mod spill;

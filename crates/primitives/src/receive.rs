@@ -2,8 +2,8 @@
 
 use bytemuck::Pod;
 
-use crate::scratch::{Depot, Spool};
 use crate::solder::Soldering;
+use crate::spill::{Spill, SpilledVec};
 use brickwork_base::Error;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
@@ -27,31 +27,31 @@ pub fn label(channel: &mut Channel, tag: Tag) -> Result<Label, Error> {
     Ok(labels(channel, tag, 1)?[0])
 }
 
-/// Receives `count` values into a depot.
+/// Receives `count` values into a spill.
 ///
 /// # Errors
 /// As [`Channel::receive_into`]; [`Error::Resource`] if there is no room.
 pub fn values<T: Pod>(
     channel: &mut Channel,
-    depot: &Depot,
+    spill: &Spill,
     tag: Tag,
     count: usize,
-) -> Result<Spool<T>, Error> {
-    depot.fill(count, |values| channel.receive_into(tag, bytemuck::cast_slice_mut(values)))
+) -> Result<SpilledVec<T>, Error> {
+    spill.fill(count, |values| channel.receive_into(tag, bytemuck::cast_slice_mut(values)))
 }
 
-/// Receives `count` solderings into a depot. Returns which of them flip, too.
+/// Receives `count` solderings into a spill. Returns which of them flip, too.
 ///
 /// # Errors
 /// As [`values`].
 pub fn solderings(
     channel: &mut Channel,
-    depot: &Depot,
+    spill: &Spill,
     tag: Tag,
     count: usize,
-) -> Result<(Spool<Soldering>, Bits), Error> {
+) -> Result<(SpilledVec<Soldering>, Bits), Error> {
     let (mut flips, mut received) = (Bits::zeros(count), 0);
-    let solderings = depot.fill(count, |solderings: &mut [Soldering]| {
+    let solderings = spill.fill(count, |solderings: &mut [Soldering]| {
         channel.receive_into(tag, bytemuck::cast_slice_mut(solderings))?;
         (received..).zip(&*solderings).for_each(|(k, soldering)| flips.add(k, soldering.flip()));
         received += solderings.len();

@@ -17,11 +17,11 @@
 
 use std::ops::Range;
 
-use crate::scratch::Spool;
+use crate::spill::SpilledVec;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label};
 
-/// A wire as the garbler knows it: `C_w` and the offset of its copy or gadget.
+/// A wire as the garbler knows it: `C_w` and the offset of its copy or authenticator.
 #[derive(Clone, Copy, zeroize::Zeroize)]
 pub struct CommittedWire {
     /// The committed value: the label of colour 0 with the indicator bit in its lowest bit.
@@ -103,7 +103,7 @@ pub struct Solderings<'a> {
     /// s of each.
     pub flips: &'a Bits,
     /// At the evaluator.
-    pub told: Option<&'a Spool<Soldering>>,
+    pub received: Option<&'a SpilledVec<Soldering>>,
 }
 
 impl Solderings<'_> {
@@ -125,10 +125,10 @@ impl Solderings<'_> {
 
     /// What some of them open, where that is known.
     pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
-        if let Some(told) = self.told {
+        if let Some(received) = self.received {
             openings
                 .iter_mut()
-                .zip(&*told.read_or_note(places))
+                .zip(&*received.read_or_note(places))
                 .for_each(|(opening, soldering)| *opening = soldering.opening());
         }
     }

@@ -55,7 +55,7 @@ impl Secrets {
             delta_ka
         }));
         let offsets = self.values(Point::InputOffsets);
-        known.extend(wires("the wire of an input authenticator", self.values(Point::InputGadgets), &|k| {
+        known.extend(wires("the wire of an input authenticator", self.values(Point::InputWires), &|k| {
             offsets[k]
         }));
         for id in 0..COMPONENTS {

@@ -38,7 +38,7 @@ use brickwork_base::Party;
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, Head, Serial, Standing, State, Step, Verdict, serial};
+pub use log::{Entry, EpochId, GivenUp, Head, Serial, Standing, State, Step, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
@@ -68,7 +68,7 @@ const LOG: Rows = TableDefinition::new("log");
 const PAIRS: Rows = TableDefinition::new("pairs");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,6 +30,10 @@ pub struct Step {
     pub number: u32,
     /// Steps of the job.
     pub of: u32,
+    /// The bound on the probability that the peer cheats in this step unseen, in units of 2^-128. It counts
+    /// for all of the epoch, also if the step is given up: a peer that does not like a challenge can break
+    /// the connection off, and whatever the user asks for next, it is another attempt.
+    pub risk: u128,
 }
 
 /// What happened in an epoch.
@@ -64,8 +68,9 @@ impl Entry {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
-            Entry::Fill(Step { job, number, of }) => {
-                digest.number(0u8).digest(job).number(*number).number(*of)
+            Entry::Fill(Step { job, number, of, risk }) => {
+                let [low, high] = [*risk as u64, (*risk >> 64) as u64];
+                digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high)
             }
             Entry::Stored => digest.number(1u8),
             Entry::Made => digest.number(2u8),
@@ -105,10 +110,30 @@ pub struct State {
     open: Option<(u64, Step)>,
     /// Whether this party has all of it.
     stored: bool,
-    /// By the number of the entry that began it: each step that is made, and how many attempts that took.
-    made: BTreeMap<u64, (Step, u32)>,
-    /// Steps that were begun since one was last made, whatever they are about.
-    attempts: u32,
+    /// By the number of the entry that began it: each step that is made.
+    made: BTreeMap<u64, Step>,
+    /// What was begun before the open step and not made.
+    given_up: GivenUp,
+}
+
+/// The steps of an epoch that were begun and are not made, whatever they were about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GivenUp {
+    /// How many they are.
+    pub steps: u32,
+    /// Their risks together, in units of 2^-128.
+    pub risk: u128,
+}
+
+impl GivenUp {
+    fn and(self, step: Option<(u64, Step)>) -> Self {
+        match step {
+            Some((_, step)) => {
+                GivenUp { steps: self.steps.saturating_add(1), risk: self.risk.saturating_add(step.risk) }
+            }
+            None => self,
+        }
+    }
 }
 
 /// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
@@ -131,7 +156,7 @@ impl State {
             open: None,
             stored: false,
             made: BTreeMap::new(),
-            attempts: 0,
+            given_up: GivenUp::default(),
         }
     }
 
@@ -157,13 +182,12 @@ impl State {
                     return Err(Error::Stock("a step of preprocessing out of its order".into()));
                 }
                 self.extend(entry);
+                self.given_up = self.given_up();
                 (self.open, self.stored) = (Some((self.shared, *step)), false);
-                self.attempts += 1;
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
             Entry::Made if self.stored && self.open.is_some() => {
-                let attempts = std::mem::take(&mut self.attempts);
-                self.made.extend(self.open.take().map(|(number, step)| (number, (step, attempts))));
+                self.made.extend(self.open.take());
                 self.extend(entry);
             }
             Entry::Stored | Entry::Made => {
@@ -189,6 +213,7 @@ impl State {
                         .checked_add(u64::from(*count))
                         .ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
                 }
+                self.given_up = self.given_up();
                 (self.next, self.used, self.open) = (next, true, None);
                 self.extend(entry);
             }
@@ -209,7 +234,7 @@ impl State {
     /// it begins anew.
     pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
         match self.made.values().next_back() {
-            Some((last, _)) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
+            Some(last) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
             _ => 0,
         }
     }
@@ -221,7 +246,7 @@ impl State {
 
     /// The steps that are made, with the numbers of the entries that began them.
     pub fn made(&self) -> impl Iterator<Item = (u64, Step)> + '_ {
-        self.made.iter().map(|(number, (step, _))| (*number, *step))
+        self.made.iter().map(|(number, step)| (*number, *step))
     }
 
     /// Whether the step that a batch belongs to is made.
@@ -229,16 +254,9 @@ impl State {
         self.made.contains_key(&(serial >> SERIAL_BITS))
     }
 
-    /// How many steps were begun until that of a batch was made, since one was made before. A peer that does
-    /// not like a challenge can break the connection off and have another one, so a bound counts as often;
-    /// and whatever the user asks for next, it is the next attempt.
-    pub fn attempts(&self, serial: Serial) -> u32 {
-        self.made.get(&(serial >> SERIAL_BITS)).map_or(1, |made| made.1)
-    }
-
-    /// How many steps were begun since one was last made.
-    pub fn attempts_so_far(&self) -> u32 {
-        self.attempts
+    /// The steps that were begun and are not made, the open one among them: it may yet be given up.
+    pub fn given_up(&self) -> GivenUp {
+        self.given_up.and(self.open)
     }
 
     /// Whether nothing shared has happened.
@@ -332,11 +350,11 @@ mod tests {
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
-        let step = Step { job: [1; 32], number: 4, of: 0x0203 };
+        let step = Step { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
         let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
         let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
         let entries = [
-            (Entry::Fill(step), [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203])].concat()),
+            (Entry::Fill(step), [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203, 7, 1 << 8])].concat()),
             (Entry::Made, numbers(&[2])),
             (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
             (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
@@ -356,7 +374,7 @@ mod tests {
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
         mine.apply(&Entry::Confirmed).unwrap();
-        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
         let verdict =
@@ -366,7 +384,7 @@ mod tests {
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
-            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2 })),
+            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2, risk: 0 })),
             Verdict::Apart
         ));
     }
@@ -375,7 +393,9 @@ mod tests {
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
-        for entry in [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 }), Entry::Stored, Entry::Made] {
+        for entry in
+            [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
+        {
             state.apply(&entry).unwrap();
         }
         let batch = |number| serial(1, number);
@@ -398,33 +418,42 @@ mod tests {
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
     }
 
-    /// Row 4: what was given up counts for what is made next, whatever either was about, and only for that.
+    /// Row 4: every step that was begun and is not made counts, whatever it was about, what was made between
+    /// and whatever came behind.
     #[test]
-    fn row_04_attempts_are_counted_whatever_they_are_about() {
+    fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
-        let fill = |job: u8, number, of| Entry::Fill(Step { job: [job; 32], number, of });
-        let makes = [Entry::Stored, Entry::Made];
-        let first = [fill(1, 0, 2), fill(1, 0, 2), fill(2, 0, 1), fill(1, 0, 2)];
-        for entry in first.iter().chain(&makes).chain(&[fill(1, 1, 2)]).chain(&makes) {
-            state.apply(entry).unwrap();
+        let fill = |job: u8, number, of, risk| vec![Entry::Fill(Step { job: [job; 32], number, of, risk })];
+        let made = || vec![Entry::Stored, Entry::Made];
+        let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
+        for (entries, steps, risk) in [
+            (fill(1, 0, 2, 1), 1, 1),
+            // Asked for again, or for something else, that is made; and then the first again.
+            ([fill(1, 0, 2, 1), made()].concat(), 1, 1),
+            (fill(1, 1, 2, 10), 2, 11),
+            ([fill(2, 0, 1, 100), made()].concat(), 2, 11),
+            ([fill(1, 0, 2, 1), made()].concat(), 2, 11),
+            (fill(3, 0, 1, u128::MAX - 20), 3, u128::MAX - 9),
+            // It cannot be made any more, and the sum does not run over.
+            (fill(3, 0, 1, 100), 4, u128::MAX),
+            (used(), 4, u128::MAX),
+            (used(), 4, u128::MAX),
+        ] {
+            entries.iter().for_each(|entry| state.apply(entry).unwrap());
+            assert_eq!(state.given_up(), GivenUp { steps, risk }, "{entries:?}");
         }
-        for entry in [fill(3, 0, 1), fill(4, 0, 1)].iter().chain(&makes).chain(&[fill(4, 0, 1)]) {
-            state.apply(entry).unwrap();
-        }
-        let attempts: Vec<_> =
-            state.made().map(|(number, step)| (step.job[0], state.attempts(serial(number, 0)))).collect();
-        assert_eq!((attempts, state.attempts_so_far()), (vec![(1, 4), (1, 1), (4, 2)], 1));
+        assert_eq!(state.made().map(|(_, step)| step.job[0]).collect::<Vec<_>>(), [1, 2, 1]);
     }
 
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1 });
+        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
         assert_eq!(
             state.open(),
-            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1 })),
+            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1, risk: 0 })),
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));

@@ -93,7 +93,7 @@ fn last_made(state: &State) -> Option<u64> {
 /// The entry that a connection is for.
 fn entry(intent: Intent, state: &State) -> Option<Entry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })),
+        Intent::Fill => Some(Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })),
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
             (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
@@ -515,7 +515,7 @@ mod pairs {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })
+        Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })
     }
 
     /// What becomes of a folder whose peer tells this; whether it goes on.

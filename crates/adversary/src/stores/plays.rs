@@ -59,7 +59,7 @@ pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
 /// output that is off in this bit.
 fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
-        let cut = stock_cut(&request(RUNS), component);
+        let cut = stock_bucketing(&request(RUNS), component);
         let size = cut.bucket as usize;
         let copies = &chosen(cut)[bucket * size..][..copies.min(size)];
         // Components have two outputs.

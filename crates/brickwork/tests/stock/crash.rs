@@ -254,65 +254,116 @@ fn row_21_a_crash_while_stock_is_made() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// Row 4: who breaks a step off gets another challenge, so the bound of what is made in the end counts every
-/// attempt; and after so many the epoch is burned.
-#[test]
-fn row_04_every_attempt_counts() {
-    let request = [request(1, 1, 8)];
-    let make: Work = &|_, session| Ok(session.preprocess(&request)?.1);
-    // The change at which the garbler dies: after its `Fill`, before anything is stored. Found by trying.
+/// Fillings that were begun in each epoch, as the evaluator knows them.
+fn begun(folders: &Folders) -> HashMap<EpochId, usize> {
+    let log = |(id, log): (EpochId, Vec<Entry>)| {
+        (id, log.iter().filter(|entry| matches!(entry, Entry::Fill(_))).count())
+    };
+    let [_, logs] = logs(folders);
+    logs.into_iter().map(log).collect()
+}
+
+/// Both are asked for this, and the garbler goes away behind the entry that begins it: as one that does not
+/// like a challenge. The change of its disk at which its world ends is found by trying.
+fn given_up(folders: &Folders, request: &Request) {
+    let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(request))?.1);
     let dies = |folders: &Folders, at: usize| {
         let end = Arc::new(End { at, some: 0, seen: AtomicUsize::new(0) });
-        connect(folders, &Counts::default(), Some((Party::Garbler, &end)), make)
+        let results = connect(folders, &Counts::default(), Some((Party::Garbler, &end)), make);
+        assert!(results.iter().all(Result::is_err), "the garbler lived: {results:?}");
     };
-    let begun = |folders: &Folders| {
-        let store = folders.store(Party::Evaluator);
-        let epochs = store.epochs().unwrap();
-        let fills =
-            |id| store.log(id).unwrap().iter().filter(|entry| matches!(entry, Entry::Fill(_))).count();
-        epochs.iter().map(|(id, _)| fills(id)).collect::<Vec<_>>()
-    };
-    let at = (10..400)
-        .step_by(5)
-        .find(|&at| {
-            let folders = Folders::new();
-            assert!(dies(&folders, at).iter().all(Result::is_err));
-            begun(&folders) == [1] && folders.segments(Party::Garbler).is_empty()
-        })
-        .expect("a change after the entry");
-    // Later ones find an epoch, so they die earlier.
-    let dies_again = |folders: &Folders, times: usize| {
-        let place = (0..=at).rev().step_by(3).find(|&at| {
-            let copy = folders.clone_folders();
-            assert!(dies(&copy, at).iter().all(Result::is_err));
-            begun(&copy) == [times]
-        });
-        assert!(dies(folders, place.expect("a change after the entry")).iter().all(Result::is_err));
-    };
-    let makes = |folders: &Folders| connect(folders, &Counts::default(), None, make);
-    let bound = |attempts: u32| {
-        let folders = Folders::new();
-        (1..attempts as usize).for_each(|times| dies_again(&folders, times));
-        assert!(makes(&folders).iter().all(Result::is_ok));
-        let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
-        assert!(
-            inventory[0].batches.iter().all(|batch| batch.attempts == attempts),
-            "{:?}",
-            inventory[0].batches
-        );
-        inventory[0].batches[0].bound_log2.unwrap()
-    };
-    let bounds = [1, 2, 3].map(bound);
-    assert!(
-        (bounds[1] - bounds[0] - 1.0).abs() < 1e-6 && (bounds[2] - bounds[0] - 3f64.log2()).abs() < 1e-6,
-        "{bounds:?}"
-    );
+    let sum = |folders: &Folders| begun(folders).values().sum::<usize>();
+    let before = sum(folders);
+    let at = (0..400).step_by(3).find(|&at| {
+        let copy = folders.clone_folders();
+        dies(&copy, at);
+        sum(&copy) == before + 1
+    });
+    dies(folders, at.expect("a change behind the entry"));
+    assert_eq!(sum(folders), before + 1);
+}
 
-    // After so many nothing is added to the epoch any more, and another one is begun; nothing is burned.
+fn made(folders: &Folders, request: &Request) {
+    let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(request))?.1);
+    let results = connect(folders, &Counts::default(), None, make);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// What both are told of a program: its bound, and that of all programs from its epoch.
+fn promised(folders: &Folders) -> [f64; 2] {
+    let bounds = Mutex::new(Vec::new());
+    let results = connect(folders, &Counts::default(), None, &|party, session| {
+        let program = small();
+        let input = if party == Party::Garbler { [true; 8] } else { [false; 8] };
+        let (done, session) = session.run(&program, &input, Lacking::Refuse)?;
+        let epoch = done.security.epoch_bound_log2.expect("a bound of the epoch");
+        bounds.lock().unwrap().push([done.security.bound_log2, epoch].map(f64::exp2));
+        Ok(session)
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let bounds = bounds.into_inner().unwrap();
+    assert_eq!(bounds[0], bounds[1], "both say the same");
+    bounds[0]
+}
+
+/// What was risked by all that was given up in the epoch that is in use.
+fn risked_in_vain(folders: &Folders) -> f64 {
+    let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
+    let used: Vec<_> = inventory.iter().filter(|epoch| epoch.uses > 0).collect();
+    let [epoch] = used[..] else { panic!("{inventory:?}") };
+    epoch.given_up.bound_log2.map_or(0.0, f64::exp2)
+}
+
+/// Row 4: who breaks a step off gets another challenge, so all that was given up in an epoch counts in the
+/// bound of every program from it, whatever it was about, whatever was made between, and whatever the user
+/// asked for next.
+#[test]
+fn row_04_every_attempt_counts() {
+    let all = request(1, 1, 8);
+    // Without authenticators of inputs: no program runs on it alone, and it risks less.
+    let adders = Request { components: vec![(component("a", true), 1)], garbler_wires: 0, ots: None };
+    let story = |steps: &[(&Request, bool)]| {
+        let folders = Folders::new();
+        for (request, is_made) in steps {
+            if *is_made { made(&folders, request) } else { given_up(&folders, request) }
+        }
+        (promised(&folders), risked_in_vain(&folders))
+    };
+    let about = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
+    // What the fixed checks take of 2^-40, and what each of both requests does.
+    let fixed = (-42f64).exp2() + (-48f64).exp2();
+    let (bounds, nothing) = story(&[(&all, true)]);
+    assert!(about(bounds[0], bounds[1]) && nothing == 0.0);
+    let of_all = bounds[0] - fixed;
+    for times in [1, 2] {
+        let steps: Vec<_> = (0..=times).map(|k| (&all, k == times)).collect();
+        let (bounds, given_up) = story(&steps);
+        assert!(about(given_up, f64::from(times) * of_all), "{given_up} {of_all}");
+        assert!(bounds.iter().all(|&bound| about(bound, fixed + of_all + given_up)), "{bounds:?}");
+    }
+    let (bounds, _) = story(&[(&adders, true), (&all, true)]);
+    let of_adders = bounds[1] - fixed - of_all;
+    assert!(0.0 < of_adders && of_adders < of_all, "{of_adders} {of_all}");
+    // What was made between does not make it undone; nor does something else that is asked for instead.
+    for (steps, vain) in [
+        (&[(&all, false), (&adders, true), (&all, true)][..], of_all),
+        (&[(&all, false), (&adders, false), (&adders, true), (&all, true)], of_all + of_adders),
+        (&[(&adders, true), (&all, false), (&all, true)], of_all),
+    ] {
+        let (bounds, given_up) = story(steps);
+        assert!(about(given_up, vain), "{given_up} {vain}");
+        let made: Vec<_> = steps.iter().filter(|(_, is_made)| *is_made).copied().collect();
+        let (without, _) = story(&made);
+        assert!(bounds.iter().zip(without).all(|(&with, without)| about(with, without + vain)), "{bounds:?}");
+        assert!(about(bounds[1], fixed + of_adders + of_all + vain), "{bounds:?}");
+    }
+
+    // After so much nothing is added to the epoch any more, and another one is begun; nothing is burned.
     let folders = Folders::new();
-    (1..=8).for_each(|times| dies_again(&folders, times));
-    assert!(makes(&folders).iter().all(Result::is_ok));
-    assert_eq!(begun(&folders).into_iter().collect::<HashSet<_>>(), HashSet::from([8, 1]));
+    (0..3).for_each(|_| given_up(&folders, &all));
+    assert_eq!(begun(&folders).into_values().collect::<Vec<_>>(), [3]);
+    made(&folders, &all);
+    assert_eq!(begun(&folders).into_values().collect::<HashSet<_>>(), HashSet::from([3, 1]));
     let store = folders.store(Party::Evaluator);
     let states = store.epochs().unwrap().into_iter().map(|(id, _)| store.state(&id).unwrap());
     assert!(states.into_iter().all(|state| state.burned().is_none()));

@@ -12,20 +12,20 @@ use brickwork_lang::std_library;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::median;
+use super::median::median;
 use super::protocol::measure;
 use crate::arguments::{
-    Choice, Commitments, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
-    security,
+    Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources, security,
 };
-use crate::compile::SourceFlags;
-use crate::cut::{Cut, Origin, Wish};
+use crate::cut::{Cut, Wish};
 use crate::cuts::{Decomposition, Pricing, Rivals, rivals};
 use crate::failure::Failure;
-use crate::files::{self, Folder};
-use crate::machine;
+use crate::files::Folder;
+use crate::origin::Origin;
 use crate::report::Report;
 use crate::run::Both;
+use crate::source::SourceFlags;
+use crate::{machine, programs};
 
 /// Time programs as they are cut beside the cut that a run would take, or the best other one
 #[derive(Args)]
@@ -126,7 +126,7 @@ fn stem(file: &Path) -> String {
 /// What was predicted and measured of a program, or why it is skipped.
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
     let flags = SourceFlags::default();
-    let (program, _) = files::load_with(file, &InputMap::default(), &flags)?;
+    let (program, _) = programs::load_with(file, &InputMap::default(), &flags)?;
     let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
     let link = arguments.link.link().with_lanes(arguments.resources.lanes);
     let pricing = Pricing {
@@ -172,8 +172,8 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
         program: &ProgramArguments { file: file.to_owned(), map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
-            commitments: Commitments::Split,
-            security: arguments.security,
+            commitments: None,
+            security: Some(arguments.security),
             executions: Executions { executions: None },
         },
         resources: &arguments.resources,

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, library};
-use brickwork::garbling::{GarblingKeys, HashTables, Plan, TableSink, evaluate, garble};
+use brickwork::garbling::{GarblingKeys, HashTables, Schedule, TableSink, evaluate, garble};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
 use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::json;
 
-use super::median;
+use super::median::median;
 use crate::failure::Failure;
 use crate::report::{Report, plural, thousands};
-use crate::{files, resources};
+use crate::{programs, resources};
 
 /// Time garbling, evaluating and checking of copies side by side
 #[derive(Args)]
@@ -71,30 +71,30 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
 
     let mut rng = Rng::new("brickwork bench")?;
-    let plan = Plan::new(circuit);
+    let schedule = Schedule::new(circuit);
     let keys = GarblingKeys::new(rng.block(), copies, ands);
     let indices: Vec<u32> = (0..arguments.copies).collect();
     let deltas: Vec<Delta> = indices.iter().map(|_| rng.delta()).collect();
-    let inputs: Vec<Label> = (0..copies * plan.inputs()).map(|_| rng.label()).collect();
-    let mut outputs = vec![Label::ZERO; copies * plan.outputs()];
-    let mut tables = Tables { bytes: vec![vec![0; plan.table_bytes()]; copies], filled: vec![0; copies] };
+    let inputs: Vec<Label> = (0..copies * schedule.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; copies * schedule.outputs()];
+    let mut tables = Tables { bytes: vec![vec![0; schedule.table_bytes()]; copies], filled: vec![0; copies] };
 
     let cells = (ands * copies) as f64;
     let [mut garbles, mut evaluates, mut checks] = [(); 3].map(|()| Vec::new());
     for _ in 0..arguments.rounds {
         garbles.push(time(cells, || {
             tables.filled.fill(0);
-            garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
+            garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
         })?);
         // The false labels are active: every input is 0.
         evaluates.push(time(cells, || {
-            evaluate(&plan, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
+            evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
         })?);
         let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         checks.push(time(cells, || {
-            let mut hashes = HashTables::new(copies, plan.table_bytes());
-            garble(&plan, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
+            let mut hashes = HashTables::new(copies, schedule.table_bytes());
+            garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
             honest &= black_box(hashes.finish() == expected);
             Ok(())
         })?);
@@ -131,7 +131,7 @@ const MOST_BYTES: u64 = 1 << 30;
 
 fn component(arguments: &Arguments) -> Result<Component, Failure> {
     let Some(file) = &arguments.file else { return Ok(library::aes::aes_128_component()?) };
-    let program = files::load(file, &InputMap::default())?;
+    let program = programs::load(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
     largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
 }

@@ -6,14 +6,13 @@ use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::median;
+use super::median::median;
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::cut::CutArguments;
 use crate::failure::Failure;
-use crate::files;
-use crate::party;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::Both;
+use crate::{files, programs, protocols};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -36,7 +35,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = files::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?;
     let both = Both {
         program: &arguments.program,
         parameters: &arguments.parameters,
@@ -48,14 +47,15 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audit: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
-    let human = text(&program, &json);
+    let promise = protocols::played(arguments.parameters.protocol).promise_text(&json["security"]);
+    let human = text(&program, &json) + &promise;
     Ok(Report::new(json, human))
 }
 
 /// What `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions.executions;
-    let repeated = files::repeated(program, executions)?;
+    let repeated = programs::repeated(program, executions)?;
     let mut rounds = Vec::new();
     for round in 1..=count {
         let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));
@@ -101,8 +101,6 @@ fn check(program: &Program, x: &[bool], y: &[bool], results: &[Value; 2]) -> Res
     Ok(())
 }
 
-const NAMES: [&str; 6] = ["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
-
 fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
     let n = f64::from(executions);
     let phase = |round: &[Value; 2], name: &str| -> Value {
@@ -111,8 +109,10 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
     };
     let seconds_of =
         |round: &[Value; 2], name: &str| phase(round, name)["seconds"].as_f64().unwrap_or_default();
+    let of_first = rounds[0][1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names: Vec<&str> = of_first.iter().filter_map(|phase| phase["name"].as_str()).collect();
     let mut phases = Vec::new();
-    for name in NAMES {
+    for &name in &names {
         let sent = |field: &str| -> Result<Value, Failure> {
             let mut all = rounds.iter().map(|round| phase(round, name)[field].as_u64());
             let first = all
@@ -137,7 +137,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
             "evaluator_sent_bytes": sent("evaluator_sent_bytes")?,
         }));
     }
-    let total = |round: &[Value; 2]| -> f64 { NAMES.iter().map(|name| seconds_of(round, name)).sum() };
+    let total = |round: &[Value; 2]| -> f64 { names.iter().map(|name| seconds_of(round, name)).sum() };
     let after_setup = median(rounds.iter().map(|round| total(round) - seconds_of(round, "setup")).collect());
     let cpu = median(
         rounds
@@ -198,10 +198,11 @@ fn text(program: &Program, json: &Value) -> String {
             bytes(number("evaluator_sent_bytes") as u64),
         );
     }
+    let predicted = json["predicted"]["seconds"].as_f64();
+    let predicted = predicted.map_or(String::new(), |seconds| format!(" ({seconds:.3} predicted)"));
     text += &format!(
-        "{:.3} s in all ({:.3} predicted), {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
+        "{:.3} s in all{predicted}, {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
         number("seconds"),
-        json["predicted"]["seconds"].as_f64().unwrap_or_default(),
         number("seconds_after_setup"),
         thousands(count(&json["and_gates"])),
         thousands(number("and_per_second") as u64),
@@ -214,5 +215,5 @@ fn text(program: &Program, json: &Value) -> String {
         bytes(count(&peak["garbler"])),
         bytes(count(&peak["evaluator"]))
     );
-    text + &party::security_json_text(&json["security"])
+    text
 }

@@ -19,11 +19,11 @@ use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
 use clap::Args;
 use serde_json::json;
 
-use super::median;
+use super::median::median;
 use crate::arguments::{ProgramArguments, security};
 use crate::failure::Failure;
 use crate::report::{Report, bytes, plural};
-use crate::{files, resources};
+use crate::{files, programs, resources};
 
 /// Time making stock on disk and in memory, programs from stock over a standing connection, and verifying the
 /// store
@@ -108,7 +108,7 @@ struct Once {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let program = Arc::new(files::program(&arguments.program)?);
+    let program = Arc::new(programs::program(&arguments.program)?);
     let executions = usize::from(arguments.executions);
     let one = Request::of(&program);
     let request = Request {

@@ -8,6 +8,7 @@ mod examples;
 mod manual;
 mod offline;
 mod parties;
+mod protocols;
 mod schema;
 mod seeds;
 mod stock;
@@ -17,7 +18,10 @@ mod values;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 
+use brickwork::plan::Machine;
+use brickwork_kernels::Kernel;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -25,9 +29,22 @@ use tempfile::TempDir;
 fn brickwork(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brickwork"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Constants that were measured while tests ran are not for the user's own runs, nor his for these.
-    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    command.env("XDG_CACHE_HOME", caches());
     command
+}
+
+/// A folder of caches with constants that are always the same: what is predicted, and which cut is taken for
+/// it, depends neither on what the machine did when it was measured nor on the user's own folder.
+fn caches() -> &'static Path {
+    static FOLDER: OnceLock<&Path> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+        for kernel in Kernel::all_available() {
+            let constants = Machine::known(kernel.name(), 2);
+            brickwork_cli::keep_constants(folder, &constants).expect("a folder of caches");
+        }
+        folder
+    })
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -107,7 +124,6 @@ fn address(child: &mut Child) -> String {
         if let Some(address) = line.strip_prefix("waiting for the peer at ") {
             return address.to_owned();
         }
-        // The first command on a machine measures it, and says so.
         assert!(!line.is_empty(), "no address: {said:?}");
         said.push(line);
     }

@@ -12,23 +12,23 @@ use serde_json::json;
 use super::*;
 
 /// The arguments of a party: its role, its own and the other's key, its input, and `more`.
-struct Side<'k> {
-    keys: &'k Keys,
-    role: &'static str,
-    file: String,
-    input: &'static str,
+pub struct Side<'k> {
+    pub keys: &'k Keys,
+    pub role: &'static str,
+    pub file: String,
+    pub input: &'static str,
 }
 
 impl<'k> Side<'k> {
-    fn garbler(keys: &'k Keys) -> Self {
+    pub fn garbler(keys: &'k Keys) -> Self {
         Side { keys, role: "garbler", file: example("millionaires.bwp"), input: "1000000" }
     }
 
-    fn evaluator(keys: &'k Keys) -> Self {
+    pub fn evaluator(keys: &'k Keys) -> Self {
         Side { keys, role: "evaluator", file: example("millionaires.bwp"), input: "1250000" }
     }
 
-    fn arguments(&self, more: &[&str]) -> Vec<String> {
+    pub fn arguments(&self, more: &[&str]) -> Vec<String> {
         let (own, peer) = match self.role {
             "garbler" => ("garbler.key", &self.keys.evaluator),
             _ => ("evaluator.key", &self.keys.garbler),
@@ -46,22 +46,22 @@ impl<'k> Side<'k> {
         fixed.iter().chain(more).map(|s| s.to_string()).collect()
     }
 
-    fn start(&self, more: &[&str]) -> Child {
+    pub fn start(&self, more: &[&str]) -> Child {
         start(&self.arguments(more).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Starts it as the listening side; also where it listens.
-    fn listen(&self, more: &[&str]) -> (Child, String) {
+    pub fn listen(&self, more: &[&str]) -> (Child, String) {
         let mut child = self.start(&[&["--listen", "127.0.0.1:0"], more].concat());
         let address = address(&mut child);
         (child, address)
     }
 
-    fn connect(&self, address: &str, more: &[&str]) -> Output {
+    pub fn connect(&self, address: &str, more: &[&str]) -> Output {
         finish(self.start(&[&["--connect", address], more].concat()))
     }
 
-    fn bad(&self, more: &[&str], code: i32, words: &str) {
+    pub fn bad(&self, more: &[&str], code: i32, words: &str) {
         bad(&self.arguments(more).iter().map(String::as_str).collect::<Vec<_>>(), code, words);
     }
 }

@@ -99,7 +99,7 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
 
 #[cfg(test)]
 mod tests {
-    use brickwork::garbling::Plan;
+    use brickwork::garbling::Schedule;
 
     use super::*;
     use crate::{Options, SourceMap, generate};
@@ -118,7 +118,8 @@ mod tests {
         let best = circuit(&template).unwrap();
         let inputs: Vec<bool> = (0..template.inputs).map(|i| i * i % 7 < 3).collect();
         assert_eq!(best.evaluate(&inputs), template.evaluate(&inputs));
-        [&ordered(&template, &Order::Program).unwrap(), &best].map(|circuit| Plan::new(circuit).working_set())
+        [&ordered(&template, &Order::Program).unwrap(), &best]
+            .map(|circuit| Schedule::new(circuit).working_set())
     }
 
     #[test]

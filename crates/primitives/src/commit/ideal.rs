@@ -2,9 +2,7 @@
 //! is compared.
 
 use super::Cheat;
-use super::{
-    Claims, Column, Committed, Committer, Each, Holder, Known, Lsb, Names, New, Pending, Proof, Shares,
-};
+use super::{Claims, Column, Committed, Each, Known, Lsb, Names, New, Pending, Proof, Shares};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
@@ -23,7 +21,7 @@ fn shares(values: &[Label]) -> Shares {
     Shares::of_columns(2, values.iter().flat_map(|v| [v.bits() as u64, (v.bits() >> 64) as u64]).collect())
 }
 
-impl Committer for Sender {
+impl super::Sender for Sender {
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
         let draw = |label: Label| match lsb {
             Lsb::Random => label,
@@ -44,7 +42,7 @@ impl Committer for Sender {
     }
 }
 
-impl Holder for Receiver {
+impl super::Receiver for Receiver {
     fn receive_random(&mut self, channel: &mut Channel, count: usize, _: Lsb) -> Result<Pending, Error> {
         self.receive(channel, count)
     }
@@ -62,8 +60,10 @@ impl Holder for Receiver {
         );
         let each = |each: &Each, i: usize, sum: &mut Column| {
             let (item, wire) = (i / each.wires, i % each.wires);
-            each.terms.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), i, sum));
-            each.one.iter().for_each(|(shares, part)| shares.add_if(part(item, wire), 0, sum));
+            each.terms
+                .iter()
+                .for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), i, sum));
+            each.one.iter().for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), 0, sum));
             let mut value = [Label::ZERO];
             each.values.iter().for_each(|values| values(item, wire..wire + 1, &mut value));
             value[0]

@@ -2,15 +2,16 @@
 //!
 //! What a scheme promises, whatever it is made of:
 //!
-//! * [`Committer::commit_random`] commits to values that the protocol itself draws, [`Committer::commit`] to
+//! * [`Sender::commit_random`] commits to values that the protocol itself draws, [`Sender::commit`] to
 //!   values of the sender's choice; the receiver learns nothing of either.
 //! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or
-//!   "the lowest bit of this sum is this". Claims cost no traffic by themselves; [`Committer::prove`] and
-//!   [`Holder::verify`] settle any number of them at once, with random combinations whose seed the receiver
+//!   "the lowest bit of this sum is this". Claims cost no traffic by themselves; [`Sender::prove`] and
+//!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
 //!   [`Proof`] of a successful verification that it was part of; and what it was told is [`Claimed`] until
-//!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
+//!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that
+//!   alone.
 
 pub mod code;
 #[cfg(test)]
@@ -48,7 +49,7 @@ cheats! {
 }
 
 /// The party that commits: the garbler.
-pub trait Committer {
+pub trait Sender {
     /// Commits to `count` values drawn by the protocol.
     ///
     /// # Errors
@@ -58,19 +59,19 @@ pub trait Committer {
     /// Commits to these values.
     ///
     /// # Errors
-    /// As [`Committer::commit_random`].
+    /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
     /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the
     /// claims in [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
     ///
     /// # Errors
-    /// As [`Committer::commit_random`].
+    /// As [`Sender::commit_random`].
     fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error>;
 }
 
 /// The party that holds the other to its word: the evaluator.
-pub trait Holder {
+pub trait Receiver {
     /// Receives `count` commitments to values drawn by the protocol.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ pub trait Holder {
     /// Receives `count` commitments to values of the sender's choice.
     ///
     /// # Errors
-    /// As [`Holder::receive_random`].
+    /// As [`Receiver::receive_random`].
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error>;
 
     /// Checks that the commitments in `new` are commitments and that all claims are true.
@@ -88,19 +89,19 @@ pub trait Holder {
     /// # Errors
     /// [`Cheat::Commitment`] if `new` holds something that is no commitment,
     /// [`Cheat::Indicator`] if a claimed bit is wrong,
-    /// [`Cheat::Opening`] if a claimed value is. The holder must not be used again
+    /// [`Cheat::Opening`] if a claimed value is. The receiver must not be used again
     /// after an error.
     ///
     /// # Panics
-    /// If something in `new` or [behind the claims](Claims::about) belongs to another holder.
+    /// If something in `new` or [behind the claims](Claims::about) belongs to another receiver.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 
-    /// Where the names of this holder's commitments and claims come from.
+    /// Where the names of this receiver's commitments and claims come from.
     fn names(&mut self) -> &mut Names;
 
-    /// Sets aside what the sender told, until the claims that it rests on are proven to this holder.
-    fn claimed<T>(&mut self, told: T) -> Claimed<T> {
-        Claimed { name: self.names().draw(), told }
+    /// Sets aside what the sender told, until the claims that it rests on are proven to this receiver.
+    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+        Claimed { name: self.names().draw(), received }
     }
 }
 
@@ -141,13 +142,16 @@ impl Drop for Committed {
 impl Committed {
     /// The commitments at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Committed {
-        self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+        self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
     /// The commitments at the places of each list, in its order. No place may come twice.
-    pub fn parts(&self, lists: &[&[usize]]) -> Vec<Committed> {
+    pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
         let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
-        values.zip(self.shares.parts(lists)).map(|(values, shares)| Committed { values, shares }).collect()
+        values
+            .zip(self.shares.select_each(lists))
+            .map(|(values, shares)| Committed { values, shares })
+            .collect()
     }
 }
 
@@ -163,23 +167,23 @@ pub enum Lsb {
     One,
 }
 
-/// Names something that one holder is yet to have proven; nothing else in the process has the same name.
+/// Names something that one receiver is yet to have proven; nothing else in the process has the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
-    holder: u64,
+    receiver: u64,
     number: u64,
 }
 
-/// The names that one holder gives. No message has a say in them, nor in which proof is shown for what: a
+/// The names that one receiver gives. No message has a say in them, nor in which proof is shown for what: a
 /// proof of something else is a mistake in this program, which nobody's peer can bring about.
 #[derive(Debug)]
 pub struct Names(Name);
 
 impl Default for Names {
-    /// Those of a new holder.
+    /// Those of a new receiver.
     fn default() -> Self {
-        static HOLDERS: AtomicU64 = AtomicU64::new(0);
-        Names(Name { holder: HOLDERS.fetch_add(1, Ordering::Relaxed), number: 0 })
+        static RECEIVERS: AtomicU64 = AtomicU64::new(0);
+        Names(Name { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })
     }
 }
 
@@ -194,15 +198,15 @@ impl Names {
         Pending { name: self.draw(), shares }
     }
 
-    /// What this holder has just verified.
+    /// What this receiver has just verified.
     ///
     /// # Panics
-    /// If something of it is not this holder's: its shares say nothing of that.
+    /// If something of it is not this receiver's: its shares say nothing of that.
     fn proof(&self, new: &[&Pending], claims: &Claims) -> Proof {
         let covered: Vec<Name> =
             new.iter().map(|pending| pending.name).chain(claims.about.iter().copied()).collect();
         assert!(
-            covered.iter().all(|name| name.holder == self.0.holder),
+            covered.iter().all(|name| name.receiver == self.0.receiver),
             "claims about another's commitments"
         );
         Proof(covered)
@@ -215,7 +219,7 @@ pub struct Pending {
     shares: Shares,
 }
 
-/// What [`Holder::verify`] found to be true: that some things are commitments, and that others were told
+/// What [`Receiver::verify`] found to be true: that some things are commitments, and that others were told
 /// rightly. Nobody else can make one.
 ///
 /// ```compile_fail,E0423
@@ -244,7 +248,7 @@ impl Pending {
 ///
 /// ```compile_fail,E0616
 /// fn without_a_proof(claimed: brickwork_primitives::commit::Claimed<Vec<u8>>) -> Vec<u8> {
-///     claimed.told
+///     claimed.received
 /// }
 /// ```
 ///
@@ -258,27 +262,27 @@ impl Pending {
 #[must_use = "what is claimed must be proven"]
 pub struct Claimed<T> {
     name: Name,
-    told: T,
+    received: T,
 }
 
 impl<T> Claimed<T> {
     /// To look at it.
-    pub fn told(&self) -> &T {
-        &self.told
+    pub fn received(&self) -> &T {
+        &self.received
     }
 
     /// More that rests on claims that are still to be stated, with those about the same.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
-        Claimed { name: self.name, told: more(self.told) }
+        Claimed { name: self.name, received: more(self.received) }
     }
 
     /// What was told, after the proof of the claims about it.
     ///
     /// # Panics
-    /// If the proof is of other claims, or of another holder's.
+    /// If the proof is of other claims, or of another receiver's.
     pub fn proven(self, proof: &Proof) -> T {
         assert!(proof.0.contains(&self.name), "a proof of other claims");
-        self.told
+        self.received
     }
 }
 
@@ -291,7 +295,7 @@ type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 
 /// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
-type Part<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
+type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
 /// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part
 /// of the claim with its number, and a proof takes the commitments as they were made.
@@ -299,8 +303,8 @@ pub struct Each<'a> {
     items: usize,
     wires: usize,
     values: Option<Values<'a>>,
-    terms: Vec<(&'a Shares, Part<'a>)>,
-    one: Option<(&'a Shares, Part<'a>)>,
+    terms: Vec<(&'a Shares, Coefficient<'a>)>,
+    one: Option<(&'a Shares, Coefficient<'a>)>,
 }
 
 impl<'a> Each<'a> {
@@ -316,19 +320,23 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// Each of these commitments is part of the claim with its number where `part` says so.
+    /// Each of these commitments is part of the claim with its number where `coefficient` says so.
     ///
     /// # Panics
     /// If there are not as many as claims.
-    pub fn with(mut self, shares: &'a Shares, part: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
+    pub fn with(mut self, shares: &'a Shares, coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
         assert_eq!(shares.len(), self.count(), "a commitment for each claim");
-        self.terms.push((shares, Box::new(part)));
+        self.terms.push((shares, Box::new(coefficient)));
         self
     }
 
-    /// The first of these commitments is part of the claims where `part` says so.
-    pub fn with_one(mut self, shares: &'a Shares, part: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
-        self.one = Some((shares, Box::new(part)));
+    /// The first of these commitments is part of the claims where `coefficient` says so.
+    pub fn with_one(
+        mut self,
+        shares: &'a Shares,
+        coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a,
+    ) -> Self {
+        self.one = Some((shares, Box::new(coefficient)));
         self
     }
 
@@ -392,8 +400,8 @@ type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 
 /// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
 /// the claims follow them in the order in which they were made. And a commitment that is part of many claims
 /// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
-/// part of. So it is with values that do not come in the order of the claims: they are [told](Claims::values)
-/// in their own order, each times the weight of its claim.
+/// part of. So it is with values that do not come in the order of the claims: they are
+/// [given](Claims::values) in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     known: Vec<Known<'a>>,
@@ -445,7 +453,7 @@ impl<'a> Claims<'a> {
     /// What was told rests on the claims that `state` lists: whoever verifies these has it proven.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name);
-        state(&claimed.told, self);
+        state(&claimed.received, self);
     }
 
     /// `count` claims of the kind "this sum of commitments is this value".

@@ -2,8 +2,8 @@
 //!
 //! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of
 //! single commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
-//! apart](Shares::parts) as columns: expanding seeds twice costs less than writing all columns to memory and
-//! reading them again.
+//! apart](Shares::select_each) as columns: expanding seeds twice costs less than writing all columns to
+//! memory and reading them again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::Lsb;
-use crate::scratch::{Budget, Fault, Held, Scratch};
+use crate::spill::{Budget, Fault, Held, SpillFile};
 use brickwork_base::Error;
 
 /// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
@@ -75,15 +75,15 @@ pub(super) struct Recipe {
 /// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than
 /// the two parties it says nothing, since both shares hide it.
 pub(super) struct Corrections {
-    kept: Kept,
+    storage: CorrectionStorage,
     /// Coordinates that are corrected.
     corrected: usize,
     fault: Arc<Fault>,
 }
 
-enum Kept {
+enum CorrectionStorage {
     Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
-    File(Scratch),
+    File(SpillFile),
 }
 
 impl Corrections {
@@ -100,31 +100,31 @@ impl Corrections {
         mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let (total, message) = (corrected * blocks, corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND);
-        let kept = match budget.take(16 * total as u64) {
+        let storage = match budget.take(16 * total as u64) {
             Some(held) => {
                 let mut all = vec![0; total];
                 all.chunks_mut(message).try_for_each(|message| receive(bytemuck::cast_slice_mut(message)))?;
-                Kept::Memory(all, held)
+                CorrectionStorage::Memory(all, held)
             }
             None => {
-                let (file, mut buffer) = (Scratch::new()?, vec![0; 16 * message.min(total)]);
+                let (file, mut buffer) = (SpillFile::new()?, vec![0; 16 * message.min(total)]);
                 for start in (0..16 * total).step_by(16 * message) {
                     let here = &mut buffer[..(16 * message).min(16 * total - start)];
                     receive(here)?;
                     file.write(here, start as u64)?;
                 }
-                Kept::File(file)
+                CorrectionStorage::File(file)
             }
         };
-        Ok(Corrections { kept, corrected, fault: fault.clone() })
+        Ok(Corrections { storage, corrected, fault: fault.clone() })
     }
 
     /// Those of some blocks, of one chunk and from its first one on; `buffer` is for those in a file.
     fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
         let (start, count) = (self.corrected * first, self.corrected * blocks);
-        match &self.kept {
-            Kept::Memory(all, _) => &all[start..start + count],
-            Kept::File(file) => {
+        match &self.storage {
+            CorrectionStorage::Memory(all, _) => &all[start..start + count],
+            CorrectionStorage::File(file) => {
                 buffer.resize(count, 0);
                 file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64)
                     .unwrap_or_else(|error| self.fault.note(error));
@@ -404,7 +404,8 @@ impl Shares {
         self.add_if(1, index, sum);
     }
 
-    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before [`Shares::parts`].
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before
+    /// [`Shares::select_each`].
     #[inline(always)]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
@@ -530,7 +531,9 @@ impl Shares {
             Form::Columns { words, columns } => {
                 Shares::of_columns(*words, columns[places.start * words..places.end * words].to_vec())
             }
-            Form::Recipe(_) | Form::Picked(..) => self.parts(&[&places.collect::<Vec<_>>()]).swap_remove(0),
+            Form::Recipe(_) | Form::Picked(..) => {
+                self.select_each(&[&places.collect::<Vec<_>>()]).swap_remove(0)
+            }
         }
     }
 
@@ -549,14 +552,14 @@ impl Shares {
 
     /// The shares at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
-        self.parts(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+        self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
     /// The shares at the places of each list, in its order. No place may come twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.
-    pub fn parts(&self, lists: &[&[usize]]) -> Vec<Shares> {
+    pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Shares> {
         let of_columns = |words: usize, columns: &[u64], list: &[usize]| {
             let mut part = Vec::with_capacity(list.len() * words);
             list.iter().for_each(|&i| part.extend_from_slice(&columns[i * words..(i + 1) * words]));
@@ -567,15 +570,15 @@ impl Shares {
                 lists.iter().map(|list| of_columns(*words, columns, list)).collect()
             }
             Form::Recipe(recipe) => match recipe.words() {
-                5 => parts::<5>(recipe, lists),
-                7 => parts::<7>(recipe, lists),
+                5 => select_each::<5>(recipe, lists),
+                7 => select_each::<7>(recipe, lists),
                 words => unreachable!("no code has codewords of {words} words"),
             },
             Form::Picked(recipe, selection) => {
                 let places: Vec<Vec<usize>> =
                     lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
                 Shares(Form::Recipe(recipe.clone()))
-                    .parts(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                    .select_each(&places.iter().map(Vec::as_slice).collect::<Vec<_>>())
             }
         }
     }
@@ -732,14 +735,15 @@ impl Shares {
     /// Loses the corrections that lie in a file; there must be some.
     pub(super) fn lose_file(&self) {
         match self.recipe().and_then(|recipe| recipe.corrections.as_ref()) {
-            Some(Corrections { kept: Kept::File(file), .. }) => file.lose(),
+            Some(Corrections { storage: CorrectionStorage::File(file), .. }) => file.lose(),
             _ => panic!("no file"),
         }
     }
 }
 
-/// [`Shares::parts`] of a recipe: while some chunks are made, the columns of those before go to their places.
-fn parts<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
+/// [`Shares::select_each`] of a recipe: while some chunks are made, the columns of those before go to their
+/// places.
+fn select_each<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();
     assert!(wanted < NOT_WANTED as usize, "places are counted in 32 bits");
     let mut places = vec![NOT_WANTED; recipe.count];

@@ -34,8 +34,8 @@ use zeroize::{Zeroize, Zeroizing};
 use super::Cheat;
 use super::code::{Code, DIMENSION};
 use super::shares::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Corrections, Recipe, Source};
-use super::{Claims, Committed, Committer, Holder, Lsb, Names, New, Pending, Proof, Shares};
-use crate::scratch::{Budget, Fault};
+use super::{Claims, Committed, Lsb, Names, New, Pending, Proof, Shares};
+use crate::spill::{Budget, Fault};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -118,7 +118,7 @@ impl Sender {
         &self.pairs
     }
 
-    /// Goes on with the range of blocks that has this number; the holder does the same.
+    /// Goes on with the range of blocks that has this number; the receiver does the same.
     pub fn enter(&mut self, range: u64) {
         self.next_block = first_block(range);
     }
@@ -229,7 +229,7 @@ impl Sender {
     }
 }
 
-impl Committer for Sender {
+impl super::Sender for Sender {
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
         self.commit_rows(channel, count, lsb, None)
     }
@@ -350,7 +350,7 @@ impl Receiver {
     }
 }
 
-impl Holder for Receiver {
+impl super::Receiver for Receiver {
     fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error> {
         self.receive_rows(channel, count, lsb, false)
     }

@@ -1,4 +1,4 @@
-//! The probability with which bad copies survive, and the cheapest cut that keeps it low.
+//! The probability with which bad copies survive, and the cheapest bucketing that keeps it low.
 //!
 //! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice
 //! sends `i` of them into buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j)
@@ -26,13 +26,13 @@
 //! guessed in floating point (module `estimate`); a wrong guess costs time or copies, never security.
 
 use super::Upper;
-use super::cut::{Cut, Detection, Rule, most_bad};
+use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 use super::estimate::Estimate;
 
-impl Cut {
-    /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a cut that
-    /// the rule does not allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`, except
-    /// where floating point is too coarse to find it: far below any limit that is asked for.
+impl Bucketing {
+    /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a bucketing
+    /// that the rule does not allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`,
+    /// except where floating point is too coarse to find it: far below any limit that is asked for.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
@@ -43,8 +43,8 @@ impl Cut {
         if game.is_bounded_by(limit) {
             return limit;
         }
-        // The guess is right but for rounding, unless the cut is too bad to look at all of it. What was not
-        // looked at survives no more often than the last that was.
+        // The guess is right but for rounding, unless the bucketing is too bad to look at all of it. What was
+        // not looked at survives no more often than the last that was.
         limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
         while !game.is_bounded_by(limit) {
             limit = (limit * Upper::integer(2)).min(Upper::ONE);
@@ -72,9 +72,9 @@ struct Outcome {
     survival: Upper,
 }
 
-/// The sums for one cut, with the tables that they are made of.
+/// The sums for one bucketing, with the tables that they are made of.
 struct Game {
-    cut: Cut,
+    bucketing: Bucketing,
     rule: Rule,
     /// `N · C(B,k) / (N·B)^(B)` for k = 0, …, B.
     weights: Vec<Upper>,
@@ -89,27 +89,27 @@ struct Game {
 }
 
 impl Game {
-    fn new(cut: Cut, rule: Rule) -> Self {
-        let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
+    fn new(bucketing: Bucketing, rule: Rule) -> Self {
+        let (kept, bucket) = (bucketing.kept(), u64::from(bucketing.bucket));
         let first = (0..bucket.min(kept))
-            .fold(Upper::integer(cut.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
+            .fold(Upper::integer(bucketing.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
         let weights = (0..=bucket)
             .scan(first, |weight, k| {
                 Some(std::mem::replace(weight, *weight * Upper::ratio(bucket - k, k + 1)))
             })
             .collect();
         let one = || vec![Upper::ONE];
-        Game { cut, rule, weights, scale: one(), kept: one(), wins: vec![Upper::ZERO], opened: one() }
+        Game { bucketing, rule, weights, scale: one(), kept: one(), wins: vec![Upper::ZERO], opened: one() }
     }
 
     /// The greatest number of bad copies that is looked at.
-    fn last(cut: &Cut, rule: Rule) -> u64 {
-        most_bad(rule).min(cut.copies())
+    fn last(bucketing: &Bucketing, rule: Rule) -> u64 {
+        most_bad(rule).min(bucketing.copies())
     }
 
     /// Whether all outcomes are successes with at most this probability.
     fn is_bounded_by(&mut self, limit: Upper) -> bool {
-        let last = Self::last(&self.cut, self.rule);
+        let last = Self::last(&self.bucketing, self.rule);
         // Each step covers the numbers of bad copies from t to t + d.
         let (mut t, mut d) = (1, 0);
         while t <= last {
@@ -125,7 +125,7 @@ impl Game {
             }
         }
         // More could be bad than was looked at, but they survive no more often than the last that was.
-        last == self.cut.copies() || self.outcome(last, 0).survival <= limit
+        last == self.bucketing.copies() || self.outcome(last, 0).survival <= limit
     }
 
     /// The survival of `t` bad copies, and the success of `t` to `t + d`.
@@ -147,7 +147,7 @@ impl Game {
 
     /// Makes the tables long enough.
     fn extend(&mut self, t: u64, d: u64) {
-        let (kept, opened) = (self.cut.kept(), u64::from(self.cut.opened));
+        let (kept, opened) = (self.bucketing.kept(), u64::from(self.bucketing.opened));
         let grow = |table: &mut Vec<Upper>, most: u64, next: &dyn Fn(Upper, u64) -> Upper| {
             for n in table.len() as u64..=most {
                 table.push(next(table[table.len() - 1], n));
@@ -170,7 +170,7 @@ impl Game {
     /// `w_i`, from falling factorials: a term is `N · C(B,k) / (N·B)^(B)`, which is `weights[k]`, times
     /// `i^(k) · (N·B − i)^(B − k)`.
     fn one_win(&self, i: u64, good: &mut Vec<Upper>) -> Upper {
-        let (kept, bucket) = (self.cut.kept(), u64::from(self.cut.bucket));
+        let (kept, bucket) = (self.bucketing.kept(), u64::from(self.bucketing.bucket));
         let ruinous = self.rule.ruinous(bucket) as usize;
         good.clear();
         good.extend(falling_factorials(kept - i).take(bucket as usize + 1 - ruinous));

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::search::is_sensible;
-use super::{Cut, Rule, Upper, at_most, cheapest};
+use super::{Bucketing, Rule, Upper, at_most, cheapest};
 use brickwork_base::Error;
 
 /// What a batch consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub enum BatchKind {
     /// Copies of a component.
     Component,
     /// Key authenticators.
@@ -17,19 +17,22 @@ pub enum Kind {
     InputAuthenticator,
 }
 
-impl Kind {
+impl BatchKind {
     /// The rule under which such a batch is checked and used.
     pub fn rule(self) -> Rule {
         match self {
-            Kind::Component => Rule::COMPONENT,
-            Kind::KeyAuthenticator => Rule::KEY_AUTHENTICATOR,
-            Kind::InputAuthenticator => Rule::INPUT_AUTHENTICATOR,
+            BatchKind::Component => Rule::COMPONENT,
+            BatchKind::KeyAuthenticator => Rule::KEY_AUTHENTICATOR,
+            BatchKind::InputAuthenticator => Rule::INPUT_AUTHENTICATOR,
         }
     }
 
-    /// Whether a batch may have this cut: one that somebody would choose, and whose copies can be numbered.
-    pub fn may_have(self, cut: &Cut) -> bool {
-        cut.slots <= MOST_SLOTS && is_sensible(self.rule(), cut) && cut.copies() <= u64::from(u32::MAX)
+    /// Whether a batch may have this bucketing: one that somebody would choose, and whose copies can be
+    /// numbered.
+    pub fn may_have(self, bucketing: &Bucketing) -> bool {
+        bucketing.slots <= MOST_SLOTS
+            && is_sensible(self.rule(), bucketing)
+            && bucketing.copies() <= u64::from(u32::MAX)
     }
 }
 
@@ -37,7 +40,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchSpec {
     /// What it consists of.
-    pub kind: Kind,
+    pub kind: BatchKind,
     /// How many slots it must fill.
     pub slots: u32,
 }
@@ -50,11 +53,11 @@ pub struct Budget {
     checks: Vec<(&'static str, Upper)>,
 }
 
-/// The cuts of a session, with the bound of each.
+/// The bucketings of a session, with the bound of each.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The cut of each batch and its bound, in the order asked for.
-    pub batches: Vec<(Cut, Upper)>,
+pub struct Allocation {
+    /// The bucketing of each batch and its bound, in the order asked for.
+    pub batches: Vec<(Bucketing, Upper)>,
     /// An upper bound of everything in the session that can go wrong, taken together.
     pub total: Upper,
 }
@@ -80,16 +83,20 @@ impl Budget {
         &self.checks
     }
 
-    /// The cuts of least cost for these batches so that all of the session stays below `2^-s`. `cost` is
-    /// given the position of a batch and a cut of it. What the checks leave is shared equally by the batches;
-    /// what one leaves of its share goes to the next.
+    /// The bucketings of least cost for these batches so that all of the session stays below `2^-s`. `cost`
+    /// is given the position of a batch and a bucketing of it. What the checks leave is shared equally by the
+    /// batches; what one leaves of its share goes to the next.
     ///
     /// # Errors
     /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many
     /// slots.
-    pub fn plan(&self, batches: &[BatchSpec], cost: impl Fn(usize, &Cut) -> f64) -> Result<Plan, Error> {
+    pub fn allocate(
+        &self,
+        batches: &[BatchSpec],
+        cost: impl Fn(usize, &Bucketing) -> f64,
+    ) -> Result<Allocation, Error> {
         let mut spent = self.spent();
-        let mut cuts = Vec::new();
+        let mut bucketings = Vec::new();
         for (i, batch) in batches.iter().enumerate() {
             if batch.slots > MOST_SLOTS {
                 return Err(Error::Limit(format!(
@@ -100,28 +107,34 @@ impl Budget {
             let share = self.rest(spent) / (batches.len() - i) as f64;
             let limit =
                 if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };
-            let cut = cheapest(batch.kind.rule(), batch.slots, limit, |cut| cost(i, cut))
+            let bucketing = cheapest(batch.kind.rule(), batch.slots, limit, |bucketing| cost(i, bucketing))
                 .ok_or_else(|| self.exhausted(spent))?;
-            let bound = cut.bound(batch.kind.rule());
+            let bound = bucketing.bound(batch.kind.rule());
             spent = spent + bound;
-            cuts.push((cut, bound));
+            bucketings.push((bucketing, bound));
         }
-        self.verified(cuts)
+        self.verified(bucketings)
     }
 
-    /// The bound of cuts that the peer proposes.
+    /// The bound of bucketings that the peer proposes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are no cuts of these batches or everything together exceeds `2^-s`.
-    pub fn check(&self, batches: &[BatchSpec], cuts: &[Cut]) -> Result<Plan, Error> {
-        let fits = |(batch, cut): (&BatchSpec, &Cut)| cut.slots == batch.slots && batch.kind.may_have(cut);
-        if cuts.len() != batches.len() || !batches.iter().zip(cuts).all(fits) {
+    /// [`Error::Mismatch`] if they are no bucketings of these batches or everything together exceeds `2^-s`.
+    pub fn check(&self, batches: &[BatchSpec], bucketings: &[Bucketing]) -> Result<Allocation, Error> {
+        let fits = |(batch, bucketing): (&BatchSpec, &Bucketing)| {
+            bucketing.slots == batch.slots && batch.kind.may_have(bucketing)
+        };
+        if bucketings.len() != batches.len() || !batches.iter().zip(bucketings).all(fits) {
             return Err(Error::Mismatch(
                 "the proposed cut-and-choose parameters are not for this program".into(),
             ));
         }
         self.verified(
-            batches.iter().zip(cuts).map(|(batch, cut)| (*cut, cut.bound(batch.kind.rule()))).collect(),
+            batches
+                .iter()
+                .zip(bucketings)
+                .map(|(batch, bucketing)| (*bucketing, bucketing.bound(batch.kind.rule())))
+                .collect(),
         )
     }
 
@@ -141,7 +154,7 @@ impl Budget {
         ))
     }
 
-    fn verified(&self, batches: Vec<(Cut, Upper)>) -> Result<Plan, Error> {
+    fn verified(&self, batches: Vec<(Bucketing, Upper)>) -> Result<Allocation, Error> {
         let total = self.spent() + batches.iter().map(|batch| batch.1).sum();
         if total.log2() > -f64::from(self.security) {
             let (level, total) = (self.security, at_most(total.log2()));
@@ -149,6 +162,6 @@ impl Budget {
                 "these parameters only give {total}, but 2^-{level} is asked for"
             )));
         }
-        Ok(Plan { batches, total })
+        Ok(Allocation { batches, total })
     }
 }

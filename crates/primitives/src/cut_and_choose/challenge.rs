@@ -1,6 +1,6 @@
 //! The evaluator's choice of which copies to open and where the others go.
 
-use super::Cut;
+use super::Bucketing;
 use brickwork_base::random::Rng;
 
 /// Which copies of a batch are opened, and in which bucket each of the others sits.
@@ -15,24 +15,24 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Draws the challenge for a batch of this cut: `rng` is [`Rng::expand`]ed from the seed that the
+    /// Draws the challenge for a batch of this bucketing: `rng` is [`Rng::expand`]ed from the seed that the
     /// evaluator draws when the garbler is bound to all copies.
     ///
     /// # Panics
-    /// If the cut has 2^32 copies or more; [`super::Budget`] makes none of them.
-    pub fn draw(rng: &mut Rng, cut: &Cut) -> Self {
-        let copies = u32::try_from(cut.copies()).expect("a batch has less than 2^32 copies");
+    /// If the bucketing has 2^32 copies or more; [`super::Budget`] makes none of them.
+    pub fn draw(rng: &mut Rng, bucketing: &Bucketing) -> Self {
+        let copies = u32::try_from(bucketing.copies()).expect("a batch has less than 2^32 copies");
         let mut order: Vec<u32> = (0..copies).collect();
         // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of
         // the others.
         for i in (1..order.len()).rev() {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
-        let kept = order.split_off(cut.opened as usize);
+        let kept = order.split_off(bucketing.opened as usize);
         order.shrink_to_fit();
         // The order of the opened copies says nothing; sorted, they are read front to back.
         order.sort_unstable();
-        Challenge { opened: order, kept, bucket: cut.bucket as usize }
+        Challenge { opened: order, kept, bucket: bucketing.bucket as usize }
     }
 
     /// The opened copies, in ascending order.
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
     use brickwork_base::random::Seed;
 
-    fn draw(seed: u8, cut: &Cut) -> Challenge {
-        Challenge::draw(&mut Rng::expand(&Seed::from_bytes([seed; 16]), "test"), cut)
+    fn draw(seed: u8, bucketing: &Bucketing) -> Challenge {
+        Challenge::draw(&mut Rng::expand(&Seed::from_bytes([seed; 16]), "test"), bucketing)
     }
 
     #[test]
@@ -65,33 +65,33 @@ mod tests {
         for (slots, bucket, opened) in
             [(1, 1, 0), (1, 11, 56), (128, 7, 273), (0, 3, 0), (0, 3, 5), (5, 3, 0)]
         {
-            let cut = Cut { slots, bucket, opened };
-            let challenge = draw(1, &cut);
+            let bucketing = Bucketing { slots, bucket, opened };
+            let challenge = draw(1, &bucketing);
             assert_eq!(challenge.opened().len(), opened as usize);
             assert_eq!(challenge.buckets().len(), slots as usize);
             assert!(challenge.buckets().all(|copies| copies.len() == bucket as usize));
             assert!(challenge.opened().is_sorted());
             let mut all = [challenge.opened(), &challenge.kept].concat();
             all.sort_unstable();
-            assert!(all.iter().copied().eq(0..cut.copies() as u32));
+            assert!(all.iter().copied().eq(0..bucketing.copies() as u32));
         }
     }
 
     #[test]
     fn one_seed_gives_one_challenge() {
-        let cut = Cut { slots: 16, bucket: 3, opened: 20 };
-        assert_eq!(draw(1, &cut), draw(1, &cut));
-        assert_ne!(draw(1, &cut), draw(2, &cut));
+        let bucketing = Bucketing { slots: 16, bucket: 3, opened: 20 };
+        assert_eq!(draw(1, &bucketing), draw(1, &bucketing));
+        assert_ne!(draw(1, &bucketing), draw(2, &bucketing));
     }
 
     #[test]
     fn every_place_is_equally_likely_for_every_copy() {
-        let cut = Cut { slots: 2, bucket: 2, opened: 3 };
+        let bucketing = Bucketing { slots: 2, bucket: 2, opened: 3 };
         let mut rng = Rng::expand(&Seed::from_bytes([9; 16]), "test");
         let trials = 70_000;
         let mut counts = [[0_u32; 3]; 7];
         for _ in 0..trials {
-            let challenge = Challenge::draw(&mut rng, &cut);
+            let challenge = Challenge::draw(&mut rng, &bucketing);
             challenge.opened().iter().for_each(|&copy| counts[copy as usize][0] += 1);
             for (slot, copies) in challenge.buckets().enumerate() {
                 copies.iter().for_each(|&copy| counts[copy as usize][1 + slot] += 1);

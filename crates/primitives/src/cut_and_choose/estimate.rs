@@ -3,7 +3,7 @@
 //! Only additions, multiplications and divisions, so that both parties find the same on any machine.
 
 use super::Upper;
-use super::cut::{Cut, Detection, Rule, most_bad};
+use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 
 /// The success of an adversary that makes `t` copies bad.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ impl Estimate {
         Estimate { rule, slots, bucket, kept, weights: weights.collect(), wins: vec![0.0], hint: None }
     }
 
-    fn cut(&self, opened: u32) -> Cut {
-        Cut { slots: self.slots, bucket: self.bucket, opened }
+    fn bucketing(&self, opened: u32) -> Bucketing {
+        Bucketing { slots: self.slots, bucket: self.bucket, opened }
     }
 
     fn extend(&mut self, most: usize) {
@@ -74,11 +74,11 @@ impl Estimate {
 
     /// The greatest `t` that has a chance.
     fn most(&self, opened: u32) -> u64 {
-        let cut = self.cut(opened);
+        let bucketing = self.bucketing(opened);
         most_bad(self.rule).min(if self.rule.detection == Detection::Half {
-            cut.copies()
+            bucketing.copies()
         } else {
-            cut.kept()
+            bucketing.kept()
         })
     }
 
@@ -87,7 +87,7 @@ impl Estimate {
         let opened = f64::from(opened);
         // As many bad copies in buckets as can be; then, relative to that, one after the other among the
         // opened ones.
-        let most = t.min(self.cut(0).kept());
+        let most = t.min(self.bucketing(0).kept());
         let (mut i, mut j) = (most as f64, (t - most) as f64);
         let mut survival = 0.5_f64.powi((t - most) as i32);
         // C(N·B, i) · C(c, j) / C(L, t), where i = t or i = N·B.
@@ -127,7 +127,7 @@ impl Estimate {
             Some(t) => (t.clamp(ruinous, most), 1 + t / 16),
             None => {
                 let undetected = if self.rule.detection == Detection::Half { 2 } else { 1 };
-                let guess = undetected * ruinous * self.cut(opened).copies() / (u64::from(opened) + 1);
+                let guess = undetected * ruinous * self.bucketing(opened).copies() / (u64::from(opened) + 1);
                 (guess.clamp(ruinous, most), 1 + guess / 4)
             }
         };
@@ -150,7 +150,7 @@ impl Estimate {
 
     /// Whether the success stays within `limit`, as far as this can tell.
     pub fn is_bounded_by(&mut self, opened: u32, limit: f64) -> bool {
-        // Most cuts that are bad are so at a point known already.
+        // Most bucketings that are bad are so at a point known already.
         if let Some(t) = self.hint {
             let t = t.min(self.most(opened));
             if self.success(opened, t) > limit {

@@ -2,21 +2,21 @@
 //!
 //! A batch of `L = N·B + c` copies is shuffled by the evaluator's challenge; `c` copies are opened and
 //! checked, the others fill `N` buckets of `B`, one a slot (Kolesnikov et al. 2017, section 4).
-//! [`Cut::bound`] says with which probability a garbler gets away with bad copies, [`Budget`] chooses the
-//! cuts of a session so that everything that can go wrong in it, taken together, stays below `2^-s`, and
-//! [`Challenge`] makes the choice itself.
+//! [`Bucketing::bound`] says with which probability a garbler gets away with bad copies, [`Budget`] chooses
+//! the bucketings of a session so that everything that can go wrong in it, taken together, stays below
+//! `2^-s`, and [`Challenge`] makes the choice itself.
 
 mod bound;
+mod bucketing;
 mod budget;
 mod challenge;
-mod cut;
 mod estimate;
 mod search;
 mod upper;
 
-pub use budget::{BatchSpec, Budget, Kind, Plan};
+pub use bucketing::{Bucketing, Detection, Rule};
+pub use budget::{Allocation, BatchKind, BatchSpec, Budget};
 pub use challenge::Challenge;
-pub use cut::{Cut, Detection, Rule};
 pub use search::{alternatives, cheapest, fewest_copies};
 pub use upper::{Upper, at_most};
 

@@ -22,8 +22,9 @@ fn choose(n: u64, k: u64) -> BigInt {
 }
 
 /// The formula of the module `bound`, as it is written there, in exact arithmetic and for all t.
-fn exact_bound(cut: &Cut, rule: Rule) -> BigRational {
-    let (slots, bucket, opened) = (u64::from(cut.slots), u64::from(cut.bucket), u64::from(cut.opened));
+fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
+    let (slots, bucket, opened) =
+        (u64::from(bucketing.slots), u64::from(bucketing.bucket), u64::from(bucketing.opened));
     let kept = slots * bucket;
     let ruinous = if rule.majority { bucket.div_ceil(2) } else { bucket };
     let success = |t: u64| {
@@ -49,8 +50,9 @@ fn exact_bound(cut: &Cut, rule: Rule) -> BigRational {
 
 /// The probability, without a union bound, that `t` bad copies survive and ruin a bucket: the ways to fill
 /// the buckets one after the other without ruining any are counted.
-fn exact_success(cut: &Cut, rule: Rule, t: usize) -> BigRational {
-    let (slots, bucket, opened) = (cut.slots as usize, cut.bucket as usize, cut.opened as usize);
+fn exact_success(bucketing: &Bucketing, rule: Rule, t: usize) -> BigRational {
+    let (slots, bucket, opened) =
+        (bucketing.slots as usize, bucketing.bucket as usize, bucketing.opened as usize);
     let ruinous = if rule.majority { bucket.div_ceil(2) } else { bucket };
     let mut harmless = vec![BigInt::one()];
     for _ in 0..slots {
@@ -77,53 +79,54 @@ fn exact_success(cut: &Cut, rule: Rule, t: usize) -> BigRational {
 }
 
 const MAJORITY: Rule = Rule::INPUT_AUTHENTICATOR;
-const SMALL: [(Cut, Rule, &[usize], f64); 4] = [
-    (Cut { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, &[3], 0.0429),
-    (Cut { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, &[3], 0.0226),
-    (Cut { slots: 8, bucket: 3, opened: 24 }, MAJORITY, &[3], 0.0296),
-    (Cut { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, &[4, 5], 0.0034),
+const SMALL: [(Bucketing, Rule, &[usize], f64); 4] = [
+    (Bucketing { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, &[3], 0.0429),
+    (Bucketing { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, &[3], 0.0226),
+    (Bucketing { slots: 8, bucket: 3, opened: 24 }, MAJORITY, &[3], 0.0296),
+    (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, &[4, 5], 0.0034),
 ];
 
 #[test]
 fn small_games_have_their_exact_success() {
-    for (cut, rule, best, published) in SMALL {
-        let by_t: Vec<_> = (0..=cut.copies() as usize).map(|t| exact_success(&cut, rule, t)).collect();
+    for (bucketing, rule, best, published) in SMALL {
+        let by_t: Vec<_> =
+            (0..=bucketing.copies() as usize).map(|t| exact_success(&bucketing, rule, t)).collect();
         let maximum = by_t.iter().max().unwrap().to_f64().unwrap();
-        assert!((maximum - published).abs() < 5e-5, "{cut:?}: {maximum}");
+        assert!((maximum - published).abs() < 5e-5, "{bucketing:?}: {maximum}");
         for (t, success) in by_t.iter().enumerate() {
             let is_best = (success.to_f64().unwrap() / maximum - 1.0).abs() < 0.01;
-            assert_eq!(is_best, best.contains(&t), "{cut:?}, t = {t}");
+            assert_eq!(is_best, best.contains(&t), "{bucketing:?}, t = {t}");
         }
         // The union bound costs next to nothing here, and nothing may be below the exact success.
-        let bound = exact(cut.bound(rule));
+        let bound = exact(bucketing.bound(rule));
         assert!(by_t.iter().all(|success| *success <= bound));
-        assert!(bound.to_f64().unwrap() < maximum * 1.02, "{cut:?}: {bound}");
+        assert!(bound.to_f64().unwrap() < maximum * 1.02, "{bucketing:?}: {bound}");
     }
 }
 
 #[test]
 fn bounds_are_those_of_exact_arithmetic() {
-    let mut cuts =
+    let mut bucketings =
         vec![(1, 19, 25), (1, 11, 56), (3, 4, 9), (5, 1, 7), (2, 3, 0), (0, 3, 4), (32, 5, 40), (7, 5, 60)];
-    cuts.extend(SMALL.map(|(cut, ..)| (cut.slots, cut.bucket, cut.opened)));
-    for (slots, bucket, opened) in cuts {
-        let cut = Cut { slots, bucket, opened };
+    bucketings.extend(SMALL.map(|(bucketing, ..)| (bucketing.slots, bucketing.bucket, bucketing.opened)));
+    for (slots, bucket, opened) in bucketings {
+        let bucketing = Bucketing { slots, bucket, opened };
         for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
             if rule.majority && bucket % 2 == 0 {
-                assert_eq!(cut.bound(rule), Upper::ONE);
-                assert!(!cut.is_bounded_by(rule, Upper::ONE));
+                assert_eq!(bucketing.bound(rule), Upper::ONE);
+                assert!(!bucketing.is_bounded_by(rule, Upper::ONE));
                 continue;
             }
-            let (ours, reference) = (exact(cut.bound(rule)), exact_bound(&cut, rule));
+            let (ours, reference) = (exact(bucketing.bound(rule)), exact_bound(&bucketing, rule));
             assert!(
                 ours >= reference && ours <= &reference * exact(Upper::ratio((1 << 33) + 1, 1 << 33)),
-                "{cut:?} {rule:?}"
+                "{bucketing:?} {rule:?}"
             );
-            assert!(cut.is_bounded_by(rule, cut.bound(rule)));
-            let below = cut.bound(rule) * Upper::ratio(999, 1000);
-            assert!(slots == 0 || !cut.is_bounded_by(rule, below));
-            for t in 0..=cut.copies().min(24) as usize {
-                assert!(exact_success(&cut, rule, t) <= ours, "{cut:?} {rule:?} t = {t}");
+            assert!(bucketing.is_bounded_by(rule, bucketing.bound(rule)));
+            let below = bucketing.bound(rule) * Upper::ratio(999, 1000);
+            assert!(slots == 0 || !bucketing.is_bounded_by(rule, below));
+            for t in 0..=bucketing.copies().min(24) as usize {
+                assert!(exact_success(&bucketing, rule, t) <= ours, "{bucketing:?} {rule:?} t = {t}");
             }
         }
     }
@@ -135,7 +138,7 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
     for (slots, bucket, opened) in [(1 << 24, 255, 1), (1 << 24, 3, 1000), (1, 255, 1 << 31)] {
         for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
-            let bound = Cut { slots, bucket, opened }.bound(rule);
+            let bound = Bucketing { slots, bucket, opened }.bound(rule);
             assert!(
                 bound > Upper::limit(-32.0) || opened >= 1 << 31,
                 "{slots}, {bucket}, {opened}: {bound:?}"
@@ -145,22 +148,31 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     assert!(start.elapsed().as_secs() < 30);
 }
 
-/// So good a cut that floating point does not find the maximum: what is found from there holds, and is less
-/// than twice too much.
+/// So good a bucketing that floating point does not find the maximum: what is found from there holds, and is
+/// less than twice too much.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
-    let (rule, cut) = (Rule::KEY_AUTHENTICATOR, Cut { slots: 1, bucket: 183, opened: 4011 });
-    assert!(!cut.is_bounded_by(
-        rule,
-        super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).rounded_up()
-    ));
-    let bound = cut.bound(rule);
-    assert!(cut.is_bounded_by(rule, bound) && !cut.is_bounded_by(rule, bound.halved()), "{}", bound.log2());
+    let (rule, bucketing) = (Rule::KEY_AUTHENTICATOR, Bucketing { slots: 1, bucket: 183, opened: 4011 });
+    assert!(
+        !bucketing.is_bounded_by(
+            rule,
+            super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)
+                .peak(bucketing.opened)
+                .rounded_up()
+        )
+    );
+    let bound = bucketing.bound(rule);
+    assert!(
+        bucketing.is_bounded_by(rule, bound) && !bucketing.is_bounded_by(rule, bound.halved()),
+        "{}",
+        bound.log2()
+    );
 }
 
-/// A cut with this bucket and these copies a slot, to two digits.
-fn matches(cut: &Cut, bucket: u32, copies: f64) -> bool {
-    cut.bucket == bucket && (cut.copies() as f64 / f64::from(cut.slots) - copies).abs() < 0.00501
+/// A bucketing with this bucket and these copies a slot, to two digits.
+fn matches(bucketing: &Bucketing, bucket: u32, copies: f64) -> bool {
+    bucketing.bucket == bucket
+        && (bucketing.copies() as f64 / f64::from(bucketing.slots) - copies).abs() < 0.00501
 }
 
 #[test]
@@ -175,18 +187,18 @@ fn component_cuts_are_the_published_ones() {
         (1_000_000, &[(4, 4.05), (3, 4.21)]),
     ];
     for (slots, row) in table {
-        let cuts = alternatives(Rule::COMPONENT, slots, two_to_minus_40());
-        assert!(matches(&cuts[0], row[0].0, row[0].1), "{slots}: {:?}", cuts[0]);
-        assert_eq!(fewest_copies(Rule::COMPONENT, slots, two_to_minus_40()), Some(cuts[0]));
+        let bucketings = alternatives(Rule::COMPONENT, slots, two_to_minus_40());
+        assert!(matches(&bucketings[0], row[0].0, row[0].1), "{slots}: {:?}", bucketings[0]);
+        assert_eq!(fewest_copies(Rule::COMPONENT, slots, two_to_minus_40()), Some(bucketings[0]));
         for &(bucket, copies) in row {
             assert!(
-                cuts.iter().any(|cut| matches(cut, bucket, copies)),
-                "{slots}, {bucket}, {copies}: {cuts:?}"
+                bucketings.iter().any(|bucketing| matches(bucketing, bucket, copies)),
+                "{slots}, {bucket}, {copies}: {bucketings:?}"
             );
         }
-        for cut in cuts {
-            assert!(cut.bound(Rule::COMPONENT).log2() <= -40.0);
-            let fewer = Cut { opened: cut.opened - 1, ..cut };
+        for bucketing in bucketings {
+            assert!(bucketing.bound(Rule::COMPONENT).log2() <= -40.0);
+            let fewer = Bucketing { opened: bucketing.opened - 1, ..bucketing };
             assert!(fewer.bound(Rule::COMPONENT).log2() > -40.0, "{fewer:?} would do");
         }
     }
@@ -205,10 +217,10 @@ fn authenticator_cuts_are_the_published_ones() {
         ),
     ] {
         for (slots, bucket, copies) in row {
-            let cut = fewest_copies(rule, slots, two_to_minus_40()).unwrap();
-            assert!(matches(&cut, bucket, copies), "{rule:?} {slots}: {cut:?}");
-            assert!(cut.bound(rule).log2() <= -40.0);
-            assert!(Cut { opened: cut.opened - 1, ..cut }.bound(rule).log2() > -40.0);
+            let bucketing = fewest_copies(rule, slots, two_to_minus_40()).unwrap();
+            assert!(matches(&bucketing, bucket, copies), "{rule:?} {slots}: {bucketing:?}");
+            assert!(bucketing.bound(rule).log2() <= -40.0);
+            assert!(Bucketing { opened: bucketing.opened - 1, ..bucketing }.bound(rule).log2() > -40.0);
         }
     }
 }
@@ -217,15 +229,18 @@ fn authenticator_cuts_are_the_published_ones() {
 #[test]
 fn sampled_success_is_the_exact_one_from_both_sides() {
     let half = Rule::KEY_AUTHENTICATOR;
-    let games =
-        SMALL.map(|(cut, rule, best, _)| (cut, rule, best[0])).into_iter().chain([(SMALL[2].0, half, 4)]);
+    let games = SMALL
+        .map(|(bucketing, rule, best, _)| (bucketing, rule, best[0]))
+        .into_iter()
+        .chain([(SMALL[2].0, half, 4)]);
     let mut rng = Rng::expand(&Seed::from_bytes([5; 16]), "sampler");
-    for (cut, rule, bad) in games {
-        let ruinous = if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize };
+    for (bucketing, rule, bad) in games {
+        let ruinous =
+            if rule.majority { bucketing.bucket as usize / 2 + 1 } else { bucketing.bucket as usize };
         let trials = 1_000_000;
         let wins = (0..trials)
             .filter(|_| {
-                let challenge = Challenge::draw(&mut rng, &cut);
+                let challenge = Challenge::draw(&mut rng, &bucketing);
                 // As any set of copies is as good as another, the first ones are bad.
                 let caught = challenge.opened().iter().filter(|&&copy| copy < bad as u32);
                 let unseen = match rule.detection {
@@ -237,21 +252,21 @@ fn sampled_success_is_the_exact_one_from_both_sides() {
                 unseen && challenge.buckets().any(ruined)
             })
             .count();
-        let success = exact_success(&cut, rule, bad).to_f64().unwrap();
+        let success = exact_success(&bucketing, rule, bad).to_f64().unwrap();
         let deviation = (success * (1.0 - success) / f64::from(trials)).sqrt();
         let measured = wins as f64 / f64::from(trials);
         assert!(
             (measured - success).abs() < 3.0 * deviation,
-            "{cut:?} {rule:?}: {measured} instead of {success} ± {deviation}"
+            "{bucketing:?} {rule:?}: {measured} instead of {success} ± {deviation}"
         );
     }
 }
 
 const SESSION: [BatchSpec; 4] = [
-    BatchSpec { kind: Kind::Component, slots: 128 },
-    BatchSpec { kind: Kind::Component, slots: 1 },
-    BatchSpec { kind: Kind::KeyAuthenticator, slots: 16_512 },
-    BatchSpec { kind: Kind::InputAuthenticator, slots: 128 },
+    BatchSpec { kind: BatchKind::Component, slots: 128 },
+    BatchSpec { kind: BatchKind::Component, slots: 1 },
+    BatchSpec { kind: BatchKind::KeyAuthenticator, slots: 16_512 },
+    BatchSpec { kind: BatchKind::InputAuthenticator, slots: 128 },
 ];
 
 #[test]
@@ -260,77 +275,87 @@ fn a_session_stays_below_its_level_as_a_whole() {
         let budget = Budget::new(security)
             .with_check("commitments", -f64::from(security) - 2.0)
             .with_check("OT", -128.0);
-        let plan = budget.plan(&SESSION, |_, cut| cut.copies() as f64).unwrap();
+        let allocation = budget.allocate(&SESSION, |_, bucketing| bucketing.copies() as f64).unwrap();
         // An independent sum, in floating point.
         let fixed = (-f64::from(security) - 2.0).exp2();
         let sum: f64 = SESSION
             .iter()
-            .zip(&plan.batches)
-            .map(|(batch, (cut, bound))| {
-                assert_eq!((cut.slots, cut.bound(batch.kind.rule())), (batch.slots, *bound));
+            .zip(&allocation.batches)
+            .map(|(batch, (bucketing, bound))| {
+                assert_eq!((bucketing.slots, bucketing.bound(batch.kind.rule())), (batch.slots, *bound));
                 bound.log2().exp2()
             })
             .sum();
-        assert!(((fixed + sum).log2() - plan.total.log2()).abs() < 1e-6);
-        assert!(plan.total.log2() <= -f64::from(security), "{}", plan.total.log2());
+        assert!(((fixed + sum).log2() - allocation.total.log2()).abs() < 1e-6);
+        assert!(allocation.total.log2() <= -f64::from(security), "{}", allocation.total.log2());
         // Little is left unused.
-        assert!(plan.total.log2() > -f64::from(security) - 0.25, "{}", plan.total.log2());
+        assert!(allocation.total.log2() > -f64::from(security) - 0.25, "{}", allocation.total.log2());
 
-        let cuts: Vec<Cut> = plan.batches.iter().map(|batch| batch.0).collect();
-        assert_eq!(budget.check(&SESSION, &cuts).unwrap().total, plan.total);
+        let bucketings: Vec<Bucketing> = allocation.batches.iter().map(|batch| batch.0).collect();
+        assert_eq!(budget.check(&SESSION, &bucketings).unwrap().total, allocation.total);
     }
 }
 
 #[test]
 fn row_19_weaker_parameters_are_refused() {
     let budget = Budget::new(40).with_check("commitments", -42.0);
-    let cuts: Vec<Cut> = budget
-        .plan(&SESSION, |_, cut| cut.copies() as f64)
+    let bucketings: Vec<Bucketing> = budget
+        .allocate(&SESSION, |_, bucketing| bucketing.copies() as f64)
         .unwrap()
         .batches
         .iter()
         .map(|batch| batch.0)
         .collect();
-    let refused = |cuts: &[Cut]| matches!(budget.check(&SESSION, cuts), Err(Error::Mismatch(_)));
-    assert!(!refused(&cuts));
-    for i in 0..cuts.len() {
-        let change = |alter: &dyn Fn(&mut Cut)| {
-            let mut cuts = cuts.clone();
-            alter(&mut cuts[i]);
-            cuts
+    let refused =
+        |bucketings: &[Bucketing]| matches!(budget.check(&SESSION, bucketings), Err(Error::Mismatch(_)));
+    assert!(!refused(&bucketings));
+    for i in 0..bucketings.len() {
+        let change = |alter: &dyn Fn(&mut Bucketing)| {
+            let mut bucketings = bucketings.clone();
+            alter(&mut bucketings[i]);
+            bucketings
         };
-        assert!(refused(&change(&|cut| cut.opened /= 2)));
-        assert!(refused(&change(&|cut| cut.bucket -= 2)));
-        assert!(refused(&change(&|cut| cut.bucket = 0)));
-        assert!(refused(&change(&|cut| cut.slots -= 1)));
-        assert!(refused(&change(&|cut| cut.bucket = u32::MAX)));
-        assert!(refused(&change(&|cut| cut.opened = u32::MAX)));
+        assert!(refused(&change(&|bucketing| bucketing.opened /= 2)));
+        assert!(refused(&change(&|bucketing| bucketing.bucket -= 2)));
+        assert!(refused(&change(&|bucketing| bucketing.bucket = 0)));
+        assert!(refused(&change(&|bucketing| bucketing.slots -= 1)));
+        assert!(refused(&change(&|bucketing| bucketing.bucket = u32::MAX)));
+        assert!(refused(&change(&|bucketing| bucketing.opened = u32::MAX)));
         // Stronger ones are the peer's free choice.
-        assert!(!refused(&change(&|cut| cut.opened += 50)));
+        assert!(!refused(&change(&|bucketing| bucketing.opened += 50)));
     }
-    assert!(refused(&cuts[1..]));
+    assert!(refused(&bucketings[1..]));
     assert!(refused(&[]));
 }
 
 #[test]
 fn what_cannot_be_reached_is_refused() {
     assert!(matches!(
-        Budget::new(40).with_check("commitments", -39.0).plan(&SESSION, |_, cut| cut.copies() as f64),
+        Budget::new(40)
+            .with_check("commitments", -39.0)
+            .allocate(&SESSION, |_, bucketing| bucketing.copies() as f64),
         Err(Error::Usage(_))
     ));
     assert!(matches!(
         Budget::new(40).with_check("commitments", -39.0).check(&[], &[]),
         Err(Error::Mismatch(_))
     ));
-    let plan = |slots: u32| {
-        Budget::new(40).plan(&[BatchSpec { kind: Kind::Component, slots }], |_, cut| cut.copies() as f64)
+    let allocation = |slots: u32| {
+        Budget::new(40).allocate(&[BatchSpec { kind: BatchKind::Component, slots }], |_, bucketing| {
+            bucketing.copies() as f64
+        })
     };
-    assert!([u32::MAX, (1 << 24) + 1].map(plan).iter().all(|plan| matches!(plan, Err(Error::Limit(_)))));
-    assert!(plan(1 << 24).is_ok());
+    assert!(
+        [u32::MAX, (1 << 24) + 1]
+            .map(allocation)
+            .iter()
+            .all(|allocation| matches!(allocation, Err(Error::Limit(_))))
+    );
+    assert!(allocation(1 << 24).is_ok());
     // Nothing to do is nothing to fear.
-    let none = BatchSpec { kind: Kind::InputAuthenticator, slots: 0 };
-    let plan = Budget::new(40).plan(&[none], |_, cut| cut.copies() as f64).unwrap();
-    assert_eq!((plan.batches[0].0.copies(), plan.total), (0, Upper::ZERO));
+    let none = BatchSpec { kind: BatchKind::InputAuthenticator, slots: 0 };
+    let allocation = Budget::new(40).allocate(&[none], |_, bucketing| bucketing.copies() as f64).unwrap();
+    assert_eq!((allocation.batches[0].0.copies(), allocation.total), (0, Upper::ZERO));
 }
 
 #[test]
@@ -338,11 +363,17 @@ fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
     // So many slots that survival falls below the limit near the greatest number of bad copies that is looked
     // at.
     let rule = Rule::KEY_AUTHENTICATOR;
-    let cut = Cut { slots: 1 << 23, bucket: 7, opened: 690_485 };
-    let peak = super::estimate::Estimate::new(rule, cut.slots, cut.bucket).peak(cut.opened).success.log2();
-    assert!((cut.bound(rule).log2() - peak).abs() < 1e-6, "{} {peak}", cut.bound(rule).log2());
+    let bucketing = Bucketing { slots: 1 << 23, bucket: 7, opened: 690_485 };
+    let peak = super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)
+        .peak(bucketing.opened)
+        .success
+        .log2();
+    assert!((bucketing.bound(rule).log2() - peak).abs() < 1e-6, "{} {peak}", bucketing.bound(rule).log2());
     for tenth in 0..100 {
-        assert!(cut.is_bounded_by(rule, Upper::limit(peak + 0.001 + f64::from(tenth) / 10.0)), "{tenth}");
+        assert!(
+            bucketing.is_bounded_by(rule, Upper::limit(peak + 0.001 + f64::from(tenth) / 10.0)),
+            "{tenth}"
+        );
     }
-    assert!(!cut.is_bounded_by(rule, Upper::limit(peak - 0.001)));
+    assert!(!bucketing.is_bounded_by(rule, Upper::limit(peak - 0.001)));
 }

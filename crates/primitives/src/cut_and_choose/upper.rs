@@ -59,6 +59,23 @@ impl Upper {
         Self::rounded((u128::from(numerator) << shift).div_ceil(denominator.into()), -i64::from(shift))
     }
 
+    /// So many units of 2^-128.
+    pub fn fixed(units: u128) -> Self {
+        Self::rounded(units, -128)
+    }
+
+    /// In units of 2^-128, rounded up, and all of them at most.
+    pub fn to_fixed(self) -> u128 {
+        let mantissa = u128::from(self.mantissa);
+        match self.exponent.saturating_add(128) {
+            // The mantissa has 64 bits.
+            left @ 0..=64 => mantissa << left,
+            65.. => u128::MAX,
+            right @ -63..0 => mantissa.div_ceil(1 << -right),
+            _ => u128::from(mantissa > 0),
+        }
+    }
+
     /// This number, if it is positive and finite; otherwise zero.
     pub(super) fn float(x: f64) -> Self {
         let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
@@ -177,7 +194,33 @@ pub(super) mod tests {
         (mantissa, -200_i64..200).prop_map(|(mantissa, exponent)| Upper::rounded(mantissa.into(), exponent))
     }
 
+    #[test]
+    fn units_of_a_fixed_point_are_rounded_up() {
+        for (x, units) in [
+            (Upper::ZERO, 0),
+            (Upper::ONE, u128::MAX),
+            (Upper::ONE.halved(), 1 << 127),
+            (Upper::fixed(1), 1),
+            (Upper::fixed(1).halved(), 1),
+            (Upper::fixed(3).halved(), 2),
+            (Upper::limit(-1000.0), 1),
+            (Upper::integer(3), u128::MAX),
+            (Upper::fixed(u128::from(u64::MAX)), u128::from(u64::MAX)),
+            (Upper::fixed(u128::MAX - 1), u128::MAX),
+        ] {
+            assert_eq!(x.to_fixed(), units, "{x:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn units_of_a_fixed_point_come_back(units in any::<u128>(), a in number()) {
+            prop_assert!(Upper::fixed(units).to_fixed() >= units);
+            let (back, x) = (exact(Upper::fixed(a.to_fixed())), exact(a));
+            let unit = exact(Upper::fixed(1));
+            prop_assert!(a.to_fixed() == u128::MAX || (back >= x && back - &x <= unit + x / BigInt::from(1_u64 << 60)));
+        }
+
         #[test]
         fn every_operation_rounds_up_by_a_hair(a in number(), b in number(), n in any::<u64>(), d in 1..u64::MAX) {
             let (x, y) = (exact(a), exact(b));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use brickwork_kernels::Wires;
 
 use super::lanes::{LaneGroup, by_group, lane_groups};
-use super::plan::input_slot;
-use super::{GarblingKeys, Plan, TABLE_BYTES};
+use super::schedule::input_slot;
+use super::{GarblingKeys, Schedule, TABLE_BYTES};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 
@@ -44,30 +44,34 @@ impl<T: AsRef<[u8]>> TableSource for &[T] {
 ///
 /// # Panics
 /// If the slices do not fit the number of copies, or the source has tables shorter than
-/// [`Plan::table_bytes`].
+/// [`Schedule::table_bytes`].
 pub fn evaluate(
-    plan: &Plan,
+    schedule: &Schedule,
     keys: &GarblingKeys,
     copies: &[u32],
     inputs: &[Label],
     source: &mut impl TableSource,
     outputs: &mut [Label],
 ) -> Result<(), Error> {
-    assert_eq!(inputs.len(), copies.len() * plan.inputs(), "one label for each input wire of each copy");
-    assert_eq!(outputs.len(), copies.len() * plan.outputs(), "one place for each output wire of each copy");
+    assert_eq!(inputs.len(), copies.len() * schedule.inputs(), "one label for each input wire of each copy");
+    assert_eq!(
+        outputs.len(),
+        copies.len() * schedule.outputs(),
+        "one place for each output wire of each copy"
+    );
     let order = by_group(copies, keys);
     let groups = lane_groups(&order, copies, keys);
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
-    let script = &plan.script;
+    let script = &schedule.script;
     let mut wires = Wires::new(script, lanes);
-    let mut hash_keys = keys.of_group(plan.kernel, groups[0].group);
+    let mut hash_keys = keys.of_group(schedule.kernel, groups[0].group);
     for LaneGroup { group, members, lanes } in groups {
         if group != hash_keys.group() {
-            hash_keys = keys.of_group(plan.kernel, group);
+            hash_keys = keys.of_group(schedule.kernel, group);
         }
         wires.set_lanes(lanes);
         for (lane, &p) in members.iter().enumerate() {
-            for (wire, label) in inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
+            for (wire, label) in inputs[p * schedule.inputs()..][..schedule.inputs()].iter().enumerate() {
                 wires.set(input_slot(wire), lane, label.bits());
             }
         }
@@ -80,7 +84,7 @@ pub fn evaluate(
                 source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone())
             });
             wires.evaluate(
-                plan.kernel,
+                schedule.kernel,
                 script,
                 piece,
                 hash_keys.of_piece(piece, gates.len()),
@@ -89,7 +93,7 @@ pub fn evaluate(
         }
         for (lane, &p) in members.iter().enumerate() {
             for (label, &slot) in
-                outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs)
+                outputs[p * schedule.outputs()..][..schedule.outputs()].iter_mut().zip(&schedule.outputs)
             {
                 *label = Label::from_bits(wires.get(slot, lane));
             }

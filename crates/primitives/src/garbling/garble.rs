@@ -3,8 +3,8 @@
 use brickwork_kernels::{ONE, PIECE, Wires};
 
 use super::lanes::{LaneGroup, by_group, lane_groups};
-use super::plan::input_slot;
-use super::{GarblingKeys, Plan, TABLE_BYTES};
+use super::schedule::input_slot;
+use super::{GarblingKeys, Schedule, TABLE_BYTES};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 
@@ -38,7 +38,7 @@ pub trait TableSink {
 /// # Panics
 /// If the slices do not fit the number of copies.
 pub fn garble(
-    plan: &Plan,
+    schedule: &Schedule,
     keys: &GarblingKeys,
     copies: &[u32],
     deltas: &[Delta],
@@ -47,23 +47,27 @@ pub fn garble(
     sink: &mut impl TableSink,
 ) -> Result<(), Error> {
     assert_eq!(deltas.len(), copies.len(), "one delta for each copy");
-    assert_eq!(inputs.len(), copies.len() * plan.inputs(), "one label for each input wire of each copy");
-    assert_eq!(outputs.len(), copies.len() * plan.outputs(), "one place for each output wire of each copy");
+    assert_eq!(inputs.len(), copies.len() * schedule.inputs(), "one label for each input wire of each copy");
+    assert_eq!(
+        outputs.len(),
+        copies.len() * schedule.outputs(),
+        "one place for each output wire of each copy"
+    );
     let order = by_group(copies, keys);
     let groups = lane_groups(&order, copies, keys);
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
-    let script = &plan.script;
+    let script = &schedule.script;
     let mut wires = Wires::new(script, lanes);
     let mut buffer = vec![0; lanes * (script.and_gates().min(PIECE) * TABLE_BYTES + SPACE)];
-    let mut hash_keys = keys.of_group(plan.kernel, groups[0].group);
+    let mut hash_keys = keys.of_group(schedule.kernel, groups[0].group);
     for LaneGroup { group, members, lanes } in groups {
         if group != hash_keys.group() {
-            hash_keys = keys.of_group(plan.kernel, group);
+            hash_keys = keys.of_group(schedule.kernel, group);
         }
         wires.set_lanes(lanes);
         for (lane, &p) in members.iter().enumerate() {
             wires.set(ONE, lane, deltas[p].bits());
-            for (wire, label) in inputs[p * plan.inputs()..][..plan.inputs()].iter().enumerate() {
+            for (wire, label) in inputs[p * schedule.inputs()..][..schedule.inputs()].iter().enumerate() {
                 wires.set(input_slot(wire), lane, label.bits());
             }
         }
@@ -74,14 +78,20 @@ pub fn garble(
             for (table, space) in tables.iter_mut().zip(buffer.chunks_exact_mut(bytes + SPACE)) {
                 *table = &mut space[..bytes];
             }
-            wires.garble(plan.kernel, script, piece, hash_keys.of_piece(piece, gates), &mut tables[..lanes]);
+            wires.garble(
+                schedule.kernel,
+                script,
+                piece,
+                hash_keys.of_piece(piece, gates),
+                &mut tables[..lanes],
+            );
             if gates > 0 {
                 sink.piece(members, &tables.each_ref().map(|table| &**table)[..members.len()])?;
             }
         }
         for (lane, &p) in members.iter().enumerate() {
             for (label, &slot) in
-                outputs[p * plan.outputs()..][..plan.outputs()].iter_mut().zip(&plan.outputs)
+                outputs[p * schedule.outputs()..][..schedule.outputs()].iter_mut().zip(&schedule.outputs)
             {
                 *label = Label::from_bits(wires.get(slot, lane));
             }
@@ -100,8 +110,8 @@ pub struct Collect {
 
 impl Collect {
     /// A sink for this many copies.
-    pub fn new(plan: &Plan, copies: usize) -> Self {
-        Collect { tables: (0..copies).map(|_| Vec::with_capacity(plan.table_bytes())).collect() }
+    pub fn new(schedule: &Schedule, copies: usize) -> Self {
+        Collect { tables: (0..copies).map(|_| Vec::with_capacity(schedule.table_bytes())).collect() }
     }
 
     /// The tables, copy by copy.

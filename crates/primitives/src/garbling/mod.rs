@@ -1,6 +1,6 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of many copies of a component in lockstep.
 //!
-//! A [`Plan`] is made once for a component; [`garble`] and [`evaluate`] walk it with many copies side by
+//! A [`Schedule`] is made once for a component; [`garble`] and [`evaluate`] walk it with many copies side by
 //! side. XOR and INV are free, an AND gate takes a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those
 //! of its AND gates in the order of the circuit; they are passed on piece by piece, so that memory depends on
 //! the labels alive at a time and not on the number of gates.
@@ -19,7 +19,7 @@ mod garble;
 mod hash;
 mod keys;
 mod lanes;
-mod plan;
+mod order;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ pub use evaluate::{TableSource, evaluate};
 pub use garble::{Collect, TableSink, garble};
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;
-pub use plan::Plan;
+pub use schedule::Schedule;
 
 /// Bytes of the table of an AND gate.
 pub const TABLE_BYTES: usize = 32;

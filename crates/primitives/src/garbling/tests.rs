@@ -116,25 +116,25 @@ struct Garbled {
     tables: Vec<Vec<u8>>,
 }
 
-fn garble_copies(plan: &Plan, keys: &GarblingKeys, copies: &[u32], seed: u64) -> Garbled {
+fn garble_copies(schedule: &Schedule, keys: &GarblingKeys, copies: &[u32], seed: u64) -> Garbled {
     let mut stream = Stream::new(seed);
     let deltas: Vec<Delta> = copies.iter().map(|_| Delta::new(stream.next())).collect();
-    let inputs = stream.labels(copies.len() * plan.inputs());
-    let mut outputs = vec![Label::ZERO; copies.len() * plan.outputs()];
-    let mut sink = Collect::new(plan, copies.len());
-    garble(plan, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
+    let inputs = stream.labels(copies.len() * schedule.inputs());
+    let mut outputs = vec![Label::ZERO; copies.len() * schedule.outputs()];
+    let mut sink = Collect::new(schedule, copies.len());
+    garble(schedule, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
     Garbled { deltas, inputs, outputs, tables: sink.finish() }
 }
 
 /// Garbles, compares with the naive implementation, evaluates on random bits and compares with the plain
 /// circuit.
 fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32], group: usize, seed: u64) {
-    let plan = Plan::with_kernel(kernel, circuit);
-    let garbled = garble_copies(&plan, keys, copies, seed);
+    let schedule = Schedule::with_kernel(kernel, circuit);
+    let garbled = garble_copies(&schedule, keys, copies, seed);
     let mut stream = Stream::new(!seed);
     let (mut active, mut expected) = (Vec::new(), Vec::new());
     for (p, &copy) in copies.iter().enumerate() {
-        let (delta, ni, no) = (garbled.deltas[p], plan.inputs(), plan.outputs());
+        let (delta, ni, no) = (garbled.deltas[p], schedule.inputs(), schedule.outputs());
         let hash = naive::Hash {
             start: keys.start(),
             group: u64::from(copy) / group as u64,
@@ -155,7 +155,7 @@ fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32],
             .extend(plain.iter().zip(&garbled.outputs[p * no..]).map(|(&y, &l)| l ^ delta.times(y.into())));
     }
     let mut outputs = vec![Label::ZERO; expected.len()];
-    evaluate(&plan, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
+    evaluate(&schedule, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
     assert!(outputs == expected, "{kernel:?}: evaluated labels of {circuit:?}");
 }
 
@@ -230,7 +230,7 @@ fn the_working_set_does_not_grow_with_the_circuit() {
             let next = b.and(product, inputs[7]);
             sum = b.xor(sum, next);
         }
-        Plan::new(&b.finish(&[sum]).unwrap()).working_set()
+        Schedule::new(&b.finish(&[sum]).unwrap()).working_set()
     };
     assert_eq!(working_set(20_000), working_set(5_000));
     assert!(working_set(20_000) < 1000);
@@ -242,21 +242,37 @@ fn every_number_of_copies_gives_the_same_copy() {
     let choices: Vec<(u8, u32, u32)> =
         (0..60).map(|_| (stream.next() as u8, stream.next() as u32, stream.next() as u32)).collect();
     let circuit = circuit(5, &choices, &(50..65).collect::<Vec<_>>());
-    let plan = Plan::new(&circuit);
+    let schedule = Schedule::new(&circuit);
     let keys = GarblingKeys::new(1, 40, circuit.and_gates());
     let (delta, inputs) = (Delta::new(stream.next()), stream.labels(5));
     let mut first: Option<(Vec<u8>, Vec<Label>)> = None;
     for count in 1..=40 {
         let copies: Vec<u32> = (0..count as u32).collect();
-        let mut outputs = vec![Label::ZERO; count * plan.outputs()];
-        let mut sink = Collect::new(&plan, count);
-        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut sink)
-            .unwrap();
-        let mut hashes = HashTables::new(count, plan.table_bytes());
-        garble(&plan, &keys, &copies, &vec![delta; count], &inputs.repeat(count), &mut outputs, &mut hashes)
-            .unwrap();
+        let mut outputs = vec![Label::ZERO; count * schedule.outputs()];
+        let mut sink = Collect::new(&schedule, count);
+        garble(
+            &schedule,
+            &keys,
+            &copies,
+            &vec![delta; count],
+            &inputs.repeat(count),
+            &mut outputs,
+            &mut sink,
+        )
+        .unwrap();
+        let mut hashes = HashTables::new(count, schedule.table_bytes());
+        garble(
+            &schedule,
+            &keys,
+            &copies,
+            &vec![delta; count],
+            &inputs.repeat(count),
+            &mut outputs,
+            &mut hashes,
+        )
+        .unwrap();
         for ((tables, outputs), hash) in
-            sink.finish().into_iter().zip(outputs.chunks_exact(plan.outputs())).zip(hashes.finish())
+            sink.finish().into_iter().zip(outputs.chunks_exact(schedule.outputs())).zip(hashes.finish())
         {
             assert_eq!(hash, *blake3::hash(&tables).as_bytes());
             let copy = (tables, outputs.to_vec());
@@ -273,11 +289,12 @@ fn fixed_vector() {
             .unwrap();
     let keys = GarblingKeys::new(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100, 1, 2);
     for kernel in Kernel::all_available() {
-        let plan = Plan::with_kernel(kernel, &circuit);
+        let schedule = Schedule::with_kernel(kernel, &circuit);
         let mut outputs = [Label::ZERO; 2];
-        let mut sink = HashTables::new(1, plan.table_bytes());
+        let mut sink = HashTables::new(1, schedule.table_bytes());
         let inputs = [1u128, 2].map(|x| Label::from_bits(x * 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
-        garble(&plan, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink).unwrap();
+        garble(&schedule, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink)
+            .unwrap();
         let hash = u128::from_le_bytes(sink.finish()[0][..16].try_into().unwrap());
         assert_eq!(hash, 0xfa0c7928c640927dcdbba956a21b9058, "{kernel:?}");
         let expected = [0xde49a067dac0b8bf8a5d6614802b1148, 0xea91c2b5120626f76e9d8c4fd9fa0dbf];
@@ -294,12 +311,12 @@ fn a_sink_that_fails_ends_the_walk() {
             Err(brickwork_base::Error::Resource("full".into()))
         }
     }
-    let plan = Plan::new(&Circuit::new(2, [Gate::And(0, 1)], vec![2]).unwrap());
+    let schedule = Schedule::new(&Circuit::new(2, [Gate::And(0, 1)], vec![2]).unwrap());
     let keys = GarblingKeys::new(0, 40, 1);
     let copies: Vec<u32> = (0..40).collect();
     let mut sink = Full(0);
     let result = garble(
-        &plan,
+        &schedule,
         &keys,
         &copies,
         &[Delta::new(0); 40],

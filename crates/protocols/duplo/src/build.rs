@@ -1,11 +1,11 @@
 //! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs,
-//! outputs that only the garbler learns to self-authenticating gadgets.
+//! outputs that only the garbler learns to input authenticators.
 //!
 //! ```text
 //!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of G's own outputs
 //! ```
 //!
-//! A proof settles what was claimed here, and what was claimed about the parts where they were made for this
+//! A proof settles what was claimed here, and what was claimed about the material where it was made for this
 //! program alone.
 //!
 //! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire
@@ -17,24 +17,24 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::gadgets::{EvaluatorComponent, EvaluatorGadgets};
+use super::authenticators::{EvaluatorAuthenticators, EvaluatorComponent};
+use super::chunked::send_list;
 use super::ots::{EvaluatorOts, GarblerOts};
-use super::parts::send_list;
 use super::preprocess::Shape;
+use super::preprocessed::{EvaluatorOpenings, GarblerOpenings};
 use super::sessions::EvaluatorCore;
-use super::stock::Parts;
-use super::supply::{EvaluatorOpened, GarblerTold};
-use super::{Error, Evaluator, EvaluatorParts, Garbler, GarblerParts, Point, msg};
+use super::stock::ProgramMaterial;
+use super::{Error, Evaluator, EvaluatorMaterial, Garbler, GarblerMaterial, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{ComponentId, Party, Program, Recipient, Wire};
 use brickwork_primitives::commit::split::Row;
 use brickwork_primitives::commit::{
-    ClaimGroup, Claimed, Claims, Column, Committer, Each, Holder, Proof, Shares, Weights,
+    ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Sender, Shares, Weights,
 };
 use brickwork_primitives::receive;
-use brickwork_primitives::scratch::{Depot, Spool};
 use brickwork_primitives::solder::{CommittedWire, Soldering, Solderings};
+use brickwork_primitives::spill::{Spill, SpilledVec};
 
 /// Labels that are shown to their authenticators together.
 const LABELS_AT_ONCE: usize = 1 << 16;
@@ -42,7 +42,7 @@ const LABELS_AT_ONCE: usize = 1 << 16;
 /// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on
 /// the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Home {
+pub(super) struct WireLocation {
     /// Which set: the authenticators of a batch's outputs, behind them those of a pool, and last the OTs.
     pub set: u32,
     pub bucket: u32,
@@ -64,9 +64,9 @@ pub(super) struct Layout {
     /// Of each slot the batch and the bucket in it.
     pub places: Vec<(u32, u32)>,
     /// Of each global wire.
-    homes: Vec<Home>,
-    /// The gadgets behind the outputs that only the garbler learns.
-    private_homes: Vec<Home>,
+    locations: Vec<WireLocation>,
+    /// The authenticators behind the outputs that only the garbler learns.
+    private_locations: Vec<WireLocation>,
     /// Wires of the outputs that only the garbler learns, in order.
     pub private_outputs: Vec<Wire>,
     /// Wires whose indicator bits the evaluator learns.
@@ -82,12 +82,13 @@ impl Layout {
     /// the sizes of the pools for the garbler's wires.
     pub fn new(program: &Program, owners: &[Owner], pools: &[usize]) -> Self {
         let set = |(set, size): (usize, usize)| {
-            (0..size as u32).map(move |bucket| Home { set: set as u32, bucket })
+            (0..size as u32).map(move |bucket| WireLocation { set: set as u32, bucket })
         };
-        let mut homes: Vec<Home> = (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
+        let mut locations: Vec<WireLocation> =
+            (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
         let garbler_inputs = program.input_width(Party::Garbler);
-        let private_homes = homes.split_off(garbler_inputs);
-        homes.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
+        let private_locations = locations.split_off(garbler_inputs);
+        locations.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
 
         let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
         // Of each component the batch that fills its next slot.
@@ -103,8 +104,9 @@ impl Layout {
             let (batch, bucket, outputs) = (*batch, slots[*batch].len(), owners[*batch].outputs);
             slots[batch].push(index as u32);
             places.push((batch as u32, bucket as u32));
-            homes.extend(
-                (0..outputs).map(|o| Home { set: batch as u32, bucket: (bucket * outputs + o) as u32 }),
+            locations.extend(
+                (0..outputs)
+                    .map(|o| WireLocation { set: batch as u32, bucket: (bucket * outputs + o) as u32 }),
             );
         }
         let wires = |to: &dyn Fn(Recipient) -> bool| -> Vec<Wire> {
@@ -113,8 +115,8 @@ impl Layout {
         Layout {
             slots,
             places,
-            homes,
-            private_homes,
+            locations,
+            private_locations,
             private_outputs: wires(&|to| to == Recipient::Garbler),
             evaluator_outputs: wires(&|to| to.includes(Party::Evaluator)),
             shared_outputs: wires(&|to| to == Recipient::Both),
@@ -124,21 +126,21 @@ impl Layout {
     }
 
     /// Where the label of a global wire lives.
-    pub fn home(&self, wire: Wire) -> Home {
-        self.homes[wire as usize]
+    pub fn location(&self, wire: Wire) -> WireLocation {
+        self.locations[wire as usize]
     }
 
-    /// The gadgets behind private output `k`.
-    pub fn private_home(&self, k: usize) -> Home {
-        self.private_homes[k]
+    /// The authenticators behind private output `k`.
+    pub fn private_location(&self, k: usize) -> WireLocation {
+        self.private_locations[k]
     }
 }
 
 /// The shares that the claims about a program speak of, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
-    /// Shares of the wires of each set of homes.
-    homes: Vec<&'a Shares>,
+    /// Shares of the wires of each set of locations.
+    locations: Vec<&'a Shares>,
     /// Those of the offsets of each pool.
     pool_offsets: Vec<&'a Shares>,
     /// Shape of each batch, inputs and offsets of its heads.
@@ -148,20 +150,20 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// The commitments of these wires, as columns: of each wire, in the order given, which of which columns.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
-        let mut of_set: Vec<Vec<usize>> = self.homes.iter().map(|_| Vec::new()).collect();
-        let homes: Vec<Home> = wires.iter().map(|&wire| self.layout.home(wire)).collect();
-        homes.iter().for_each(|home| of_set[home.set as usize].push(home.bucket as usize));
+        let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
+        let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
+        locations.iter().for_each(|location| of_set[location.set as usize].push(location.bucket as usize));
         let columns = |(buckets, shares): (&mut Vec<usize>, &&Shares)| {
             // An output may be there twice.
             buckets.sort_unstable();
             buckets.dedup();
-            shares.parts(&[buckets]).swap_remove(0)
+            shares.select_each(&[buckets]).swap_remove(0)
         };
-        let columns = of_set.iter_mut().zip(&self.homes).map(columns).collect();
-        let place = |home: &Home| {
-            of_set[home.set as usize].partition_point(|&bucket| bucket < home.bucket as usize) as u32
+        let columns = of_set.iter_mut().zip(&self.locations).map(columns).collect();
+        let place = |location: &WireLocation| {
+            of_set[location.set as usize].partition_point(|&bucket| bucket < location.bucket as usize) as u32
         };
-        let places = homes.iter().map(|home| (home.set, place(home))).collect();
+        let places = locations.iter().map(|location| (location.set, place(location))).collect();
         Gathered { columns, places }
     }
 }
@@ -180,38 +182,38 @@ impl Gathered {
     }
 }
 
-/// Values at homes, where each may be wanted several times.
+/// Values at locations, where each may be wanted several times.
 pub(super) struct Values {
     wires: Labels,
-    /// Of input gadgets.
+    /// Of input authenticators.
     offsets: Labels,
 }
 
 impl GarblerReady {
     pub fn view(&self) -> View<'_> {
-        let GarblerReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
-        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| g.wires.shares());
+        let GarblerReady { material: ProgramMaterial { layout, batches, pools, .. }, ots, .. } = self;
+        let authenticators = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| g.wires.shares());
         let batches =
             batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
         let pool_offsets = pools.iter().map(|g| g.offsets.shares()).collect();
         View {
             layout,
-            homes: gadgets.chain([ots.wires.shares()]).collect(),
+            locations: authenticators.chain([ots.wires.shares()]).collect(),
             pool_offsets,
             batches: batches.collect(),
         }
     }
 
-    /// The committed value of the wire at the head of a home.
-    pub fn value(&self, home: Home) -> Label {
-        self.values[home.set as usize].wires[home.bucket as usize]
+    /// The committed value of the wire at the head of a location.
+    pub fn value(&self, location: WireLocation) -> Label {
+        self.values[location.set as usize].wires[location.bucket as usize]
     }
 
-    /// The wire at the head of a home.
-    pub fn home(&self, home: Home, delta_ka: Delta) -> CommittedWire {
-        let offset = self.values[home.set as usize].offsets.get(home.bucket as usize);
+    /// The wire at the head of a location.
+    pub fn wire(&self, location: WireLocation, delta_ka: Delta) -> CommittedWire {
+        let offset = self.values[location.set as usize].offsets.get(location.bucket as usize);
         CommittedWire {
-            value: self.value(home),
+            value: self.value(location),
             delta: offset.map_or(delta_ka, |offset| Delta::new(offset.bits())),
         }
     }
@@ -219,78 +221,81 @@ impl GarblerReady {
 
 impl EvaluatorReady {
     pub fn view(&self) -> View<'_> {
-        let EvaluatorReady { parts: Parts { layout, batches, pools, .. }, ots, .. } = self;
-        let gadgets = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| &g.wires);
+        let EvaluatorReady { material: ProgramMaterial { layout, batches, pools, .. }, ots, .. } = self;
+        let authenticators = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| &g.wires);
         let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
         let pool_offsets = pools.iter().map(|g| &g.offsets).collect();
         View {
             layout,
-            homes: gadgets.chain([&ots.wires]).collect(),
+            locations: authenticators.chain([&ots.wires]).collect(),
             pool_offsets,
             batches: batches.collect(),
         }
     }
 }
 
-impl EvaluatorParts {
-    /// The gadgets that a home is among; none at the wire of an OT.
-    fn gadgets_at(&self, home: Home) -> Option<&EvaluatorGadgets> {
-        let set = home.set as usize;
+impl EvaluatorMaterial {
+    /// The authenticators that a location is among; none at the wire of an OT.
+    fn authenticators_at(&self, location: WireLocation) -> Option<&EvaluatorAuthenticators> {
+        let set = location.set as usize;
         self.batches.get(set).map(|c| &c.authenticators).or_else(|| self.pools.get(set - self.batches.len()))
     }
 
-    /// The gadgets behind an output of a slot or a wire of the garbler's.
+    /// The authenticators behind an output of a slot or a wire of the garbler's.
     ///
     /// # Panics
-    /// If the home is the wire of an OT.
-    pub fn gadgets_of(&self, home: Home) -> &EvaluatorGadgets {
-        self.gadgets_at(home).expect("all wires but the evaluator's inputs have authenticators")
+    /// If the location is the wire of an OT.
+    pub fn authenticators_of(&self, location: WireLocation) -> &EvaluatorAuthenticators {
+        self.authenticators_at(location).expect("all wires but the evaluator's inputs have authenticators")
     }
 
-    /// `Δ ⊕ Δ_ka` of the head of a home.
-    pub fn link(&self, home: Home) -> Label {
-        self.gadgets_at(home).map_or(Label::ZERO, |gadgets| gadgets.head_link(home.bucket as usize))
+    /// `Δ ⊕ Δ_ka` of the head of a location.
+    pub fn delta_difference(&self, location: WireLocation) -> Label {
+        self.authenticators_at(location).map_or(Label::ZERO, |authenticators| {
+            authenticators.head_delta_difference(location.bucket as usize)
+        })
     }
 
-    /// Whether the authenticators of the homes accept all of these labels.
+    /// Whether the authenticators of the locations accept all of these labels.
     ///
     /// # Errors
     /// [`Error::Resource`] if the authenticators cannot be read.
-    pub fn accept(&self, labels: &[Label], home: impl Fn(usize) -> Home) -> Result<bool, Error> {
+    pub fn accept(&self, labels: &[Label], location: impl Fn(usize) -> WireLocation) -> Result<bool, Error> {
         let mut all = true;
         for (some, labels) in labels.chunks(LABELS_AT_ONCE).enumerate() {
             let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
             for (k, &label) in labels.iter().enumerate() {
-                let Home { set, bucket } = home(some * LABELS_AT_ONCE + k);
+                let WireLocation { set, bucket } = location(some * LABELS_AT_ONCE + k);
                 // Room for all at once: what grows leaves copies behind.
                 let of_set =
                     of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
                 of_set.push((bucket as usize, label));
             }
             for (&set, labels) in &of_set {
-                all &= !self.gadgets_of(Home { set, bucket: 0 }).accept(labels)?.contains(&false);
+                all &=
+                    !self.authenticators_of(WireLocation { set, bucket: 0 }).accept(labels)?.contains(&false);
             }
         }
         Ok(all)
     }
 }
 
-/// What the garbler sends to join the program's parts. Of each list of solderings it keeps the flips, and the
-/// evaluator all.
-pub(super) struct Joints<T> {
-    /// For each batch `[slot of the batch][input wire]`: from the wire's home to the head copy's input.
+/// What the garbler sends to join the program's material. Of each list of solderings it keeps the flips, and
+/// the evaluator all.
+pub(super) struct ProgramSolderings<T> {
+    /// For each batch `[slot of the batch][input wire]`: from the wire's location to the head copy's input.
     pub inputs: Vec<T>,
-    /// For each private output wire: from its home to its gadget.
+    /// For each private output wire: from its location to its authenticator.
     pub outputs: T,
 }
 
 /// A list of solderings at the evaluator.
-pub(super) struct ToldJoints {
-    pub solderings: Spool<Soldering>,
+pub(super) struct ReceivedSolderings {
+    pub solderings: SpilledVec<Soldering>,
     flips: Bits,
 }
 
-impl<T> Joints<T> {
+impl<T> ProgramSolderings<T> {
     /// All lists as claims speak of them: those of the batches, and of the private outputs.
     fn solderings<'a>(
         &'a self,
@@ -300,49 +305,57 @@ impl<T> Joints<T> {
     }
 }
 
-/// What is still to be proven of a program on the garbler's side: its joints, and what was told of parts made
-/// for it alone.
-pub(super) struct GarblerUnproven<'a> {
+/// What is still to be proven of a program on the garbler's side: its solderings, and what was opened of
+/// material made for it alone.
+pub(super) struct GarblerClaims<'a> {
     pub program: &'a Program,
-    pub joints: &'a Joints<Bits>,
-    pub told: &'a GarblerTold,
+    pub solderings: &'a ProgramSolderings<Bits>,
+    pub openings: &'a GarblerOpenings,
 }
 
-impl GarblerUnproven<'_> {
+impl GarblerClaims<'_> {
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
-        parts: &'a GarblerParts,
+        material: &'a GarblerMaterial,
         view: &'a View<'a>,
         all: &mut Claims<'a>,
     ) {
-        self.told.claims([ka, ot], &parts.batches, &parts.pools, all);
-        claims(all, self.program, view, self.joints.solderings(|flips| Solderings { flips, told: None }));
+        self.openings.claims([ka, ot], &material.batches, &material.pools, all);
+        claims(
+            all,
+            self.program,
+            view,
+            self.solderings.solderings(|flips| Solderings { flips, received: None }),
+        );
     }
 }
 
 impl EvaluatorReady {
-    /// What is still to be proven of a program, and what was opened of parts made for it alone.
+    /// What is still to be proven of a program, and what was opened of material made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
         program: &'a Program,
-        opened: &'a EvaluatorOpened,
+        opened: &'a EvaluatorOpenings,
         view: &'a View<'a>,
         all: &mut Claims<'a>,
     ) {
-        opened.claims([ka, ot], &self.parts.batches, &self.parts.pools, all);
-        let of_list = |list: &'a ToldJoints| Solderings { flips: &list.flips, told: Some(&list.solderings) };
-        claims(all, program, view, self.joints.solderings(of_list));
+        opened.claims([ka, ot], &self.material.batches, &self.material.pools, all);
+        let of_list = |list: &'a ReceivedSolderings| Solderings {
+            flips: &list.flips,
+            received: Some(&list.solderings),
+        };
+        claims(all, program, view, self.solderings.solderings(of_list));
     }
 }
 
-/// Which joints begin at each global wire. Joints are counted batch after batch, and those of private outputs
-/// last.
+/// Which solderings begin at each global wire. Solderings are counted batch after batch, and those of private
+/// outputs last.
 struct Uses {
-    /// Of each wire the first of its joints in `joints`; behind the last wire their number.
+    /// Of each wire the first of its solderings in `solderings`; behind the last wire their number.
     starts: Vec<u32>,
-    joints: Vec<u32>,
+    solderings: Vec<u32>,
     /// The first joint of each batch, and of the private outputs.
     firsts: Vec<usize>,
 }
@@ -364,55 +377,57 @@ impl Uses {
             end += *start;
             *start = end;
         }
-        let mut joints = vec![0; end as usize];
-        for (wire, joint) in wires().zip(0..) {
+        let mut solderings = vec![0; end as usize];
+        for (wire, soldering) in wires().zip(0..) {
             starts[wire] -= 1;
-            joints[starts[wire] as usize] = joint;
+            solderings[starts[wire] as usize] = soldering;
         }
-        Uses { starts, joints, firsts }
+        Uses { starts, solderings, firsts }
     }
 
-    /// The joints that begin at a wire: of which batch, or behind them the private outputs, and which there.
+    /// The solderings that begin at a wire: of which batch, or behind them the private outputs, and which
+    /// there.
     fn of_wire(&self, wire: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let joints = &self.joints[self.starts[wire] as usize..self.starts[wire + 1] as usize];
-        joints.iter().map(|&joint| {
-            let of = self.firsts.partition_point(|&first| first <= joint as usize) - 1;
-            (of, joint as usize - self.firsts[of])
+        let solderings = &self.solderings[self.starts[wire] as usize..self.starts[wire + 1] as usize];
+        solderings.iter().map(|&soldering| {
+            let of = self.firsts.partition_point(|&first| first <= soldering as usize) - 1;
+            (of, soldering as usize - self.firsts[of])
         })
     }
 }
 
-/// Claims about the joints of a program: a wire's commitment and that of a head's input, or of a private
-/// output's gadget, differ by what was sent.
+/// Claims about the solderings of a program: a wire's commitment and that of a head's input, or of a private
+/// output's authenticator, differ by what was sent.
 fn claims<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
     view: &'a View<'a>,
-    (joints, private): (Vec<Solderings<'a>>, Solderings<'a>),
+    (solderings, private): (Vec<Solderings<'a>>, Solderings<'a>),
 ) {
     let layout = view.layout;
-    let each = |all: &mut Claims<'a>, joints: Solderings<'a>, wires: usize| {
+    let each = |all: &mut Claims<'a>, solderings: Solderings<'a>, wires: usize| {
         let openings = move |item: usize, of: Range<usize>, values: &mut [Label]| {
-            joints.openings(item * wires + of.start..item * wires + of.end, values);
+            solderings.openings(item * wires + of.start..item * wires + of.end, values);
         };
-        all.each(Each::new(joints.len() / wires, wires).are(openings))
+        all.each(Each::new(solderings.len() / wires, wires).are(openings))
     };
     let mut groups: Vec<ClaimGroup> = view
         .batches
         .iter()
-        .zip(&joints)
-        .map(|((shape, ..), &joints)| each(all, joints, shape.inputs))
+        .zip(&solderings)
+        .map(|((shape, ..), &solderings)| each(all, solderings, shape.inputs))
         .collect();
     groups.push(each(all, private, 1));
     let of_private = groups[groups.len() - 1];
 
-    for ((&(shape, inputs, offsets), joints), &group) in view.batches.iter().zip(joints).zip(&groups) {
+    for ((&(shape, inputs, offsets), solderings), &group) in view.batches.iter().zip(solderings).zip(&groups)
+    {
         all.weighted(inputs, move |weights, first, sums| {
             sums.iter_mut().zip(weights.from(group, first)).for_each(|(sum, weight)| *sum ^= weight);
         });
         all.weighted(offsets, move |weights, first, sums| {
             for (sum, bucket) in sums.iter_mut().zip(first..) {
-                let flips = (bucket * shape.inputs..).map(|k| u128::from(joints.flip(k)).wrapping_neg());
+                let flips = (bucket * shape.inputs..).map(|k| u128::from(solderings.flip(k)).wrapping_neg());
                 let weights = weights.from(group, bucket * shape.inputs).take(shape.inputs);
                 *sum ^= weights.zip(flips).fold(0, |sum, (weight, flip)| sum ^ weight & flip);
             }
@@ -425,7 +440,7 @@ fn claims<'a>(
     };
     let (batches, own) = (view.batches.len(), program.input_width(Party::Garbler));
     let mut pooled = 0;
-    for (set, &shares) in view.homes.iter().enumerate() {
+    for (set, &shares) in view.locations.iter().enumerate() {
         let (uses, groups) = (uses.clone(), groups.clone());
         if let Some((shape, ..)) = view.batches.get(set) {
             let (slots, outputs) = (&layout.slots[set], shape.outputs);
@@ -437,8 +452,8 @@ fn claims<'a>(
                 }
             });
         } else if let Some(&offsets) = view.pool_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first gadgets of the pools, its private outputs end on the
-            // others.
+            // The garbler's inputs lie on the first authenticators of the pools, its private outputs end on
+            // the others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -468,31 +483,31 @@ fn claims<'a>(
 
 /// The garbler, ready to evaluate once.
 pub(super) struct GarblerReady {
-    pub parts: GarblerParts,
+    pub material: GarblerMaterial,
     pub ots: GarblerOts,
-    /// Of each set of homes.
+    /// Of each set of locations.
     values: Vec<Values>,
 }
 
 /// The evaluator, ready to evaluate once.
 pub(super) struct EvaluatorReady {
-    pub parts: EvaluatorParts,
-    pub joints: Joints<ToldJoints>,
+    pub material: EvaluatorMaterial,
+    pub solderings: ProgramSolderings<ReceivedSolderings>,
     pub ots: EvaluatorOts,
 }
 
-/// A joined program at the evaluator, and whether its joints are proven.
+/// A joined program at the evaluator, and whether its solderings are proven.
 pub(super) enum Joined {
     Proven(EvaluatorReady),
-    /// They are not yet, nor is what was opened of parts that were made for this program alone.
-    Told(Claimed<EvaluatorReady>, EvaluatorOpened),
+    /// They are not yet, nor is what was opened of material that was made for this program alone.
+    Claimed(Claimed<EvaluatorReady>, EvaluatorOpenings),
 }
 
 impl Joined {
-    pub fn told(&self) -> &EvaluatorReady {
+    pub fn ready(&self) -> &EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
-            Joined::Told(ready, _) => ready.told(),
+            Joined::Claimed(ready, _) => ready.received(),
         }
     }
 
@@ -504,7 +519,7 @@ impl Joined {
         view: &'a View<'a>,
         all: &mut Claims<'a>,
     ) {
-        if let Joined::Told(ready, opened) = self {
+        if let Joined::Claimed(ready, opened) = self {
             all.about(ready, |ready, all| ready.claims(offsets, program, opened, view, all));
         }
     }
@@ -513,39 +528,39 @@ impl Joined {
     pub fn proven(self, proof: &Proof) -> EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
-            Joined::Told(ready, _) => ready.proven(proof),
+            Joined::Claimed(ready, _) => ready.proven(proof),
         }
     }
 }
 
-/// Joins the parts; the joints are not proven yet.
+/// Joins the material; the solderings are not proven yet.
 pub(super) fn garbler(
     party: &mut Garbler,
     program: &Program,
-    parts: GarblerParts,
-) -> Result<(GarblerReady, Joints<Bits>), Error> {
+    material: GarblerMaterial,
+) -> Result<(GarblerReady, ProgramSolderings<Bits>), Error> {
     party.run.phase("build");
-    let (ots, parts) = parts.take_ots();
+    let (ots, material) = material.take_ots();
     let ots = GarblerOts::join(ots);
-    let gadgets = parts
+    let authenticators = material
         .batches
         .iter()
         .map(|c| &c.authenticators)
-        .chain(&parts.pools)
+        .chain(&material.pools)
         .map(|g| (&g.wires, Some(&g.offsets)));
-    let values = gadgets.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
+    let values = authenticators.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
         Ok(Values {
             wires: wires.values()?,
             offsets: offsets.map_or_else(|| Ok(Labels::default()), Row::values)?,
         })
     });
     let values = values.collect::<Result<_, Error>>()?;
-    let ready = GarblerReady { parts, ots, values };
-    let Parts { layout, batches, .. } = &ready.parts;
+    let ready = GarblerReady { material, ots, values };
+    let ProgramMaterial { layout, batches, .. } = &ready.material;
     let delta_ka = party.delta_ka();
     let Garbler { run, hooks, window, .. } = party;
-    let home = |wire: Wire| ready.value(layout.home(wire));
-    let mut joints = Joints { inputs: Vec::new(), outputs: Bits::default() };
+    let value_of = |wire: Wire| ready.value(layout.location(wire));
+    let mut solderings = ProgramSolderings { inputs: Vec::new(), outputs: Bits::default() };
     for (id, (component, slots)) in batches.iter().zip(&layout.slots).enumerate() {
         let (inputs, to, offsets) =
             (component.batch.shape.inputs, &component.batch.inputs, component.batch.offsets.values()?);
@@ -559,14 +574,14 @@ pub(super) fn garbler(
                 let (bucket, wire) = (k / inputs, k % inputs);
                 let to =
                     CommittedWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
-                Soldering::new(home(program.slot(slots[bucket] as usize).inputs[wire]), to)
+                Soldering::new(value_of(program.slot(slots[bucket] as usize).inputs[wire]), to)
             };
             Ok((first..buckets.end * inputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
         };
         send_list(
             run,
             hooks,
-            (Point::Joints(id), msg::SOLDERINGS),
+            (Point::ProgramSolderings(id), msg::SOLDERINGS),
             slots.len(),
             *window / inputs,
             solder,
@@ -574,72 +589,74 @@ pub(super) fn garbler(
                 flips.extend(solderings.iter().map(|soldering| soldering.flip()));
             },
         )?;
-        joints.inputs.push(flips);
+        solderings.inputs.push(flips);
     }
     let private = layout.private_outputs.iter().enumerate();
-    let private =
-        private.map(|(k, &wire)| Soldering::new(home(wire), ready.home(layout.private_home(k), delta_ka)));
+    let private = private
+        .map(|(k, &wire)| Soldering::new(value_of(wire), ready.wire(layout.private_location(k), delta_ka)));
     let mut private: Vec<Soldering> = private.collect();
-    hooks.alter(Point::PrivateJoints, &mut private);
+    hooks.alter(Point::PrivateSolderings, &mut private);
     run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&private))?;
-    joints.outputs = private.iter().map(|soldering| soldering.flip()).collect();
-    Ok((ready, joints))
+    solderings.outputs = private.iter().map(|soldering| soldering.flip()).collect();
+    Ok((ready, solderings))
 }
 
-/// Receives the joints of the parts.
+/// Receives the solderings of the material.
 pub(super) fn evaluator(
     party: &mut Evaluator,
-    parts: Claimed<EvaluatorParts>,
+    material: Claimed<EvaluatorMaterial>,
 ) -> Result<Claimed<EvaluatorReady>, Error> {
     party.core.run.phase("build");
-    let Parts { layout, batches, .. } = parts.told();
-    let EvaluatorCore { run, holder, told_memory, .. } = &mut party.core;
+    let ProgramMaterial { layout, batches, .. } = material.received();
+    let EvaluatorCore { run, receiver, openings_memory, .. } = &mut party.core;
     let count = |(c, slots): (&EvaluatorComponent, &Vec<u32>)| slots.len() * c.batch.shape.inputs;
     let counts: Vec<usize> = batches.iter().zip(&layout.slots).map(count).collect();
     let bytes = counts.iter().sum::<usize>() * size_of::<Soldering>();
-    let depot = if bytes as u64 > *told_memory { Depot::file(holder.fault())? } else { Depot::memory() };
+    let spill =
+        if bytes as u64 > *openings_memory { Spill::file(receiver.fault())? } else { Spill::memory() };
     let mut receive = |count: usize| {
-        let (solderings, flips) = receive::solderings(&mut run.channel, &depot, msg::SOLDERINGS, count)?;
-        Ok::<_, Error>(ToldJoints { solderings, flips })
+        let (solderings, flips) = receive::solderings(&mut run.channel, &spill, msg::SOLDERINGS, count)?;
+        Ok::<_, Error>(ReceivedSolderings { solderings, flips })
     };
     let inputs = counts.into_iter().map(&mut receive).collect::<Result<_, _>>()?;
-    let joints = Joints { inputs, outputs: receive(layout.private_outputs.len())? };
-    Ok(parts.map(|parts| {
-        let (ots, parts) = parts.take_ots();
-        EvaluatorReady { parts, joints, ots: EvaluatorOts::join(ots) }
+    let solderings = ProgramSolderings { inputs, outputs: receive(layout.private_outputs.len())? };
+    Ok(material.map(|material| {
+        let (ots, material) = material.take_ots();
+        EvaluatorReady { material, solderings, ots: EvaluatorOts::join(ots) }
     }))
 }
 
-/// Proves the joints, and what else was told: of parts that were made for this program alone, of their OTs.
+/// Proves the solderings, and what else was opened: of material that was made for this program alone, of
+/// their OTs.
 pub(super) fn garbler_proves(
     party: &mut Garbler,
     program: &Program,
     ready: &GarblerReady,
-    joints: &Joints<Bits>,
-    told: &GarblerTold,
+    solderings: &ProgramSolderings<Bits>,
+    openings: &GarblerOpenings,
 ) -> Result<(), Error> {
-    let Garbler { run, committer, ka, ot, .. } = party;
+    let Garbler { run, sender, ka, ot, .. } = party;
     run.phase("build");
     let view = ready.view();
-    let unproven = GarblerUnproven { program, joints, told };
+    let of_program = GarblerClaims { program, solderings, openings };
     let mut all = Claims::new();
-    unproven.claims([&ka.shares, &ot.shares], &ready.parts, &view, &mut all);
-    committer.prove(&mut run.channel, &[], &all)
+    of_program.claims([&ka.shares, &ot.shares], &ready.material, &view, &mut all);
+    sender.prove(&mut run.channel, &[], &all)
 }
 
-/// Checks the joints, and what else was opened.
+/// Checks the solderings, and what else was opened.
 pub(super) fn evaluator_verifies(
     party: &mut Evaluator,
     program: &Program,
     ready: Claimed<EvaluatorReady>,
-    opened: EvaluatorOpened,
+    opened: EvaluatorOpenings,
 ) -> Result<EvaluatorReady, Error> {
-    let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = party;
+    let Evaluator { core: EvaluatorCore { run, receiver, .. }, ka, ot, .. } = party;
     run.phase("build");
-    let view = ready.told().view();
+    let view = ready.received().view();
     let mut all = Claims::new();
     all.about(&ready, |ready, all| ready.claims([ka, ot], program, &opened, &view, all));
-    let proof = holder.verify(&mut run.channel, &[], &all)?;
+    let proof = receiver.verify(&mut run.channel, &[], &all)?;
     drop(all);
     drop(view);
     Ok(ready.proven(&proof))
@@ -647,38 +664,42 @@ pub(super) fn evaluator_verifies(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::gadgets::tests::gadgets;
-    use super::super::stock::Pieces;
+    use super::super::authenticators::tests::authenticators;
+    use super::super::stock::Items;
     use super::*;
     use crate::adversary::harness::wires;
     use brickwork_base::random::Rng;
-    use brickwork_primitives::authenticator::Kind;
+    use brickwork_primitives::authenticator::AuthenticatorKind;
 
-    /// The parts of a program that has wires of the parties and no slots.
-    pub fn without_slots(program: &Program, pools: Vec<EvaluatorGadgets>) -> EvaluatorParts {
-        let sizes: Vec<usize> = pools.iter().map(EvaluatorGadgets::len).collect();
-        Parts { layout: Layout::new(program, &[], &sizes), batches: Vec::new(), pools, ots: None }
+    /// The material of a program that has wires of the parties and no slots.
+    pub fn without_slots(program: &Program, pools: Vec<EvaluatorAuthenticators>) -> EvaluatorMaterial {
+        let sizes: Vec<usize> = pools.iter().map(EvaluatorAuthenticators::len).collect();
+        ProgramMaterial { layout: Layout::new(program, &[], &sizes), batches: Vec::new(), pools, ots: None }
     }
 
-    /// InputG: of more labels than are shown together, at homes in several pools, each is shown to its own
-    /// authenticators, and one that is refused is enough.
+    /// InputG: of more labels than are shown together, at locations in several pools, each is shown to its
+    /// own authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
         let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
-        let pool = |_| gadgets(Kind::Input, (2, 1), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
+        let pool = |_| {
+            authenticators(AuthenticatorKind::Input, (2, 1), delta_ka, &Spill::memory(), &mut rng, |_, _| {
+                false
+            })
+        };
         let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();
-        let parts = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), pools);
+        let material = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), pools);
         // Of both pools, and of each the first wire for those that are shown first.
-        let home = |k: usize| Home { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
-        let wire = |k: usize| heads[home(k).set as usize][home(k).bucket as usize];
+        let location = |k: usize| WireLocation { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
+        let wire = |k: usize| heads[location(k).set as usize][location(k).bucket as usize];
         let mut labels: Vec<Label> =
             (0..LABELS_AT_ONCE + 3).map(|k| wire(k).of_bit((k / 2 % 2) as u8)).collect();
-        assert!(parts.accept(&labels, home).unwrap());
+        assert!(material.accept(&labels, location).unwrap());
         for wrong in [0, 1, LABELS_AT_ONCE - 1, LABELS_AT_ONCE, LABELS_AT_ONCE + 2] {
             let rubbish = Label::from_bits(1 << 40);
             labels[wrong] ^= rubbish;
-            assert!(!parts.accept(&labels, home).unwrap(), "label {wrong}");
+            assert!(!material.accept(&labels, location).unwrap(), "label {wrong}");
             labels[wrong] ^= rubbish;
         }
     }

@@ -6,26 +6,26 @@ use super::hooks::{Hooks, Point};
 use super::msg;
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_primitives::cut_and_choose::{self, Cut};
+use brickwork_primitives::cut_and_choose::{self, Bucketing};
 use brickwork_wire::Channel;
 
 /// The sizes of a batch.
 #[derive(Clone, Copy)]
-pub(super) struct Batch {
-    cut: Cut,
+pub(super) struct BatchSizes {
+    bucketing: Bucketing,
     /// Slots or wires to fill: all N, or those of a part.
     pub buckets: usize,
     /// B: items in a bucket.
     pub size: usize,
 }
 
-impl From<Cut> for Batch {
-    fn from(cut: Cut) -> Self {
-        Batch { cut, buckets: cut.slots as usize, size: cut.bucket as usize }
+impl From<Bucketing> for BatchSizes {
+    fn from(bucketing: Bucketing) -> Self {
+        BatchSizes { bucketing, buckets: bucketing.slots as usize, size: bucketing.bucket as usize }
     }
 }
 
-impl Batch {
+impl BatchSizes {
     /// Items that end in a bucket.
     pub fn chosen(&self) -> usize {
         self.buckets * self.size
@@ -33,17 +33,17 @@ impl Batch {
 
     /// L: all items, as they are made.
     pub fn items(&self) -> usize {
-        self.cut.copies() as usize
+        self.bucketing.copies() as usize
     }
 
     /// Some of its buckets, after the challenge.
-    pub fn part(&self, buckets: usize) -> Batch {
-        Batch { buckets, ..*self }
+    pub fn with_buckets(&self, buckets: usize) -> BatchSizes {
+        BatchSizes { buckets, ..*self }
     }
 
     /// Only the first item of each bucket.
-    pub fn heads(&self) -> Batch {
-        Batch { size: self.size.min(1), ..*self }
+    pub fn heads(&self) -> BatchSizes {
+        BatchSizes { size: self.size.min(1), ..*self }
     }
 
     /// Solderings from the head of each bucket to its other items.
@@ -71,9 +71,11 @@ pub(super) struct Challenge {
 }
 
 impl Challenge {
-    pub fn expand(seed: &Seed, batch: &Batch) -> Self {
-        let drawn =
-            cut_and_choose::Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), &batch.cut);
+    pub fn expand(seed: &Seed, batch: &BatchSizes) -> Self {
+        let drawn = cut_and_choose::Challenge::draw(
+            &mut Rng::expand(seed, "brickwork cut-and-choose"),
+            &batch.bucketing,
+        );
         let (opened, chosen) = drawn.into_parts();
         Challenge { opened, chosen }
     }
@@ -84,60 +86,60 @@ impl Challenge {
     }
 
     /// What became of each item, where there are `size` items in a bucket.
-    pub fn fates(&self, size: usize) -> Fates {
+    pub fn assignment(&self, size: usize) -> Assignment {
         let (opened, buckets) =
             (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
-        let mut fates = vec![0; self.opened.len() + self.chosen.len()];
-        self.opened.iter().zip(0..).for_each(|(&item, k)| fates[item as usize] = k);
+        let mut assignment = vec![0; self.opened.len() + self.chosen.len()];
+        self.opened.iter().zip(0..).for_each(|(&item, k)| assignment[item as usize] = k);
         let (mut head, mut other) = (opened, opened + buckets);
         for bucket in self.chosen.chunks_exact(size.max(1)) {
-            fates[bucket[0] as usize] = head;
+            assignment[bucket[0] as usize] = head;
             head += 1;
             for &item in &bucket[1..] {
-                fates[item as usize] = other;
+                assignment[item as usize] = other;
                 other += 1;
             }
         }
-        Fates { fates, opened, buckets, size }
+        Assignment { assignment, opened, buckets, size }
     }
 }
 
 /// What became of an item.
 #[derive(Clone, Copy)]
-pub(super) enum Fate {
+pub(super) enum Assigned {
     /// Its number among the opened ones.
     Opened(usize),
     /// The bucket that it is the head of.
     Head(usize),
-    /// The number of the [pair](Batch::pair) that it is in with its head.
+    /// The number of the [pair](BatchSizes::pair) that it is in with its head.
     Other(usize),
 }
 
 /// What became of each item of a batch: numbers of the opened ones, then of the heads, then of the others.
-pub(super) struct Fates {
-    fates: Vec<u32>,
+pub(super) struct Assignment {
+    assignment: Vec<u32>,
     opened: u32,
     buckets: u32,
     size: usize,
 }
 
-impl Fates {
-    pub fn of(&self, item: usize) -> Fate {
-        let fate = self.fates[item];
-        match (fate.checked_sub(self.opened), fate.checked_sub(self.opened + self.buckets)) {
-            (_, Some(pair)) => Fate::Other(pair as usize),
-            (Some(bucket), None) => Fate::Head(bucket as usize),
-            (None, None) => Fate::Opened(fate as usize),
+impl Assignment {
+    pub fn of(&self, item: usize) -> Assigned {
+        let assigned = self.assignment[item];
+        match (assigned.checked_sub(self.opened), assigned.checked_sub(self.opened + self.buckets)) {
+            (_, Some(pair)) => Assigned::Other(pair as usize),
+            (Some(bucket), None) => Assigned::Head(bucket as usize),
+            (None, None) => Assigned::Opened(assigned as usize),
         }
     }
 
     /// The number of an item among the opened or, if it was not opened, among the chosen ones.
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         match self.of(item) {
-            Fate::Opened(k) => Ok(k),
-            Fate::Head(bucket) => Err(bucket * self.size),
+            Assigned::Opened(k) => Ok(k),
+            Assigned::Head(bucket) => Err(bucket * self.size),
             // Division of 32 bits costs a fraction of that of 64.
-            Fate::Other(pair) => Err(pair + (pair as u32 / (self.size as u32 - 1)) as usize + 1),
+            Assigned::Other(pair) => Err(pair + (pair as u32 / (self.size as u32 - 1)) as usize + 1),
         }
     }
 }

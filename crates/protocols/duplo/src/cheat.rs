@@ -21,7 +21,7 @@ cheats! {
         /// VerWire: an opened offset whose lowest bit is 0.
         OffsetColour = "an offset ends in 0",
         /// GenSold: the sum of two offsets whose lowest bit is 1.
-        LinkColour = "the sum of two offsets ends in 1",
+        DeltaDifferenceColour = "the sum of two offsets ends in 1",
         /// VerSub: an opened copy is no garbling of its component under the opened labels.
         OpenedCopy = "an opened copy is garbled wrongly",
         /// The tables of a chosen copy are not those that were hashed before the challenge.

@@ -11,21 +11,21 @@
 //!
 //! # Recovery (section 5.2)
 //!
-//! If a bucket yielded two valid labels, their sum is Δ_ka, all other offsets follow from the links, and the
-//! garbler's inputs from its self-authenticating labels. The evaluator then computes f in the clear and sends
-//! labels for exactly those outputs. It always goes through all of this, with a random offset where there is
-//! nothing to recover, before it sends anything; the garbler sees the same bytes in the same order either
-//! way.
+//! If a bucket yielded two valid labels, their sum is Δ_ka, all other offsets follow from the delta
+//! differences, and the garbler's inputs from its self-authenticating labels. The evaluator then computes f
+//! in the clear and sends labels for exactly those outputs. It always goes through all of this, with a random
+//! offset where there is nothing to recover, before it sends anything; the garbler sees the same bytes in the
+//! same order either way.
 
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::build::{EvaluatorReady, GarblerReady, Home};
+use super::authenticators::{AtHand, EvaluatorAuthenticators};
+use super::build::{EvaluatorReady, GarblerReady, WireLocation};
 use super::evaluate::Evaluated;
-use super::gadgets::{AtHand, EvaluatorGadgets};
 use super::sessions::EvaluatorCore;
-use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
+use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{OutputPort, Party, Program, Recipient};
@@ -61,9 +61,9 @@ pub(super) fn garbler(
     let delta_ka = party.delta_ka();
     let Garbler { run, session, .. } = party;
     run.phase("decode");
-    let layout = &ready.parts.layout;
-    let private = (0..layout.private_outputs.len()).map(|k| ready.home(layout.private_home(k), delta_ka));
-    let shared = layout.shared_outputs.iter().map(|&wire| ready.home(layout.home(wire), delta_ka));
+    let layout = &ready.material.layout;
+    let private = (0..layout.private_outputs.len()).map(|k| ready.wire(layout.private_location(k), delta_ka));
+    let shared = layout.shared_outputs.iter().map(|&wire| ready.wire(layout.location(wire), delta_ka));
     let wires: Zeroizing<Vec<CommittedWire>> = Zeroizing::new(private.chain(shared).collect());
 
     let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;
@@ -93,7 +93,7 @@ pub(super) fn evaluator(
     let recovered = evaluated.delta_ka.colour();
     let delta_ka = Delta::new((evaluated.delta_ka ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
-    let (restored, clear) = recover(program, &ready.parts, evaluated, delta_ka, input)?;
+    let (restored, clear) = recover(program, &ready.material, evaluated, delta_ka, input)?;
     labels
         .iter_mut()
         .zip(&*restored)
@@ -108,19 +108,20 @@ pub(super) fn evaluator(
 
     // Nothing is sent after this.
     let recovered = recovered == 1;
-    let decoded = ready.parts.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
+    let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
     Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
 }
 
 /// The labels of the garbler's outputs, private ones first, as evaluation gave them.
 fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
-    let EvaluatorReady { parts, joints, .. } = ready;
-    let layout = &parts.layout;
-    let solderings = joints.outputs.solderings.read(0..layout.private_outputs.len())?;
+    let EvaluatorReady { material, solderings, .. } = ready;
+    let layout = &material.layout;
+    let solderings = solderings.outputs.solderings.read(0..layout.private_outputs.len())?;
     let private =
         layout.private_outputs.iter().zip(&*solderings).enumerate().map(|(k, (&wire, soldering))| {
-            let offsets = parts.link(layout.home(wire)) ^ parts.link(layout.private_home(k));
+            let offsets = material.delta_difference(layout.location(wire))
+                ^ material.delta_difference(layout.private_location(k));
             soldering.carry(evaluated.labels[wire as usize], offsets)
         });
     Ok(Labels::new(
@@ -132,17 +133,18 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels
 /// outputs.
 fn recover(
     program: &Program,
-    parts: &EvaluatorParts,
+    material: &EvaluatorMaterial,
     evaluated: &Evaluated,
     delta_ka: Delta,
     input: &[bool],
 ) -> Result<(Labels, Vec<Vec<bool>>), Error> {
-    let layout = &parts.layout;
+    let layout = &material.layout;
     let mut theirs = Zeroizing::new(vec![false; program.input_width(Party::Garbler)]);
-    theirs.par_chunks_mut(HOMES_AT_ONCE).enumerate().try_for_each(|(chunk, bits)| {
-        let first = chunk * HOMES_AT_ONCE;
-        let homes: Vec<Home> = (first..first + bits.len()).map(|wire| layout.home(wire as u32)).collect();
-        for_each_bucket(parts, &homes, delta_ka, |k, bucket| {
+    theirs.par_chunks_mut(LOCATIONS_AT_ONCE).enumerate().try_for_each(|(chunk, bits)| {
+        let first = chunk * LOCATIONS_AT_ONCE;
+        let locations: Vec<WireLocation> =
+            (first..first + bits.len()).map(|wire| layout.location(wire as u32)).collect();
+        for_each_bucket(material, &locations, delta_ka, |k, bucket| {
             bits[k] = bucket.recover_input_bit(evaluated.labels[first + k])
         })
     })?;
@@ -154,10 +156,11 @@ fn recover(
         .flat_map(|(bits, _)| bits);
     let mut labels =
         Labels::new(Vec::with_capacity(layout.private_outputs.len() + layout.shared_outputs.len()));
-    let homes: Vec<Home> = (0..layout.private_outputs.len()).map(|k| layout.private_home(k)).collect();
-    for_each_bucket(parts, &homes, delta_ka, |k, bucket| {
+    let locations: Vec<WireLocation> =
+        (0..layout.private_outputs.len()).map(|k| layout.private_location(k)).collect();
+    for_each_bucket(material, &locations, delta_ka, |k, bucket| {
         let bit = u8::from(*values.next().expect("as many values as wires"));
-        let delta = offset(parts.link(homes[k]), delta_ka);
+        let delta = offset(material.delta_difference(locations[k]), delta_ka);
         labels.push(bucket.recover_false_label() ^ delta.times(bit));
     })?;
     // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
@@ -167,7 +170,7 @@ fn recover(
             let sigma = *indicators.next().expect("one for each of the evaluator's output wires");
             if port.to == Recipient::Both {
                 let label = evaluated.labels[wire as usize];
-                let delta = offset(parts.link(layout.home(wire)), delta_ka);
+                let delta = offset(material.delta_difference(layout.location(wire)), delta_ka);
                 labels.push(label ^ delta.times(label.colour() ^ u8::from(bit) ^ sigma));
             }
         }
@@ -175,43 +178,48 @@ fn recover(
     Ok((labels, clear))
 }
 
-/// The offset of a gadget from its link; with a dummy Δ_ka it is a dummy too.
-fn offset(link: Label, delta_ka: Delta) -> Delta {
-    Delta::new((link ^ delta_ka).bits())
+/// The offset of an authenticator from its delta difference; with a dummy Δ_ka it is a dummy too.
+fn offset(delta_difference: Label, delta_ka: Delta) -> Delta {
+    Delta::new((delta_difference ^ delta_ka).bits())
 }
 
-/// Buckets whose gadgets are hashed side by side.
-const HOMES_AT_ONCE: usize = 32;
+/// Buckets whose authenticators are hashed side by side.
+const LOCATIONS_AT_ONCE: usize = 32;
 
-/// A bucket of gadgets, and what follows from Δ_ka: of each gadget the offset and the false label.
+/// A bucket of authenticators, and what follows from Δ_ka: of each authenticator the offset and the false
+/// label.
 struct Bucket<'a> {
-    gadgets: &'a AtHand<'a>,
+    authenticators: &'a AtHand<'a>,
     /// Its number among those at hand.
     number: usize,
     false_labels: &'a [(Delta, Label)],
 }
 
-/// Passes on the bucket of each of the homes, in order, with its number.
+/// Passes on the bucket of each of the locations, in order, with its number.
 fn for_each_bucket(
-    parts: &EvaluatorParts,
-    homes: &[Home],
+    material: &EvaluatorMaterial,
+    locations: &[WireLocation],
     delta_ka: Delta,
     mut visit: impl FnMut(usize, Bucket),
 ) -> Result<(), Error> {
     let mut first = 0;
-    for homes in homes.chunk_by(|a, b| a.set == b.set).flat_map(|homes| homes.chunks(HOMES_AT_ONCE)) {
-        let EvaluatorGadgets { size, hasher, .. } = parts.gadgets_of(homes[0]);
-        let gadgets = parts.gadgets_of(homes[0]).at_hand(homes.iter().map(|home| home.bucket as usize))?;
-        let delta = |i: usize| offset(gadgets.link(i / size, i % size), delta_ka);
-        let count = homes.len() * size;
+    for locations in
+        locations.chunk_by(|a, b| a.set == b.set).flat_map(|locations| locations.chunks(LOCATIONS_AT_ONCE))
+    {
+        let EvaluatorAuthenticators { size, hasher, .. } = material.authenticators_of(locations[0]);
+        let authenticators = material
+            .authenticators_of(locations[0])
+            .at_hand(locations.iter().map(|location| location.bucket as usize))?;
+        let delta = |i: usize| offset(authenticators.delta_difference(i / size, i % size), delta_ka);
+        let count = locations.len() * size;
         let labels =
-            Labels::new(hasher.false_labels(count, |i| (gadgets.index(i / size, i % size), delta(i))));
+            Labels::new(hasher.false_labels(count, |i| (authenticators.index(i / size, i % size), delta(i))));
         let mut both = Zeroizing::new(Vec::with_capacity(count));
         both.extend(labels.iter().enumerate().map(|(i, &label)| (delta(i), label)));
         for (number, false_labels) in both.chunks_exact(*size).enumerate() {
-            visit(first + number, Bucket { gadgets: &gadgets, number, false_labels });
+            visit(first + number, Bucket { authenticators: &authenticators, number, false_labels });
         }
-        first += homes.len();
+        first += locations.len();
     }
     Ok(())
 }
@@ -220,18 +228,18 @@ impl Bucket<'_> {
     /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
     fn recover_input_bit(&self, label: Label) -> bool {
         let ones = self.false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
-            let label = self.gadgets.carry(self.number, i, label);
+            let label = self.authenticators.carry(self.number, i, label);
             usize::from(bool::from(label.ct_eq(&(false_label ^ delta))))
         });
         2 * ones.sum::<usize>() > self.false_labels.len()
     }
 
-    /// The false label of the head: what a strict majority of the gadgets says.
+    /// The false label of the head: what a strict majority of the authenticators says.
     fn recover_false_label(&self) -> Label {
-        let (gadgets, k) = (self.gadgets, self.number);
+        let (authenticators, k) = (self.authenticators, self.number);
         let votes = self.false_labels.iter().enumerate().map(|(i, &(_, label))| {
-            let offsets = gadgets.link(k, 0) ^ gadgets.link(k, i);
-            gadgets.soldering(k, i).map_or(label, |soldering| soldering.carry_back(label, offsets))
+            let offsets = authenticators.delta_difference(k, 0) ^ authenticators.delta_difference(k, i);
+            authenticators.soldering(k, i).map_or(label, |soldering| soldering.carry_back(label, offsets))
         });
         let votes = Labels::new(votes.collect());
         votes.iter().fold(Label::ZERO, |elected, vote| {
@@ -243,16 +251,17 @@ impl Bucket<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::authenticators::tests::authenticators;
     use super::super::build::tests::without_slots;
-    use super::super::gadgets::tests::gadgets;
     use super::*;
     use crate::adversary::harness::wires;
     use brickwork_base::random::Rng;
-    use brickwork_primitives::authenticator::Kind;
-    use brickwork_primitives::scratch::Depot;
+    use brickwork_primitives::authenticator::AuthenticatorKind;
+    use brickwork_primitives::spill::Spill;
 
     /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever
-    /// gadgets they are. That half of them are not enough shows in buckets of even size, which no cut has.
+    /// authenticators they are. That half of them are not enough shows in buckets of even size, which no cut
+    /// has.
     #[test]
     fn row_09_only_a_strict_majority_recovers() {
         let mut rng = Rng::replayable("test gadgets");
@@ -260,13 +269,20 @@ mod tests {
             let delta_ka = rng.delta();
             // As many are bad in a bucket as there are buckets before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
-            let (pool, heads) =
-                gadgets(Kind::Input, (size + 1, size), delta_ka, &Depot::memory(), &mut rng, bad);
+            let (pool, heads) = authenticators(
+                AuthenticatorKind::Input,
+                (size + 1, size),
+                delta_ka,
+                &Spill::memory(),
+                &mut rng,
+                bad,
+            );
             let program = wires(size as u32 + 1, 0, &[(Recipient::Both, vec![0])]);
-            let parts = without_slots(&program, vec![pool]);
-            let homes: Vec<Home> = (0..=size).map(|wire| parts.layout.home(wire as u32)).collect();
+            let material = without_slots(&program, vec![pool]);
+            let locations: Vec<WireLocation> =
+                (0..=size).map(|wire| material.layout.location(wire as u32)).collect();
             let mut seen = 0;
-            for_each_bucket(&parts, &homes, delta_ka, |k, bucket| {
+            for_each_bucket(&material, &locations, delta_ka, |k, bucket| {
                 let majority = 2 * (size - k) > size;
                 assert!(!bucket.recover_input_bit(heads[k].of_bit(0)));
                 assert_eq!(bucket.recover_input_bit(heads[k].of_bit(1)), majority, "{k} of {size} are bad");
@@ -284,8 +300,8 @@ mod tests {
     }
 
     /// From Δ_ka, the labels of the garbler's inputs and E's own input follow the labels of the garbler's
-    /// outputs: in whatever order the ports stand, from however many pools the gadgets came, for more wires
-    /// than are hashed together.
+    /// outputs: in whatever order the ports stand, from however many pools the authenticators came, for more
+    /// wires than are hashed together.
     #[test]
     fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
         const POOLS: [usize; 3] = [37, 10, 30];
@@ -299,15 +315,24 @@ mod tests {
         let program = wires(40, 3, &outputs);
         let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
-        let pool =
-            |buckets| gadgets(Kind::Input, (buckets, 3), delta_ka, &Depot::memory(), &mut rng, |_, _| false);
+        let pool = |buckets| {
+            authenticators(
+                AuthenticatorKind::Input,
+                (buckets, 3),
+                delta_ka,
+                &Spill::memory(),
+                &mut rng,
+                |_, _| false,
+            )
+        };
         let (pools, heads): (Vec<_>, Vec<_>) = POOLS.map(pool).into_iter().unzip();
-        let parts = without_slots(&program, pools);
-        let at = |home: Home| heads[home.set as usize][home.bucket as usize];
+        let material = without_slots(&program, pools);
+        let at = |location: WireLocation| heads[location.set as usize][location.bucket as usize];
         let of_ots: Vec<CommittedWire> =
             (0..3).map(|_| CommittedWire { value: rng.label(), delta: delta_ka }).collect();
-        let wire =
-            |wire: u32| if wire < 40 { at(parts.layout.home(wire)) } else { of_ots[wire as usize - 40] };
+        let wire = |wire: u32| {
+            if wire < 40 { at(material.layout.location(wire)) } else { of_ots[wire as usize - 40] }
+        };
 
         let (x, y): (Vec<bool>, Vec<bool>) = ((0..40).map(|k| k % 3 == 1).collect(), vec![true, true, false]);
         let bit = |wire: u32| u8::from([&x[..], &y].concat()[wire as usize]);
@@ -316,10 +341,10 @@ mod tests {
         let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
         let evaluated = Evaluated { labels: Labels::new(labels), indicators, delta_ka: delta_ka.label() };
-        let (labels, clear) = recover(&program, &parts, &evaluated, delta_ka, &y).unwrap();
+        let (labels, clear) = recover(&program, &material, &evaluated, delta_ka, &y).unwrap();
         assert_eq!(clear, program.simulate(&x, &y));
         let private =
-            private.iter().enumerate().map(|(k, &w)| at(parts.layout.private_home(k)).of_bit(bit(w)));
+            private.iter().enumerate().map(|(k, &w)| at(material.layout.private_location(k)).of_bit(bit(w)));
         let expected: Vec<Label> = private.chain([1, 42, 39].map(|w| wire(w).of_bit(bit(w)))).collect();
         assert_eq!(labels.len(), expected.len());
         for (k, (label, expected)) in labels.iter().zip(&expected).enumerate() {

@@ -24,19 +24,19 @@ use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::build::{EvaluatorReady, GarblerReady, GarblerUnproven, Joined};
-use super::challenge::Batch;
-use super::gadgets::EvaluatorComponent;
+use super::authenticators::EvaluatorComponent;
+use super::build::{EvaluatorReady, GarblerClaims, GarblerReady, Joined};
+use super::challenge::BatchSizes;
 use super::hooks::Hooks;
 use super::ots::EvaluatorOts;
 use super::preprocess::Shape;
 use super::sessions::EvaluatorCore;
 use super::tables;
-use super::{Cheat, Error, Evaluator, EvaluatorParts, Garbler, Point, msg};
+use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::{Claims, Committer, Each, Holder, Shares};
+use brickwork_primitives::commit::{Claims, Each, Receiver, Sender, Shares};
 use brickwork_primitives::garbling;
 
 /// Copies that one task evaluates side by side.
@@ -50,7 +50,7 @@ const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
 /// The evaluator after evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
-    /// Of each global wire the label at the head of its home.
+    /// Of each global wire the label at the head of its location.
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct Evaluated {
 /// Receives f.
 pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Result<Vec<u8>, Error> {
     party.run.phase("evaluate");
-    let count = ready.parts.layout.evaluator_inputs.len();
+    let count = ready.material.layout.evaluator_inputs.len();
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
@@ -70,15 +70,15 @@ pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Res
 pub(super) fn garbler(
     party: &mut Garbler,
     ready: &GarblerReady,
-    unproven: Option<&GarblerUnproven>,
+    of_program: Option<&GarblerClaims>,
     input: &[bool],
     masked: &[u8],
 ) -> Result<(), Error> {
     let delta_ka = party.delta_ka();
-    let Garbler { run, committer, hooks, ka, ot, .. } = party;
+    let Garbler { run, sender, hooks, ka, ot, .. } = party;
     run.phase("evaluate");
-    let GarblerReady { parts, ots, .. } = ready;
-    let layout = &parts.layout;
+    let GarblerReady { material, ots, .. } = ready;
+    let layout = &material.layout;
     let (first, count) = (layout.evaluator_inputs.start, layout.evaluator_inputs.len());
     let mut zeros = Labels::new(vec![Label::ZERO; count]);
     ots.committed.fill(0, &mut zeros)?;
@@ -87,24 +87,24 @@ pub(super) fn garbler(
     let own = input
         .iter()
         .enumerate()
-        .map(|(w, &bit)| ready.home(layout.home(w as u32), delta_ka).of_bit(u8::from(bit)));
-    let wire = |k: usize| ready.home(layout.home(first + k as u32), delta_ka);
+        .map(|(w, &bit)| ready.wire(layout.location(w as u32), delta_ka).of_bit(u8::from(bit)));
+    let wire = |k: usize| ready.wire(layout.location(first + k as u32), delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
     let theirs = (0..count).map(|k| wire(k).base() ^ zeros[k] ^ delta_ot.times(e[k]));
     let mut labels = Labels::new(own.chain(theirs).collect());
     hooks.alter(Point::InputLabels, &mut labels);
     let mut outputs =
-        Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.home(w))).collect());
+        Labels::new(layout.evaluator_outputs.iter().map(|&w| ready.value(layout.location(w))).collect());
     hooks.alter(Point::Indicators, &mut outputs);
     let indicators = bits::pack(outputs.iter().map(|value| value.colour()));
     run.channel.send(msg::INPUT_LABELS, &[bytemuck::cast_slice(&labels), &indicators].concat())?;
 
-    let homes = ready.view();
-    let of_outputs = homes.gathered(&layout.evaluator_outputs);
+    let view = ready.view();
+    let of_outputs = view.gathered(&layout.evaluator_outputs);
     let mut claims = Claims::new();
-    if let Some(unproven) = unproven {
-        unproven.claims([&ka.shares, &ot.shares], parts, &homes, &mut claims);
+    if let Some(of_program) = of_program {
+        of_program.claims([&ka.shares, &ot.shares], material, &view, &mut claims);
     }
     let of_inputs = Each::new(count, 1).with_one(&ot.shares, |k, _| e[k]);
     input_claims(of_inputs, [ots.committed.shares(), ots.wires.shares()], &mut claims);
@@ -112,7 +112,7 @@ pub(super) fn garbler(
         of_outputs.add(k, sum);
         outputs[k]
     });
-    committer.prove(&mut run.channel, &[], &claims)
+    sender.prove(&mut run.channel, &[], &claims)
 }
 
 /// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the
@@ -156,11 +156,12 @@ pub(super) fn evaluator(
     input: &[bool],
     Masked(masked): Masked,
 ) -> Result<(EvaluatorReady, Evaluated), Error> {
-    let Evaluator { core: EvaluatorCore { run, holder, hooks, .. }, ka, ot, link_ot, .. } = party;
+    let Evaluator { core: EvaluatorCore { run, receiver, hooks, .. }, ka, ot, ot_delta_difference, .. } =
+        party;
     run.phase("evaluate");
-    let EvaluatorReady { parts, ots, .. } = joined.told();
+    let EvaluatorReady { material, ots, .. } = joined.ready();
     let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
-    let layout = &parts.layout;
+    let layout = &material.layout;
     let count = layout.evaluator_inputs.len();
     let own = program.input_width(Party::Garbler);
     let outputs = &layout.evaluator_outputs;
@@ -170,21 +171,21 @@ pub(super) fn evaluator(
         let message = run
             .channel
             .receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
-        let (told, indicators) = message.split_at((own + count) * LABEL_BYTES);
+        let (received, indicators) = message.split_at((own + count) * LABEL_BYTES);
         labels.extend(
-            told.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))),
+            received.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))),
         );
         bits::unpack(indicators, outputs.len())?
     };
 
     // Of E's inputs these are not labels yet: V.
-    let told = holder.claimed((labels, indicators));
+    let received = receiver.claimed((labels, indicators));
     let e = |v: Label, k: usize| v.colour() ^ ot_labels[k].colour() ^ ot_choices[k];
-    let homes = joined.told().view();
-    let of_outputs = homes.gathered(outputs);
+    let view = joined.ready().view();
+    let of_outputs = view.gathered(outputs);
     let mut claims = Claims::new();
-    joined.claims([ka, ot], program, &homes, &mut claims);
-    claims.about(&told, |(labels, indicators), claims| {
+    joined.claims([ka, ot], program, &view, &mut claims);
+    claims.about(&received, |(labels, indicators), claims| {
         let sent = &labels[own..];
         let opening = |k: usize, _, values: &mut [Label]| {
             values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
@@ -196,19 +197,19 @@ pub(super) fn evaluator(
             Label::ZERO.with_colour(indicators[k])
         });
     });
-    let proof = holder.verify(&mut run.channel, &[], &claims)?;
+    let proof = receiver.verify(&mut run.channel, &[], &claims)?;
     drop(claims);
-    drop(homes);
-    let (mut labels, indicators) = told.proven(&proof);
+    drop(view);
+    let (mut labels, indicators) = received.proven(&proof);
     for (k, label) in labels[own..].iter_mut().enumerate() {
         let sigma = e(*label, k) ^ masked[k];
-        *label ^= ot_labels[k] ^ link_ot.times(u8::from(input[k]) ^ sigma);
+        *label ^= ot_labels[k] ^ ot_delta_difference.times(u8::from(input[k]) ^ sigma);
     }
     let ready = joined.proven(&proof);
-    let layout = &ready.parts.layout;
+    let layout = &ready.material.layout;
 
     // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
-    if !ready.parts.accept(&labels[..own], |wire| layout.home(wire as u32))? {
+    if !ready.material.accept(&labels[..own], |wire| layout.location(wire as u32))? {
         return Err(Cheat::InputLabel.into());
     }
     let delta_ka = evaluate_slots(program, &ready, hooks, &mut labels)?;
@@ -217,15 +218,15 @@ pub(super) fn evaluator(
 
 /// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of
 /// evaluation.
-fn groups(program: &Program, parts: &EvaluatorParts) -> Vec<(usize, Vec<u32>)> {
+fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u32>)> {
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
     let mut level_of_wire: Vec<u32> = vec![0; inputs];
     let mut groups = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
     for (index, slot) in program.slots().enumerate() {
         let level = slot.inputs.iter().map(|&w| level_of_wire[w as usize]).max().unwrap_or(0);
-        let (batch, _) = parts.layout.places[index];
+        let (batch, _) = material.layout.places[index];
         level_of_wire
-            .resize(level_of_wire.len() + parts.batches[batch as usize].batch.shape.outputs, level + 1);
+            .resize(level_of_wire.len() + material.batches[batch as usize].batch.shape.outputs, level + 1);
         groups.entry((level, batch)).or_default().push(index as u32);
     }
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
@@ -241,9 +242,9 @@ fn evaluate_slots(
 ) -> Result<Label, Error> {
     let mut delta_ka = Label::ZERO;
     labels.resize(program.wires(), Label::ZERO);
-    let parts = &ready.parts;
-    let groups = groups(program, parts);
-    let shape = |batch: usize| parts.batches[batch].batch.shape;
+    let material = &ready.material;
+    let groups = groups(program, material);
+    let shape = |batch: usize| material.batches[batch].batch.shape;
     let at_once =
         |batch: usize| CANDIDATES_AT_ONCE.div_ceil((shape(batch).batch.size * shape(batch).outputs).max(1));
     for (batch, slots) in groups
@@ -251,9 +252,9 @@ fn evaluate_slots(
         .flat_map(|&(batch, ref slots)| slots.chunks(at_once(batch)).map(move |some| (batch, some)))
     {
         let candidates = evaluate_copies(program, ready, batch, slots, labels)?;
-        let Shape { outputs, batch: Batch { size, .. }, .. } = shape(batch);
+        let Shape { outputs, batch: BatchSizes { size, .. }, .. } = shape(batch);
         let first_output = |slot: usize| program.slot(slots[slot] as usize).first_output as usize;
-        let gadgets = &parts.batches[batch].authenticators;
+        let authenticators = &material.batches[batch].authenticators;
         let mut accepted = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); slots.len() * outputs]);
         let refused = accepted
             .par_chunks_mut(OUTPUTS_A_TASK)
@@ -264,13 +265,14 @@ fn evaluate_slots(
                     Zeroizing::new(Vec::with_capacity(size * wires.len()));
                 for k in wires {
                     let (slot, wire) = (k / outputs, k % outputs);
-                    let home = parts.layout.home((first_output(slot) + wire) as u32);
+                    let location = material.layout.location((first_output(slot) + wire) as u32);
                     asked.extend(
-                        (0..size)
-                            .map(|copy| (home.bucket as usize, candidates.label(slot * size + copy, wire))),
+                        (0..size).map(|copy| {
+                            (location.bucket as usize, candidates.label(slot * size + copy, wire))
+                        }),
                     );
                 }
-                let verdicts = gadgets.accept(&asked)?;
+                let verdicts = authenticators.accept(&asked)?;
                 for ((accepted, asked), verdicts) in
                     accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size))
                 {
@@ -340,9 +342,9 @@ fn evaluate_copies(
     slots: &[u32],
     labels: &[Label],
 ) -> Result<Candidates, Error> {
-    let EvaluatorReady { parts, joints, .. } = ready;
-    let layout = &parts.layout;
-    let EvaluatorComponent { batch: b, output_solderings, .. } = &parts.batches[batch];
+    let EvaluatorReady { material, solderings, .. } = ready;
+    let layout = &material.layout;
+    let EvaluatorComponent { batch: b, output_solderings, .. } = &material.batches[batch];
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
     let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
     let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
@@ -361,21 +363,25 @@ fn evaluate_copies(
                     Some(pair) if i > 0 => b.solderings.read(pair * inputs..(pair + 1) * inputs)?,
                     _ => Cow::default(),
                 };
-                let to_head = joints.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
+                let to_head =
+                    solderings.inputs[batch].solderings.read(bucket * inputs..(bucket + 1) * inputs)?;
                 for (wire, (&from, soldering)) in
                     program.slot(slot as usize).inputs.iter().zip(&*to_head).enumerate()
                 {
-                    let mut label =
-                        soldering.carry(labels[from as usize], parts.link(layout.home(from)) ^ b.links[head]);
+                    let mut label = soldering.carry(
+                        labels[from as usize],
+                        material.delta_difference(layout.location(from)) ^ b.delta_differences[head],
+                    );
                     if i > 0 {
-                        label = from_head[wire].carry(label, b.links[head] ^ b.links[copy]);
+                        label = from_head[wire]
+                            .carry(label, b.delta_differences[head] ^ b.delta_differences[copy]);
                     }
                     active.push(label);
                 }
             }
             let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
             garbling::evaluate(
-                &b.plan,
+                &b.schedule,
                 &b.keys,
                 &copies,
                 &active,
@@ -383,11 +389,10 @@ fn evaluate_copies(
                 results,
             )?;
             for (&copy, results) in places.iter().zip(results.chunks_mut(outputs)) {
-                let joints = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
-                results
-                    .iter_mut()
-                    .zip(&*joints)
-                    .for_each(|(label, joint)| *label = joint.carry(*label, b.links[copy]));
+                let solderings = output_solderings.read(copy * outputs..(copy + 1) * outputs)?;
+                results.iter_mut().zip(&*solderings).for_each(|(label, soldering)| {
+                    *label = soldering.carry(*label, b.delta_differences[copy])
+                });
             }
             Ok::<(), Error>(())
         },

@@ -29,28 +29,28 @@ pub enum Point {
     /// Garbler: what is opened of a component's checked copies: offsets, then inputs. Labels.
     Opened(usize),
     /// Garbler: S_c of a component's chosen copies. Labels.
-    Links(usize),
+    DeltaDifferences(usize),
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
-    /// Garbler: the offsets that the self-authenticating gadgets are made with; the committed ones stay.
+    /// Garbler: the offsets that the input authenticators are made with; the committed ones stay.
     /// Labels, none for plain ones.
     InputOffsets,
-    /// Garbler: the committed wires of the self-authenticating gadgets, before they are committed to. Labels.
-    InputGadgets,
+    /// Garbler: the committed wires of the input authenticators, before they are committed to. Labels.
+    InputWires,
     /// Garbler: the wires that the plain authenticators are made for; the committed ones stay. Labels.
     PlainHashed,
-    /// Garbler: the wires that the self-authenticating gadgets are made for; the committed ones stay. Labels.
+    /// Garbler: the wires that the input authenticators are made for; the committed ones stay. Labels.
     InputHashed,
-    /// Garbler: the hashes of the plain authenticators. 32 bytes a gadget.
+    /// Garbler: the hashes of the plain authenticators. 32 bytes an authenticator.
     PlainAuthenticators,
-    /// Garbler: the hashes of the self-authenticating gadgets. 32 bytes a gadget.
+    /// Garbler: the hashes of the input authenticators. 32 bytes an authenticator.
     InputAuthenticators,
     /// Garbler: what is opened of checked plain authenticators. Labels.
     OpenedPlain,
     /// Garbler: the offsets that are opened of checked input authenticators. Labels.
     OpenedInput,
     /// Garbler: S_g of the chosen input authenticators. Labels.
-    InputLinks,
+    InputDeltaDifferences,
     /// Garbler: solderings within the buckets of plain authenticators. Labels.
     PlainSolderings,
     /// Garbler: solderings within the buckets of input authenticators. Labels.
@@ -58,9 +58,9 @@ pub enum Point {
     /// Garbler: solderings of a batch's outputs to their authenticators. Labels, `[copy][wire]`.
     OutputSolderings(usize),
     /// Garbler: solderings of a batch's head inputs to where they come from. Labels, `[slot][wire]`.
-    Joints(usize),
-    /// Garbler: solderings of its private outputs to their gadgets. Labels.
-    PrivateJoints,
+    ProgramSolderings(usize),
+    /// Garbler: solderings of its private outputs to their authenticators. Labels.
+    PrivateSolderings,
     /// Garbler: its OT labels, before they are committed to. Labels.
     OtLabels,
     /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the

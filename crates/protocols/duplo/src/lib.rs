@@ -17,35 +17,35 @@
 
 #[cfg(any(test, feature = "adversary"))]
 pub mod adversary;
+mod authenticators;
 mod build;
 mod challenge;
 mod cheat;
+mod chunked;
+mod claims;
 mod decode;
 mod evaluate;
-mod gadgets;
 mod hooks;
 pub mod memory;
 pub mod msg;
 mod ots;
 mod parameters;
-mod parts;
 mod prepare;
 mod preprocess;
+mod preprocessed;
 mod proposal;
 mod report;
 mod sessions;
 mod setup;
 mod stock;
 mod stored;
-mod supply;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod unproven;
 
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_session::{Job, Observer, Run, Terms};
+use brickwork_session::{Job, Observer, Protocol, Run, Terms};
 use brickwork_wire::Channel;
 
 use build::Joined;
@@ -54,18 +54,49 @@ use hooks::{Hooks, Point};
 pub use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
+use preprocessed::{EvaluatorCommitted, GarblerCommitted};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
-pub use report::{BatchReport, Report, SecurityReport};
+pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
-use sessions::{EvaluatorParts, GarblerParts, threads};
-use setup::{Begun, Wanted};
-use stock::Parts;
+use sessions::{EvaluatorMaterial, GarblerMaterial, threads};
+use setup::{Begun, SetupRequest};
+use stock::ProgramMaterial;
 pub use stock::Request;
 pub use stored::{
-    BatchInventory, CutInventory, FromStock, Inventory, Lacking, Preprocessed, Stocked, compare_stores,
-    in_stock, inventory,
+    BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, Preprocessed, Stocked,
+    compare_stores, in_stock, inventory,
 };
-use supply::{EvaluatorCommitted, GarblerCommitted};
+
+impl Protocol for Duplo {
+    const NAME: &'static str = "duplo";
+    const CODE: [u8; 2] = *b"DU";
+    const PHASES: &'static [&'static str] =
+        &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    type Security = SecurityReport;
+    type Proposal = Proposal;
+    type Limits<'a> = Limits<'a>;
+    type Aside = Aside;
+
+    fn garbler(
+        channel: Channel,
+        job: &Job,
+        proposal: &Proposal,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        garbler_proposing(channel, job, proposal, input, observer)
+    }
+
+    fn evaluator(
+        channel: Channel,
+        job: &Job,
+        limits: &Limits<'_>,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        evaluator_within(channel, job, limits, input, observer)
+    }
+}
 
 /// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are
 /// the bits of its input ports, in order.
@@ -137,16 +168,17 @@ pub(crate) fn garbler_with(
 ) -> Result<Report, Error> {
     sessions::check_input(&job.program, Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
-    let wanted = Wanted::proposed(job, &proposal, &terms);
-    let (mut party, ots) = setup::garbler(Run::new(channel, Party::Garbler, observer), &wanted, hooks)?; // 1, 2, 3
+    let request = SetupRequest::proposed(job, &proposal, &terms);
+    let (mut party, ots) =
+        setup::garbler(Run::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
         committed.prove(party, true)?; // 4, 5
-        let (supply, told) = committed.open(party)?; // 6, 7
-        let (ready, joints) = build::garbler(party, program, Parts::of(program, supply))?; // 7
+        let (preprocessed, openings) = committed.open(party)?; // 6, 7
+        let (ready, solderings) = build::garbler(party, program, ProgramMaterial::of(program, preprocessed))?; // 7
         let masked = evaluate::garbler_receives(party, &ready)?; // 8
-        build::garbler_proves(party, program, &ready, &joints, &told)?; // 8, 9
+        build::garbler_proves(party, program, &ready, &solderings, &openings)?; // 8, 9
         evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
         decode::garbler(party, program, &ready) // 12
     })?;
@@ -155,7 +187,7 @@ pub(crate) fn garbler_with(
         phases: party.close()?,
         security: parameters.report(program),
         proposal,
-        recovered: false,
+        aside: Aside::default(),
     })
 }
 
@@ -172,22 +204,33 @@ pub(crate) fn evaluator_with(
     sessions::check_input(&job.program, Party::Evaluator, input)?;
     let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
-    let (run, wanted) =
-        (Run::new(channel, Party::Evaluator, observer), Wanted::open(&job.program, binding, &terms));
+    let (run, request) = (
+        Run::new::<Duplo>(channel, Party::Evaluator, observer),
+        SetupRequest::open(&job.program, binding, &terms),
+    );
     let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
-    let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &wanted, hooks, accept)?; // 1, 2, 3
+    let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &request, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
     let (party, (outputs, recovered)) = core.pool.clone().install(|| {
         let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3
         let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
-        let (supply, opened) = committed.open(&mut party.core)?; // 6, 7
-        let ready = build::evaluator(&mut party, supply.map(|supply| Parts::of(program, supply)))?; // 7
-        let masked = evaluate::evaluator_sends(&mut party, &ready.told().ots, input)?; // 8
+        let (preprocessed, opened) = committed.open(&mut party.core)?; // 6, 7
+        let ready = build::evaluator(
+            &mut party,
+            preprocessed.map(|preprocessed| ProgramMaterial::of(program, preprocessed)),
+        )?; // 7
+        let masked = evaluate::evaluator_sends(&mut party, &ready.received().ots, input)?; // 8
         let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
         let (ready, evaluated) =
             evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
         let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
-    Ok(Report { outputs, phases: party.close()?, security: parameters.report(program), proposal, recovered })
+    Ok(Report {
+        outputs,
+        phases: party.close()?,
+        security: parameters.report(program),
+        proposal,
+        aside: Aside { recovered },
+    })
 }

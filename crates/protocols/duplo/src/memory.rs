@@ -1,12 +1,12 @@
-//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the gadgets
-//! are, when the program is joined, and when it is evaluated.
+//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the
+//! authenticators are, when the program is joined, and when it is evaluated.
 
 use super::Parameters;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_primitives::commit::FEW_COLUMNS;
 use brickwork_primitives::commit::code::Code;
-use brickwork_primitives::cut_and_choose::Cut;
-use brickwork_session::{TABLE_MEMORY, garbler_memory, told_memory};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::{TABLE_MEMORY, garbler_memory, openings_memory};
 
 /// A process that does nothing: code, stacks, buffers of TLS.
 const PROCESS: u64 = 15 << 20;
@@ -27,13 +27,15 @@ const CANDIDATES: u64 = 16 << 20;
 
 /// Bytes of the tables of all chosen copies.
 fn tables(program: &Program, parameters: &Parameters) -> u64 {
-    let of = |(component, cut): (&Component, &Cut)| cut.kept() * 32 * component.circuit.and_gates() as u64;
+    let of = |(component, bucketing): (&Component, &Bucketing)| {
+        bucketing.kept() * 32 * component.circuit.and_gates() as u64
+    };
     program.components().iter().zip(&parameters.components).map(of).sum()
 }
 
-/// Bytes of what the evaluator is told of copies and authenticators.
-fn told(program: &Program, parameters: &Parameters) -> u64 {
-    parameters.told_bytes(program.components().iter().map(|component| &*component.circuit))
+/// Bytes that the evaluator receives of copies and authenticators, and keeps.
+fn openings(program: &Program, parameters: &Parameters) -> u64 {
+    parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
 /// Bytes of the evaluator's temporary files. Authenticators lie there in the order in which they came, too,
@@ -42,11 +44,11 @@ pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     let Parameters { plain, input, .. } = parameters;
     let moving = AUTHENTICATOR * (plain.copies() + input.copies())
         + (AUTHENTICATOR + 4) * plain.kept().max(input.kept());
-    let (tables, told) = (tables(program, parameters), told(program, parameters));
+    let (tables, openings) = (tables(program, parameters), openings(program, parameters));
     let corrections = Sizes::of(program, parameters).corrections;
     let beyond = |bytes: u64, room: u64| if bytes > room { bytes } else { 0 };
-    let of_told = if told > told_memory(TABLE_MEMORY) { told + moving } else { 0 };
-    beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_told
+    let of_openings = if openings > openings_memory(TABLE_MEMORY) { openings + moving } else { 0 };
+    beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings
 }
 
 /// What both parties hold of a program's batches, in commitments, solderings and items.
@@ -59,13 +61,13 @@ struct Sizes {
     heads: Vec<(u64, u64)>,
     /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
     head_copies: u64,
-    head_gadgets: u64,
+    head_authenticators: u64,
     /// Solderings in buckets, of the outputs of chosen copies, and of the program.
     buckets: u64,
     joined: u64,
-    joints: u64,
+    solderings: u64,
     /// Links of chosen copies.
-    links: u64,
+    delta_differences: u64,
     /// Wires of opened copies.
     opened: u64,
     /// Tables in the garbler's hands.
@@ -81,28 +83,31 @@ impl Sizes {
         let code = Code::for_security(parameters.security);
         let (random, chosen) = code.map_or((0, 0), |code| (code.parity_bits() as u64, code.length() as u64));
         let mut sizes = Sizes::default();
-        for (component, cut) in
-            program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0)
+        for (component, bucketing) in program
+            .components()
+            .iter()
+            .zip(&parameters.components)
+            .filter(|(_, bucketing)| bucketing.slots > 0)
         {
             let circuit = &component.circuit;
             let (inputs, outputs, slots) =
-                (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(cut.slots));
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(bucketing.slots));
             sizes.heads.push((slots, inputs));
-            sizes.copies += cut.copies() * (inputs + outputs + 1);
-            sizes.outputs += cut.copies() * outputs;
+            sizes.copies += bucketing.copies() * (inputs + outputs + 1);
+            sizes.outputs += bucketing.copies() * outputs;
             sizes.head_copies += slots * (inputs + 1);
-            sizes.buckets += (cut.kept() - slots) * inputs;
-            sizes.joined += cut.kept() * outputs;
-            sizes.joints += slots * inputs;
-            sizes.links += cut.kept();
-            sizes.opened += u64::from(cut.opened) * (inputs + outputs + 1);
+            sizes.buckets += (bucketing.kept() - slots) * inputs;
+            sizes.joined += bucketing.kept() * outputs;
+            sizes.solderings += slots * inputs;
+            sizes.delta_differences += bucketing.kept();
+            sizes.opened += u64::from(bucketing.opened) * (inputs + outputs + 1);
             sizes.in_hand =
-                sizes.in_hand.max(cut.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
-            sizes.hashes += 32 * cut.copies();
-            sizes.corrections += cut.copies() * ((inputs + 1) * random + outputs * chosen) / 8;
+                sizes.in_hand.max(bucketing.kept().min(COPIES_IN_HAND) * 32 * circuit.and_gates() as u64);
+            sizes.hashes += 32 * bucketing.copies();
+            sizes.corrections += bucketing.copies() * ((inputs + 1) * random + outputs * chosen) / 8;
         }
         let (plain, input) = (parameters.plain, parameters.input);
-        sizes.head_gadgets = u64::from(plain.slots) + 2 * u64::from(input.slots);
+        sizes.head_authenticators = u64::from(plain.slots) + 2 * u64::from(input.slots);
         let ots = program.input_width(Party::Evaluator) as u64;
         sizes.corrections += (plain.copies() * random + (input.copies() + ots) * (random + chosen)) / 8;
         sizes
@@ -110,51 +115,57 @@ impl Sizes {
 }
 
 /// What the garbler holds besides the program: when the copies and the authenticators are opened, when
-/// outputs are soldered, the program is joined, and its joints are proven.
+/// outputs are soldered, the program is joined, and its solderings are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
     // Values that are made again a window at a time, and what is made of them.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
-    let used = || program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
+    let used = || {
+        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0)
+    };
     // Values are held as long as there is room.
     let mut held = 0;
-    let copies = used().flat_map(|(component, cut)| {
-        [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| cut.copies() * n as u64)
+    let copies = used().flat_map(|(component, bucketing)| {
+        [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
     });
     for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
         held += if held + bytes <= garbler_memory(TABLE_MEMORY) { bytes } else { 0 };
     }
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
-    let (mut in_hand, mut joints, mut joined) = (0, 0, 0);
-    for (component, cut) in used() {
+    let (mut in_hand, mut solderings, mut joined) = (0, 0, 0);
+    for (component, bucketing) in used() {
         let circuit = &component.circuit;
         let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
-        in_hand = in_hand.max(3 * cut.kept().min(COPIES_IN_HAND) * 16 * circuit.and_gates() as u64);
-        hashed = hashed.max(32 * cut.copies());
-        opens = opens.max(window(cut.kept() * inputs));
-        solders = solders.max(window(cut.kept() * outputs) + LABEL * u64::from(cut.slots) * outputs);
+        in_hand = in_hand.max(3 * bucketing.kept().min(COPIES_IN_HAND) * 16 * circuit.and_gates() as u64);
+        hashed = hashed.max(32 * bucketing.copies());
+        opens = opens.max(window(bucketing.kept() * inputs));
+        solders =
+            solders.max(window(bucketing.kept() * outputs) + LABEL * u64::from(bucketing.slots) * outputs);
         // Offsets of all copies and of the chosen ones, and which are where.
-        made += LABEL * (cut.copies() + cut.kept()) + PLACE * cut.copies();
-        joints += u64::from(cut.slots) * inputs;
-        joined = joined.max(window(u64::from(cut.slots) * inputs));
+        made += LABEL * (bucketing.copies() + bucketing.kept()) + PLACE * bucketing.copies();
+        solderings += u64::from(bucketing.slots) * inputs;
+        joined = joined.max(window(u64::from(bucketing.slots) * inputs));
     }
-    let orders = |cut: Cut| if cut.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * cut.kept() };
-    // Which gadgets are heads, and three bits of each.
-    let heads = |cut: Cut| 12 * u64::from(cut.slots) + 3 * cut.copies() / 8 + orders(cut);
-    let opens_gadgets = |cut: Cut| PLACE * cut.copies() + window(cut.kept());
-    let gadgets = opens_gadgets(plain)
-        .max(heads(plain) + opens_gadgets(input))
+    let orders =
+        |bucketing: Bucketing| if bucketing.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * bucketing.kept() };
+    // Which authenticators are heads, and three bits of each.
+    let heads = |bucketing: Bucketing| {
+        12 * u64::from(bucketing.slots) + 3 * bucketing.copies() / 8 + orders(bucketing)
+    };
+    let opens_authenticators = |bucketing: Bucketing| PLACE * bucketing.copies() + window(bucketing.kept());
+    let authenticators = opens_authenticators(plain)
+        .max(heads(plain) + opens_authenticators(input))
         .max(heads(plain) + heads(input) + solders);
     let values = LABEL * (u64::from(plain.slots) + 2 * u64::from(input.slots) + ots);
     let weights = LABEL * u64::from(plain.slots.max(input.slots));
-    let proves = 4 * (program.wires() as u64 + joints) + weights;
+    let proves = 4 * (program.wires() as u64 + solderings) + weights;
     let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
     let evaluates =
         (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
     let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
     // What is freed is not all given back; a quarter, as measured.
-    let most = held + (made + hashed.max(opens).max(gadgets)).max(joins);
+    let most = held + (made + hashed.max(opens).max(authenticators)).max(joins);
     (most * 5 / 4).max(held + made + in_hand)
 }
 
@@ -164,11 +175,14 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let sizes = Sizes::of(program, parameters);
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
-    let used = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
+    let used =
+        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0);
     let program_bytes =
         program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
             + 12 * program.wires() as u64
-            + 4 * used.map(|(c, cut)| u64::from(cut.slots) * c.circuit.inputs() as u64).sum::<u64>()
+            + 4 * used
+                .map(|(c, bucketing)| u64::from(bucketing.slots) * c.circuit.inputs() as u64)
+                .sum::<u64>()
             + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;
 
     let garbler = garbler(program, parameters, share);
@@ -181,33 +195,34 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let heads = sizes.heads.iter().map(|&(slots, inputs)| head(slots, inputs)).sum::<u64>()
         + head(plain.slots.into(), 1)
         + 2 * head(input.slots.into(), 1);
-    let links = (LABEL + PLACE) * sizes.links + LABEL * u64::from(input.slots);
-    let kept = links + ots * (LABEL + 1);
+    let delta_differences = (LABEL + PLACE) * sizes.delta_differences + LABEL * u64::from(input.slots);
+    let kept = delta_differences + ots * (LABEL + 1);
     let claimed = corrections + heads;
     // Tables that lie in a file are in memory where they are checked or evaluated.
     let (tables, in_hand) = match tables(program, parameters) {
         in_file if in_file > TABLE_MEMORY => (0, sizes.in_hand),
         in_memory => (in_memory, 0),
     };
-    // The hashes of all authenticators, and what is told of those in buckets, while they are brought into the
+    // The hashes of all authenticators, and the openings of those in buckets, while they are brought into the
     // order of buckets.
     let (all, in_buckets) =
         (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
     let gathering =
         (all + AUTHENTICATOR * plain.kept()).max(in_buckets + AUTHENTICATOR * input.copies()) - in_buckets;
-    let in_memory = |told: u64| if told > told_memory(TABLE_MEMORY) { 0 } else { told };
-    let (told, joints) = (in_memory(told(program, parameters)), in_memory(LABEL * sizes.joints));
-    let [all, gathering] = [all, gathering].map(|hashes| if told == 0 { 0 } else { hashes });
+    let in_memory = |openings: u64| if openings > openings_memory(TABLE_MEMORY) { 0 } else { openings };
+    let (openings, solderings) =
+        (in_memory(openings(program, parameters)), in_memory(LABEL * sizes.solderings));
+    let [all, gathering] = [all, gathering].map(|hashes| if openings == 0 { 0 } else { hashes });
     let receives = corrections + all + sizes.hashes;
     let opens = gathering + PLACE * plain.copies().max(input.copies());
-    let joins = joints + 4 * (sizes.joints + program.wires() as u64);
+    let joins = solderings + 4 * (sizes.solderings + program.wires() as u64);
     // Labels of inputs and the commitments to outputs, then labels of all wires.
     let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
     let inputs = program.input_width(Party::Garbler) as u64 + 2 * ots;
-    let proves = joints + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();
+    let proves = solderings + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();
     let candidates = 2 * (LABEL * sizes.joined).min(CANDIDATES);
-    let evaluates = joints + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
+    let evaluates = solderings + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
     let before_evaluation = claimed + (in_hand + opens).max(joins).max(proves);
-    let evaluator = receives.max(kept + tables + told + before_evaluation.max(in_hand + evaluates));
+    let evaluator = receives.max(kept + tables + openings + before_evaluation.max(in_hand + evaluates));
     [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
 }

@@ -12,8 +12,8 @@ pub const STAND: Tag = Tag(41);
 /// where.
 pub const PLAN: Tag = Tag(42);
 
-/// G: S_ot, the link of the OT offset to Δ_ka.
-pub const LINK_OT: Tag = Tag(48);
+/// G: S_ot, the delta difference of the OT offset to Δ_ka.
+pub const OT_DELTA_DIFFERENCE: Tag = Tag(48);
 
 /// G: start of a batch's hash keys, then 32 bytes a copy: the BLAKE3 hash of its tables.
 pub const TABLE_HASHES: Tag = Tag(49);
@@ -21,8 +21,8 @@ pub const TABLE_HASHES: Tag = Tag(49);
 pub const CHALLENGE: Tag = Tag(50);
 /// G: for each opened copy its offset and its committed input wires.
 pub const OPENED: Tag = Tag(51);
-/// G: for each chosen copy S_c, the link of its offset to Δ_ka.
-pub const LINKS: Tag = Tag(52);
+/// G: for each chosen copy S_c, the delta difference of its offset to Δ_ka.
+pub const DELTA_DIFFERENCES: Tag = Tag(52);
 /// G: solderings within buckets.
 pub const BUCKET_SOLDERINGS: Tag = Tag(53);
 /// G: tables of the chosen copies.

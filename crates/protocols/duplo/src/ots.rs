@@ -25,12 +25,14 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::sessions::EvaluatorCore;
-use super::stock::{Origin, Pieces, Places};
+use super::stock::{Items, Origin, Places};
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::commit::{COLUMN_WORDS, Claims, Column, Holder, Lsb, New, Pending, Proof, Shares};
+use brickwork_primitives::commit::{
+    COLUMN_WORDS, Claims, Column, Lsb, New, Pending, Proof, Receiver, Shares,
+};
 use brickwork_primitives::ot::extension;
 use brickwork_session::Run;
 
@@ -53,7 +55,7 @@ pub(super) struct EvaluatorOts {
     pub labels: Labels,
 }
 
-impl Pieces for GarblerOts {
+impl Items for GarblerOts {
     fn origins(&self) -> Vec<Origin> {
         Vec::new()
     }
@@ -79,7 +81,7 @@ impl Pieces for GarblerOts {
     }
 }
 
-impl Pieces for EvaluatorOts {
+impl Items for EvaluatorOts {
     fn origins(&self) -> Vec<Origin> {
         Vec::new()
     }
@@ -108,12 +110,12 @@ impl Pieces for EvaluatorOts {
 
 impl GarblerOts {
     /// All of them in a row.
-    pub fn join(mut pieces: Vec<Self>) -> Self {
-        if pieces.len() == 1 {
-            return pieces.swap_remove(0);
+    pub fn join(mut all_items: Vec<Self>) -> Self {
+        if all_items.len() == 1 {
+            return all_items.swap_remove(0);
         }
         let mut all = GarblerOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
-        for piece in &pieces {
+        for piece in &all_items {
             all.committed.append(&piece.committed);
             all.wires.append(&piece.wires);
         }
@@ -122,15 +124,15 @@ impl GarblerOts {
 }
 
 impl EvaluatorOts {
-    /// All of them in a row. What is one piece already is not copied.
-    pub fn join(mut pieces: Vec<Self>) -> Self {
-        if pieces.len() == 1 {
-            return pieces.swap_remove(0);
+    /// All of them in a row. What is in a row already is not copied.
+    pub fn join(mut all_items: Vec<Self>) -> Self {
+        if all_items.len() == 1 {
+            return all_items.swap_remove(0);
         }
         let (committed, wires) = (Shares::default(), Shares::default());
         let mut all =
             EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
-        for piece in &pieces {
+        for piece in &all_items {
             all.committed.append(&piece.committed);
             all.wires.append(&piece.wires);
             // What grows leaves copies behind; so these are made anew.
@@ -159,7 +161,7 @@ impl Combinations {
     ///
     /// # Panics
     /// If there are more than 128 combinations.
-    pub fn drawn(seed: &Seed, count: usize, masks: usize) -> Self {
+    pub fn expand(seed: &Seed, count: usize, masks: usize) -> Self {
         assert!(masks <= 128, "a word has a bit for each combination");
         let mut words = vec![0u128; count + masks];
         let (of_inputs, of_masks) = words.split_at_mut(count);
@@ -232,13 +234,13 @@ impl Combinations {
 }
 
 /// What was shown of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
-pub(super) struct Shown {
+pub(super) struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
     got: Vec<Label>,
 }
 
-impl Shown {
+impl RevealedCombinations {
     /// Claims of PreProcessOTINIT: each sum opens to what E got.
     pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
         all.known(self.bits.len(), move |k, sum| {
@@ -250,7 +252,7 @@ impl Shown {
 }
 
 /// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
-pub(super) struct GarblerDrawn {
+pub(super) struct GarblerRandomCots {
     labels: Zeroizing<Vec<Label>>,
     binding: usize,
 }
@@ -260,30 +262,30 @@ pub(super) struct GarblerCommitted {
     at: Places,
     committed: Row,
     wires: Row,
-    drawn: GarblerDrawn,
+    cots: GarblerRandomCots,
 }
 
 /// Receives and checks the rows for `count` OTs and `binding` that mask.
-pub(super) fn garbler_draws(
+pub(super) fn garbler_random_cots(
     run: &mut Run,
     cot: &mut extension::Sender,
     count: usize,
     binding: usize,
-) -> Result<GarblerDrawn, Error> {
+) -> Result<GarblerRandomCots, Error> {
     run.phase("prepare");
-    Ok(GarblerDrawn { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
+    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
 }
 
-impl GarblerDrawn {
+impl GarblerRandomCots {
     pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
-        let Garbler { run, committer, hooks, .. } = party;
-        let first = committer.next_row();
-        let mut committed = committer.begin_row(self.labels.len())?;
-        committer.push(&mut run.channel, &mut committed, &hooks.altered(Point::OtLabels, &self.labels))?;
-        let committed = committer.finish(committed);
-        let at = Places::begin([first, committer.next_row()]);
-        let wires = committer.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
-        Ok(GarblerCommitted { at, committed, wires, drawn: self })
+        let Garbler { run, sender, hooks, .. } = party;
+        let first = sender.next_row();
+        let mut committed = sender.begin_row(self.labels.len())?;
+        sender.push(&mut run.channel, &mut committed, &hooks.altered(Point::OtLabels, &self.labels))?;
+        let committed = sender.finish(committed);
+        let at = Places::begin([first, sender.next_row()]);
+        let wires = sender.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
+        Ok(GarblerCommitted { at, committed, wires, cots: self })
     }
 }
 
@@ -293,13 +295,13 @@ impl GarblerCommitted {
     }
 
     /// Receives what E shows and checks all of it: nothing may be opened before.
-    pub fn shown(self, party: &mut Garbler) -> Result<(GarblerOts, Shown), Error> {
+    pub fn receive_revealed(self, party: &mut Garbler) -> Result<(GarblerOts, RevealedCombinations), Error> {
         let Garbler { run, hooks, ot, .. } = party;
-        let GarblerCommitted { at, committed, wires, drawn: GarblerDrawn { labels, binding } } = self;
+        let GarblerCommitted { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
-        let shown = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
-        let (seed, shown) = shown.split_at(SEED_BYTES);
-        let (got, bits) = shown.split_at(binding * LABEL_BYTES);
+        let revealed = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
+        let (seed, revealed) = revealed.split_at(SEED_BYTES);
+        let (got, bits) = revealed.split_at(binding * LABEL_BYTES);
         let got: Vec<Label> = got
             .chunks_exact(LABEL_BYTES)
             .map(|b| Label::from_bytes(b.try_into().expect("16 bytes")))
@@ -308,7 +310,7 @@ impl GarblerCommitted {
             return Err(Cheat::OtBinding.into());
         }
         let combinations =
-            Combinations::drawn(&Seed::from_bytes(seed.try_into().expect("16 bytes")), count, binding);
+            Combinations::expand(&Seed::from_bytes(seed.try_into().expect("16 bytes")), count, binding);
         let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
         let sums = combinations.labels(&labels);
         let honest =
@@ -318,14 +320,15 @@ impl GarblerCommitted {
         if !bool::from(honest) {
             return Err(Cheat::OtBinding.into());
         }
-        let shown = Shown { sums: combinations.shares(committed.shares()), bits: bits.to_vec(), got };
-        Ok((GarblerOts { at: at.first(count), committed, wires }, shown))
+        let revealed =
+            RevealedCombinations { sums: combinations.shares(committed.shares()), bits: bits.to_vec(), got };
+        Ok((GarblerOts { at: at.first(count), committed, wires }, revealed))
     }
 }
 
 /// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
 /// others.
-pub(super) struct EvaluatorDrawn {
+pub(super) struct EvaluatorRandomCots {
     choices: Zeroizing<Vec<u8>>,
     labels: Labels,
     binding: usize,
@@ -336,32 +339,32 @@ pub(super) struct EvaluatorDrawn {
 pub(super) struct EvaluatorCommitted<C> {
     committed: C,
     wires: C,
-    drawn: EvaluatorDrawn,
+    cots: EvaluatorRandomCots,
 }
 
 /// Sends the rows for `count` OTs of random choices and `binding` that mask.
-pub(super) fn evaluator_draws(
+pub(super) fn evaluator_random_cots(
     run: &mut Run,
     cot: &mut extension::Receiver,
     rng: &mut Rng,
     count: usize,
     binding: usize,
-) -> Result<EvaluatorDrawn, Error> {
+) -> Result<EvaluatorRandomCots, Error> {
     run.phase("prepare");
     let mut choices = Zeroizing::new(vec![0u8; count + binding]);
     rng.fill(&mut choices);
     choices.iter_mut().for_each(|b| *b &= 1);
     let labels = Labels::new(cot.extend(&mut run.channel, &choices)?);
-    Ok(EvaluatorDrawn { choices, labels, binding })
+    Ok(EvaluatorRandomCots { choices, labels, binding })
 }
 
-impl EvaluatorDrawn {
+impl EvaluatorRandomCots {
     pub fn receive(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Pending>, Error> {
-        let EvaluatorCore { run, holder, .. } = core;
+        let EvaluatorCore { run, receiver, .. } = core;
         let all = self.choices.len();
-        let committed = holder.receive(&mut run.channel, all)?;
-        let wires = holder.receive_random(&mut run.channel, all - self.binding, Lsb::Random)?;
-        Ok(EvaluatorCommitted { committed, wires, drawn: self })
+        let committed = receiver.receive(&mut run.channel, all)?;
+        let wires = receiver.receive_random(&mut run.channel, all - self.binding, Lsb::Random)?;
+        Ok(EvaluatorCommitted { committed, wires, cots: self })
     }
 }
 
@@ -371,28 +374,29 @@ impl EvaluatorCommitted<Pending> {
     }
 
     pub fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
-        let EvaluatorCommitted { committed, wires, drawn } = self;
-        EvaluatorCommitted { committed: committed.accept(proof), wires: wires.accept(proof), drawn }
+        let EvaluatorCommitted { committed, wires, cots } = self;
+        EvaluatorCommitted { committed: committed.accept(proof), wires: wires.accept(proof), cots }
     }
 }
 
 impl EvaluatorCommitted<Shares> {
     /// Shows random combinations of the OTs.
-    pub fn show(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, Shown), Error> {
-        let EvaluatorCommitted { committed, wires, drawn: EvaluatorDrawn { choices, labels, binding } } =
+    pub fn reveal(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
+        let EvaluatorCommitted { committed, wires, cots: EvaluatorRandomCots { choices, labels, binding } } =
             self;
         let count = choices.len() - binding;
         let mut seed = [0; SEED_BYTES];
         core.rng.fill(&mut seed);
         let seed = Seed::from_bytes(seed);
-        let combinations = Combinations::drawn(&seed, count, binding);
+        let combinations = Combinations::expand(&seed, count, binding);
         let (bits, got) = (combinations.bits(&choices), combinations.labels(&labels));
         let mut message = [&seed.as_bytes()[..], bytemuck::cast_slice(&got), &bits[..]].concat();
         core.hooks.alter(Point::OtBinding, &mut message);
         core.run.channel.send(msg::OT_BINDING, &message)?;
-        let shown = Shown { sums: combinations.shares(&committed), bits, got: got.to_vec() };
+        let revealed =
+            RevealedCombinations { sums: combinations.shares(&committed), bits, got: got.to_vec() };
         let (choices, labels) = (choices[..count].to_vec().into(), Labels::new(labels[..count].to_vec()));
-        Ok((EvaluatorOts { committed, wires, choices, labels }, shown))
+        Ok((EvaluatorOts { committed, wires, choices, labels }, revealed))
     }
 }
 
@@ -409,7 +413,7 @@ mod tests {
     /// What a garbler's commitments are off by shows in the sums: for this seed, whether all claims would
     /// hold all the same.
     fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
-        let combinations = Combinations::drawn(seed, choices.len() - MASKS, MASKS);
+        let combinations = Combinations::expand(seed, choices.len() - MASKS, MASKS);
         let bits = combinations.bits(choices);
         let sums = combinations.labels(wrong);
         (0..MASKS).all(|k| sums[k] ^ if bits[k] == 1 { offset } else { Label::ZERO } == Label::ZERO)
@@ -425,7 +429,7 @@ mod tests {
             let (delta, zeros, seed) = (rng.delta(), labels(all, &mut rng), rng.seed());
             let choices: Vec<u8> = (0..all).map(|_| rng.below(2) as u8).collect();
             let got: Vec<Label> = zeros.iter().zip(&choices).map(|(&r, &b)| r ^ delta.times(b)).collect();
-            let combinations = Combinations::drawn(&seed, count, MASKS);
+            let combinations = Combinations::expand(&seed, count, MASKS);
             let (sums, bits) = (combinations.labels(&zeros), combinations.bits(&choices));
             let expected: Vec<Label> = sums.iter().zip(&bits).map(|(&r, &b)| r ^ delta.times(b)).collect();
             assert_eq!(*combinations.labels(&got), expected);
@@ -446,7 +450,7 @@ mod tests {
     fn shares_are_summed_up_like_labels() {
         let mut rng = Rng::replayable("test combinations");
         for count in [0, 3 * OTS_A_TASK, OTS_IN_HAND + OTS_A_TASK + 5] {
-            let combinations = Combinations::drawn(&rng.seed(), count, 2);
+            let combinations = Combinations::expand(&rng.seed(), count, 2);
             let mut columns = vec![0u64; count + 2];
             rng.fill(bytemuck::cast_slice_mut(&mut columns));
             let mut expected = vec![[0; COLUMN_WORDS]; 2];

@@ -12,9 +12,10 @@ use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
 use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::cut_and_choose::{
-    BatchSpec, Budget, Cut, Kind, Rule, Upper, alternatives, at_most,
+    BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, alternatives, at_most,
 };
 use brickwork_primitives::ot::extension;
+use brickwork_stock::GivenUp;
 
 /// Bits by which the checks that cost next to nothing exceed s.
 const MARGIN: u32 = 8;
@@ -29,7 +30,11 @@ const STOCK_SHARE: f64 = 0.25;
 /// Cuts with more copies are no alternatives.
 const MOST_COPIES: u64 = 1 << 31;
 
-const NO_CUT: Cut = Cut { slots: 0, bucket: 1, opened: 0 };
+/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
+/// same epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_SHARE: f64 = 0.5;
+
+const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
@@ -74,27 +79,41 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
 
 /// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
 /// it is remembered.
-pub(super) fn known_bound(origin: &Origin) -> Upper {
-    static KNOWN: LazyLock<Mutex<HashMap<(Kind, Cut), Upper>>> = LazyLock::new(Mutex::default);
+pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
+    static KNOWN: LazyLock<Mutex<HashMap<(BatchKind, Bucketing), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry((origin.kind, origin.cut)).or_insert_with(|| origin.cut.bound(origin.kind.rule()))
+    *known.entry((kind, bucketing)).or_insert_with(|| bucketing.bound(kind.rule()))
 }
 
-/// The bound over batches of a stock: each counted whole, once, as often as its step was begun, and all else
-/// that may fail in the session that they belong to.
-pub(super) fn bound_of_parts<'a>(
+/// The bound over batches of a stock: each counted whole, once, all that was given up in the session that
+/// they belong to, and all else that may fail in it.
+pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: u32,
 ) -> Result<Upper, Error> {
     let mut spent: Upper =
         checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
-    let mut seen = HashSet::new();
+    let (mut seen, mut given_up) = (HashSet::new(), 0);
     for origin in origins {
         if seen.insert(origin.serial) {
-            spent = spent + known_bound(origin) * Upper::integer(origin.attempts.into());
+            spent = spent + known_bound(origin.kind, origin.bucketing);
         }
+        given_up = given_up.max(origin.given_up.risk);
     }
-    Ok(spent)
+    Ok(spent + Upper::fixed(given_up))
+}
+
+/// The base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
+fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
+    let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
+    let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
+    let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
+    Ok((rest * share).log2() - f64::from(security))
+}
+
+/// Whether an epoch in which so much was given up has room for another step.
+pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
+    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
 /// What a program from stock is promised: the bound over the batches that it takes from, with all of each
@@ -102,11 +121,14 @@ pub(super) fn bound_of_parts<'a>(
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
-pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Result<SecurityReport, Error> {
-    let spent = bound_of_parts(origins.iter().map(|(_, origin)| origin), security)?;
+pub(super) fn report_of_origins(
+    origins: &[(String, Origin)],
+    security: u32,
+) -> Result<SecurityReport, Error> {
+    let spent = bound_of_origins(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or on such as took many attempts, that only {} remains of 2^-{security}; \
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of 2^-{security}; \
              preprocess what it needs in one go",
             at_most(spent.log2())
         )));
@@ -115,18 +137,18 @@ pub(super) fn report_of_parts(origins: &[(String, Origin)], security: u32) -> Re
         decomposition: String::new(),
         security,
         components: Vec::new(),
-        plain: NO_CUT,
-        input: NO_CUT,
+        plain: NO_BUCKETING,
+        input: NO_BUCKETING,
         ot_binding: stock_ot_binding(security),
         bound_log2: spent.log2(),
     }
     .report_of(Vec::new());
     for (name, origin) in origins {
-        let batch = batch_report(name, &origin.cut);
+        let batch = batch_report(name, &origin.bucketing);
         match origin.kind {
-            Kind::Component => report.components.push(batch),
-            Kind::KeyAuthenticator => report.key_authenticators = batch,
-            Kind::InputAuthenticator => report.input_authenticators = batch,
+            BatchKind::Component => report.components.push(batch),
+            BatchKind::KeyAuthenticator => report.key_authenticators = batch,
+            BatchKind::InputAuthenticator => report.input_authenticators = batch,
         }
     }
     Ok(report)
@@ -141,11 +163,11 @@ pub struct Parameters {
     /// s.
     pub security: u32,
     /// Cut-and-choose of each component of the program, in order; without slots where it is not used.
-    pub components: Vec<Cut>,
+    pub components: Vec<Bucketing>,
     /// Of the plain key authenticators.
-    pub plain: Cut,
+    pub plain: Bucketing,
     /// Of the self-authenticating ones.
-    pub input: Cut,
+    pub input: Bucketing,
     /// Combinations that bind the OTs to their commitments.
     pub ot_binding: usize,
     /// Base-2 logarithm of the bound on everything together.
@@ -159,22 +181,23 @@ impl Parameters {
     /// # Errors
     /// [`Error::Resource`] if the program is too large for a session.
     pub fn alternatives(&self, program: &Program) -> Result<Vec<Parameters>, Error> {
-        let weight =
-            |(id, cut): (usize, &Cut)| cut.kept() * (1 + program.components()[id].circuit.and_gates() as u64);
-        let Some((largest, cut)) = self
+        let weight = |(id, bucketing): (usize, &Bucketing)| {
+            bucketing.kept() * (1 + program.components()[id].circuit.and_gates() as u64)
+        };
+        let Some((largest, bucketing)) = self
             .components
             .iter()
             .enumerate()
-            .filter(|(_, cut)| cut.slots > 0)
-            .max_by_key(|&(id, cut)| weight((id, cut)))
+            .filter(|(_, bucketing)| bucketing.slots > 0)
+            .max_by_key(|&(id, bucketing)| weight((id, bucketing)))
         else {
             return Ok(vec![self.clone()]);
         };
-        let limit = cut.bound(Rule::COMPONENT);
-        let others = alternatives(Rule::COMPONENT, cut.slots, limit).into_iter();
-        let replaced = others.map(|cut| {
+        let limit = bucketing.bound(Rule::COMPONENT);
+        let others = alternatives(Rule::COMPONENT, bucketing.slots, limit).into_iter();
+        let replaced = others.map(|bucketing| {
             let mut other = self.clone();
-            other.components[largest] = cut;
+            other.components[largest] = bucketing;
             other
         });
         let few = replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES);
@@ -182,28 +205,30 @@ impl Parameters {
         Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
     }
 
-    /// Bytes of what the evaluator is told of copies and authenticators and keeps: hashes of labels, links,
-    /// solderings, openings. `circuits` are the components'.
-    pub fn told_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
-        let pairs = |cut: &Cut| cut.kept() - u64::from(cut.slots);
-        let of_copies = circuits.zip(&self.components).map(|(circuit, cut)| {
+    /// Bytes that the evaluator receives of copies and authenticators and keeps: hashes of labels,
+    /// delta differences, solderings, openings. `circuits` are the components'.
+    pub fn openings_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
+        let pairs = |bucketing: &Bucketing| bucketing.kept() - u64::from(bucketing.slots);
+        let of_copies = circuits.zip(&self.components).map(|(circuit, bucketing)| {
             let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
             LABEL_BYTES as u64
-                * (pairs(cut) * inputs + cut.kept() * outputs + u64::from(cut.opened) * (inputs + outputs))
+                * (pairs(bucketing) * inputs
+                    + bucketing.kept() * outputs
+                    + u64::from(bucketing.opened) * (inputs + outputs))
         });
-        let of_gadgets = [&self.plain, &self.input].into_iter().map(|cut| {
-            let opened = (LABEL_BYTES + size_of::<u32>()) as u64 * u64::from(cut.opened);
-            (authenticator::BYTES + size_of::<u32>()) as u64 * cut.kept()
-                + LABEL_BYTES as u64 * pairs(cut)
+        let of_authenticators = [&self.plain, &self.input].into_iter().map(|bucketing| {
+            let opened = (LABEL_BYTES + size_of::<u32>()) as u64 * u64::from(bucketing.opened);
+            (authenticator::BYTES + size_of::<u32>()) as u64 * bucketing.kept()
+                + LABEL_BYTES as u64 * pairs(bucketing)
                 + opened
         });
-        of_copies.chain(of_gadgets).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
+        of_copies.chain(of_authenticators).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
     }
 
     /// Bytes of the tables that travel for a request of these parameters.
     pub(super) fn table_bytes(&self, request: &Request) -> u64 {
         let of_one = |(component, _): &(Component, usize)| 2 * LABEL_BYTES * component.circuit.and_gates();
-        let copies = self.components.iter().map(|cut| cut.kept());
+        let copies = self.components.iter().map(|bucketing| bucketing.kept());
         request.components.iter().map(|one| of_one(one) as u64).zip(copies).map(|(bytes, n)| bytes * n).sum()
     }
 
@@ -233,8 +258,11 @@ impl Parameters {
     /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
     /// authenticators, input ones.
     pub(super) fn proposal(&self) -> Vec<u8> {
-        let cuts = self.components.iter().chain([&self.plain, &self.input]);
-        cuts.flat_map(|cut| [cut.bucket, cut.opened]).flat_map(u32::to_le_bytes).collect()
+        let bucketings = self.components.iter().chain([&self.plain, &self.input]);
+        bucketings
+            .flat_map(|bucketing| [bucketing.bucket, bucketing.opened])
+            .flat_map(u32::to_le_bytes)
+            .collect()
     }
 
     /// Bytes of a proposal for a program.
@@ -258,19 +286,19 @@ impl Parameters {
                 "the proposed cut-and-choose parameters are not for this program".into(),
             ));
         }
-        let cuts: Vec<Cut> = specs
+        let bucketings: Vec<Bucketing> = specs
             .iter()
             .zip(numbers.chunks(2))
-            .map(|(spec, n)| Cut { slots: spec.slots, bucket: n[0], opened: n[1] })
+            .map(|(spec, n)| Bucketing { slots: spec.slots, bucket: n[0], opened: n[1] })
             .collect();
-        if cuts.iter().any(|cut| cut.slots == 0 && *cut != NO_CUT) {
+        if bucketings.iter().any(|bucketing| bucketing.slots == 0 && *bucketing != NO_BUCKETING) {
             return Err(Error::Mismatch(
                 "cut-and-choose parameters are proposed for a component that is not used".into(),
             ));
         }
         // The bound of a batch without slots is zero.
-        let plan = checks(security, PROOFS, 2.0)?.check(&specs, &cuts)?;
-        Ok(Self::of_cuts(security, cuts, plan.total.log2()))
+        let allocation = checks(security, PROOFS, 2.0)?.check(&specs, &bucketings)?;
+        Ok(Self::of_bucketings(security, bucketings, allocation.total.log2()))
     }
 
     /// The same cuts with their exact bound, where some were exchanged for others.
@@ -281,13 +309,14 @@ impl Parameters {
         Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
     }
 
-    /// `cuts` of the components, then of plain and of input authenticators.
-    fn of_cuts(security: u32, mut cuts: Vec<Cut>, bound_log2: f64) -> Self {
-        let (input, plain) = (cuts.pop().unwrap_or(NO_CUT), cuts.pop().unwrap_or(NO_CUT));
+    /// `bucketings` of the components, then of plain and of input authenticators.
+    fn of_bucketings(security: u32, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
+        let (input, plain) =
+            (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));
         Parameters {
             decomposition: String::new(),
             security,
-            components: cuts,
+            components: bucketings,
             plain,
             input,
             ot_binding: ot_binding(security),
@@ -303,16 +332,20 @@ impl Parameters {
 
     /// [`Parameters::for_stock`], for several requests that share the share.
     pub(super) fn for_steps(requests: &[Request], security: u32) -> Result<Vec<Self>, Error> {
+        let others = stock_share(security, 1.0 - STOCK_SHARE)?;
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
-        let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
-        let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
-        let others = (rest * (1.0 - STOCK_SHARE)).log2() - f64::from(security);
-        Self::of_requests(
-            requests,
-            security,
-            checks.with_check("other batches of the stock", others),
-            &Prices::STANDARD,
-        )
+        let budget = checks.with_check("other batches of the stock", others);
+        Self::of_requests(requests, security, budget, &Prices::STANDARD)
+    }
+
+    /// The bound on a cheating garbler's success in the batches of a step with these parameters, in units of
+    /// 2^-128.
+    pub(super) fn risk(&self) -> u128 {
+        let components = self.components.iter().map(|&bucketing| (BatchKind::Component, bucketing));
+        let authenticators =
+            [(BatchKind::KeyAuthenticator, self.plain), (BatchKind::InputAuthenticator, self.input)];
+        let used = components.chain(authenticators).filter(|(_, cut)| cut.slots > 0);
+        used.map(|(kind, cut)| known_bound(kind, cut)).sum::<Upper>().to_fixed()
     }
 
     fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
@@ -339,14 +372,14 @@ impl Parameters {
             .filter(|(_, spec)| spec.slots > 0)
             .map(|(cost, _)| cost)
             .collect();
-        let plan = budget.plan(&used, |batch, cut| costs[batch].of(cut))?;
-        let mut cuts = plan.batches.iter().map(|(cut, _)| *cut);
-        let mut cut = |spec: &BatchSpec| match spec.slots {
-            0 => NO_CUT,
-            _ => cuts.next().expect("one for each batch in use"),
+        let allocation = budget.allocate(&used, |batch, bucketing| costs[batch].of(bucketing))?;
+        let mut bucketings = allocation.batches.iter().map(|(bucketing, _)| *bucketing);
+        let mut bucketing = |spec: &BatchSpec| match spec.slots {
+            0 => NO_BUCKETING,
+            _ => bucketings.next().expect("one for each batch in use"),
         };
         let of_request = |specs: &Vec<BatchSpec>| {
-            Self::of_cuts(security, specs.iter().map(&mut cut).collect(), plan.total.log2())
+            Self::of_bucketings(security, specs.iter().map(&mut bucketing).collect(), allocation.total.log2())
         };
         Ok(specs.iter().map(of_request).collect())
     }
@@ -355,8 +388,8 @@ impl Parameters {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
         digest.number(self.security).length(self.ot_binding).length(self.components.len());
-        for cut in self.components.iter().chain([&self.plain, &self.input]) {
-            digest.number(cut.slots).number(cut.bucket).number(cut.opened);
+        for bucketing in self.components.iter().chain([&self.plain, &self.input]) {
+            digest.number(bucketing.slots).number(bucketing.bucket).number(bucketing.opened);
         }
         digest.done()
     }
@@ -368,7 +401,7 @@ impl Parameters {
                 .components()
                 .iter()
                 .zip(&self.components)
-                .map(|(c, cut)| batch_report(&c.name, cut))
+                .map(|(c, bucketing)| batch_report(&c.name, bucketing))
                 .collect(),
         )
     }
@@ -390,13 +423,13 @@ impl Parameters {
     }
 }
 
-fn batch_report(name: &str, cut: &Cut) -> BatchReport {
+fn batch_report(name: &str, bucketing: &Bucketing) -> BatchReport {
     BatchReport {
         name: name.into(),
-        slots: cut.slots as usize,
-        bucket_size: cut.bucket as usize,
-        copies: cut.copies() as usize,
-        opened: cut.opened as usize,
+        slots: bucketing.slots as usize,
+        bucket_size: bucketing.bucket as usize,
+        copies: bucketing.copies() as usize,
+        opened: bucketing.opened as usize,
     }
 }
 
@@ -412,10 +445,10 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of(&self, cut: &Cut) -> f64 {
-        self.made * cut.copies() as f64
-            + self.opened * f64::from(cut.opened)
-            + self.chosen * cut.kept() as f64
+    fn of(&self, bucketing: &Bucketing) -> f64 {
+        self.made * bucketing.copies() as f64
+            + self.opened * f64::from(bucketing.opened)
+            + self.chosen * bucketing.kept() as f64
     }
 }
 
@@ -468,7 +501,7 @@ impl Prices {
     }
 
     /// A label or soldering that is sent and claimed.
-    fn told(&self) -> f64 {
+    fn received(&self) -> f64 {
         16.0 * self.byte + self.claim
     }
 
@@ -480,23 +513,25 @@ impl Prices {
         let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
         Cost {
             made: gates(|c| c.made) + (inputs + 1.0) * self.random(code) + outputs * self.chosen(code),
-            opened: gates(|c| c.opened) + (inputs + 1.0) * self.told() + outputs * self.claim,
-            chosen: gates(|c| c.chosen) + 32.0 * self.byte * ands + (inputs + outputs + 1.0) * self.told(),
+            opened: gates(|c| c.opened) + (inputs + 1.0) * self.received() + outputs * self.claim,
+            chosen: gates(|c| c.chosen)
+                + 32.0 * self.byte * ands
+                + (inputs + outputs + 1.0) * self.received(),
         }
     }
 
     /// What a plain authenticator costs.
     pub fn of_plain(&self, code: &Code) -> Cost {
         let made = self.random(code) + 32.0 * self.byte + 2.0 * self.hash_label;
-        Cost { made, opened: self.told() + self.hash_label, chosen: self.told() + self.hash_label }
+        Cost { made, opened: self.received() + self.hash_label, chosen: self.received() + self.hash_label }
     }
 
     fn of_input(&self, code: &Code) -> Cost {
         let made = self.random(code) + self.chosen(code) + 32.0 * self.byte + 3.0 * self.hash_label;
         Cost {
             made,
-            opened: self.told() + self.claim + 3.0 * self.hash_label,
-            chosen: 2.0 * self.told() + 2.0 * self.hash_label,
+            opened: self.received() + self.claim + 3.0 * self.hash_label,
+            chosen: 2.0 * self.received() + 2.0 * self.hash_label,
         }
     }
 }
@@ -507,13 +542,15 @@ const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The batches of a request: components in order, plain authenticators, input ones.
 fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
-    let components = request.components.iter().map(|(_, slots)| (Kind::Component, *slots));
-    let gadgets =
-        [(Kind::KeyAuthenticator, request.plain_wires()), (Kind::InputAuthenticator, request.garbler_wires)];
-    components.chain(gadgets).map(|(kind, slots)| spec(kind, slots)).collect()
+    let components = request.components.iter().map(|(_, slots)| (BatchKind::Component, *slots));
+    let authenticators = [
+        (BatchKind::KeyAuthenticator, request.plain_wires()),
+        (BatchKind::InputAuthenticator, request.garbler_wires),
+    ];
+    components.chain(authenticators).map(|(kind, slots)| spec(kind, slots)).collect()
 }
 
-fn spec(kind: Kind, slots: usize) -> Result<BatchSpec, Error> {
+fn spec(kind: BatchKind, slots: usize) -> Result<BatchSpec, Error> {
     let slots = u32::try_from(slots)
         .map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
     Ok(BatchSpec { kind, slots })

@@ -6,18 +6,18 @@
 //! its own. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
-//!   garbler -> evaluator    commitments to all gadgets' wires (and the input gadgets' offsets); all pairs of hashes
+//!   garbler -> evaluator    commitments to all authenticators' wires (and the input authenticators' offsets); all pairs of hashes
 //!   evaluator -> garbler    challenge: a seed
-//!   garbler -> evaluator    checked plain gadgets: the label of a challenged colour; checked input gadgets: the offset;
-//!                           the others: links, solderings in buckets, solderings of the copies' outputs
+//!   garbler -> evaluator    checked plain authenticators: the label of a challenged colour; checked input authenticators: the offset;
+//!                           the others: delta differences, solderings in buckets, solderings of the copies' outputs
 //! ```
 //!
 //! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
 //! this step shares with others.
 //!
-//! Of a checked plain gadget one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws after
-//! everything is fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with probability
-//! 1/2, an input gadget always.
+//! Of a checked plain authenticator one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws
+//! after everything is fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with
+//! probability 1/2, an input authenticator always.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,29 +25,31 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::challenge::{Batch, Challenge, pair};
-use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
+use super::authenticators::{
+    AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use super::challenge::{BatchSizes, Challenge, pair};
+use super::chunked::{IN_HAND, send_list};
+use super::claims;
 use super::hooks::Hooks;
-use super::parts::{IN_HAND, send_list};
 use super::preprocess::{self, EvaluatorBatch, Shape};
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Places};
-use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_primitives::authenticator::{Authenticator, Hasher, Kind};
+use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::commit::{Holder, Lsb, New, Pending, Proof, Selection, Shares};
+use brickwork_primitives::commit::{Lsb, New, Pending, Proof, Receiver, Selection, Shares};
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
-use brickwork_primitives::scratch::{Depot, Spool};
 use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Run;
 
-/// Opened gadgets that are neighbours like this are read in one go.
-const GADGETS_AT_ONCE: u32 = 1 << 17;
+/// Opened authenticators that are neighbours like this are read in one go.
+const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
 
 /// Which plain buckets are for each batch's outputs, slot after slot, wire after wire: all of them.
 fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
@@ -60,7 +62,7 @@ fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     shapes.map(of_batch).collect()
 }
 
-/// The colours that the challenge asks for, one for each checked plain gadget.
+/// The colours that the challenge asks for, one for each checked plain authenticator.
 fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     Rng::expand(seed, "brickwork colours of checked authenticators").fill(&mut bytes);
@@ -74,26 +76,26 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     copy / shape.batch.size * shape.outputs + wire
 }
 
-/// Both kinds of gadget, and the cut-and-choose of each.
-fn kinds(serial: &mut u64, parameters: &Parameters) -> [(Kind, Origin); 2] {
+/// Both kinds of authenticator, and the cut-and-choose of each.
+fn kinds(serial: &mut u64, parameters: &Parameters) -> [(AuthenticatorKind, Origin); 2] {
     let kinds = [
-        (Kind::Plain, cut_and_choose::Kind::KeyAuthenticator, parameters.plain),
-        (Kind::Input, cut_and_choose::Kind::InputAuthenticator, parameters.input),
+        (AuthenticatorKind::Plain, cut_and_choose::BatchKind::KeyAuthenticator, parameters.plain),
+        (AuthenticatorKind::Input, cut_and_choose::BatchKind::InputAuthenticator, parameters.input),
     ];
-    kinds.map(|(gadget, kind, cut)| {
+    kinds.map(|(authenticator, kind, bucketing)| {
         *serial += 1;
-        (gadget, Origin { serial: *serial, kind, cut, attempts: 1 })
+        (authenticator, Origin::new(*serial, kind, bucketing))
     })
 }
 
-/// The number by which a session's gadgets are counted on after these.
+/// The number by which a session's authenticators are counted on after these.
 fn counted(counter: u64, parameters: &Parameters) -> u64 {
     counter + parameters.plain.copies().max(parameters.input.copies())
 }
 
-/// All gadgets of one kind, committed to.
+/// All authenticators of one kind, committed to.
 pub(super) struct GarblerMade {
-    kind: Kind,
+    kind: AuthenticatorKind,
     origin: Origin,
     at: Places,
     made: u64,
@@ -108,17 +110,17 @@ impl GarblerMade {
 }
 
 /// Some values of a row, and the places that they are of.
-type Part = (Range<usize>, Labels);
+type RowValues = (Range<usize>, Labels);
 
 /// The values at these places, unless the part is of them already.
-fn read(row: &Row, places: Range<usize>, part: &mut Part) -> Result<(), Error> {
-    if part.0 != places {
-        part.1.resize(places.len(), Label::ZERO);
-        part.1
+fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
+    if held.0 != places {
+        held.1.resize(places.len(), Label::ZERO);
+        held.1
             .par_chunks_mut(READ_BY_A_TASK)
             .enumerate()
             .try_for_each(|(k, values)| row.fill(places.start + k * READ_BY_A_TASK, values))?;
-        part.0 = places;
+        held.0 = places;
     }
     Ok(())
 }
@@ -126,25 +128,26 @@ fn read(row: &Row, places: Range<usize>, part: &mut Part) -> Result<(), Error> {
 /// Values that a task reads.
 const READ_BY_A_TASK: usize = 1 << 12;
 
-/// Makes gadgets of both kinds, and commits.
+/// Makes authenticators of both kinds, and commits.
 pub(super) fn garbler_commits(
     party: &mut Garbler,
     parameters: &Parameters,
 ) -> Result<[GarblerMade; 2], Error> {
     let delta_ka = party.delta_ka();
-    let Garbler { run, committer, hooks, session, gadgets: counter, serial, .. } = party;
+    let Garbler { run, sender, hooks, session, authenticators: counter, serial, .. } = party;
     let [plain, input] = kinds(serial, parameters);
-    let mut make = |(kind, origin): (Kind, Origin)| -> Result<GarblerMade, Error> {
-        let (count, hasher) = (origin.cut.copies() as usize, Hasher::new(session, kind).after(*counter));
+    let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerMade, Error> {
+        let (count, hasher) =
+            (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(*counter));
         let step = hooks.step(IN_HAND, count);
-        let first = committer.next_row();
+        let first = sender.next_row();
         let offsets = match kind {
-            Kind::Plain => Row::default(),
-            Kind::Input => committer.row(&mut run.channel, count, Lsb::One)?,
+            AuthenticatorKind::Plain => Row::default(),
+            AuthenticatorKind::Input => sender.row(&mut run.channel, count, Lsb::One)?,
         };
-        let at = Places::begin([committer.next_row(), first]);
-        // The offsets that gadgets are made with.
-        let mut with = Part::default();
+        let at = Places::begin([sender.next_row(), first]);
+        // The offsets that authenticators are made with.
+        let mut with = RowValues::default();
         let mut made_with =
             |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
                 if offsets.is_empty() {
@@ -157,9 +160,9 @@ pub(super) fn garbler_commits(
                 Ok(Zeroizing::new(with.1.iter().map(|offset| Delta::new(offset.bits())).collect()))
             };
         let wires = match kind {
-            Kind::Plain => committer.row(&mut run.channel, count, Lsb::Random)?,
-            Kind::Input => {
-                let mut wires = committer.begin_row(count)?;
+            AuthenticatorKind::Plain => sender.row(&mut run.channel, count, Lsb::Random)?,
+            AuthenticatorKind::Input => {
+                let mut wires = sender.begin_row(count)?;
                 for first in (0..count).step_by(step) {
                     let deltas = made_with(hooks, first..count.min(first + step))?;
                     let mut values =
@@ -168,18 +171,18 @@ pub(super) fn garbler_commits(
                         .par_iter_mut()
                         .zip(&*deltas)
                         .for_each(|(v, &delta)| *v = CommittedWire::from_false_label(*v, delta).value);
-                    hooks.alter(Point::InputGadgets, &mut values);
-                    committer.push(&mut run.channel, &mut wires, &values)?;
+                    hooks.alter(Point::InputWires, &mut values);
+                    sender.push(&mut run.channel, &mut wires, &values)?;
                 }
-                committer.finish(wires)
+                sender.finish(wires)
             }
         };
         let (hashed, hashes) = match kind {
-            Kind::Plain => (Point::PlainHashed, Point::PlainAuthenticators),
-            Kind::Input => (Point::InputHashed, Point::InputAuthenticators),
+            AuthenticatorKind::Plain => (Point::PlainHashed, Point::PlainAuthenticators),
+            AuthenticatorKind::Input => (Point::InputHashed, Point::InputAuthenticators),
         };
         let mut message = run.channel.message(msg::AUTHENTICATORS);
-        let mut values = Part::default();
+        let mut values = RowValues::default();
         for first in (0..count.max(1)).step_by(step) {
             let places = first..count.min(first + step);
             read(&wires, places.clone(), &mut values)?;
@@ -200,27 +203,28 @@ pub(super) fn garbler_commits(
 }
 
 impl GarblerMade {
-    /// Opens the gadgets that the challenge asks for and joins the others into buckets. `uses` are ranges of
-    /// buckets, all of them; returns the gadgets of each, and which solderings in buckets flip.
+    /// Opens the authenticators that the challenge asks for and joins the others into buckets. `uses` are
+    /// ranges of buckets, all of them; returns the authenticators of each, and which solderings in buckets
+    /// flip.
     fn open(
         self,
         party: &mut Garbler,
         seed: &Seed,
         uses: &[Range<usize>],
-    ) -> Result<(Vec<GarblerGadgets>, GarblerOpenedGadgets), Error> {
+    ) -> Result<(Vec<GarblerAuthenticators>, GarblerOpenedAuthenticators), Error> {
         let delta_ka = party.delta_ka();
-        let Garbler { run, committer, hooks, window, .. } = party;
+        let Garbler { run, sender, hooks, window, .. } = party;
         let GarblerMade { kind, origin, at, made, wires, offsets } = self;
-        let (batch, plain) = (Batch::from(origin.cut), kind == Kind::Plain);
+        let (batch, plain) = (BatchSizes::from(origin.bucketing), kind == AuthenticatorKind::Plain);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
-        let fates = challenge.fates(size);
+        let assignment = challenge.assignment(size);
         let Challenge { opened, chosen } = &challenge;
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
 
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
-            let here = |gadget: usize| {
-                fates.place(gadget).ok().filter(|k| range.contains(k)).map(|k| k - range.start)
+            let here = |authenticator: usize| {
+                assignment.place(authenticator).ok().filter(|k| range.contains(k)).map(|k| k - range.start)
             };
             if plain { &wires } else { &offsets }.scatter(1, here, &mut values)?;
             values
@@ -234,18 +238,32 @@ impl GarblerMade {
         let chosen_values = |row: &Row, range: Range<usize>, values: &mut [Label]| {
             row.scatter(
                 1,
-                |gadget| fates.place(gadget).err().filter(|k| range.contains(k)).map(|k| k - range.start),
+                |authenticator| {
+                    assignment
+                        .place(authenticator)
+                        .err()
+                        .filter(|k| range.contains(k))
+                        .map(|k| k - range.start)
+                },
                 values,
             )
         };
-        let link = |range: Range<usize>| {
+        let delta_difference = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
             chosen_values(&offsets, range, &mut values)?;
             values.iter_mut().for_each(|value| *value = *value ^ delta_ka);
             Ok(values)
         };
-        let linked = if plain { 0 } else { chosen.len() };
-        send_list(run, hooks, (Point::InputLinks, msg::LINKS), linked, *window, link, |_| {})?;
+        let with_difference = if plain { 0 } else { chosen.len() };
+        send_list(
+            run,
+            hooks,
+            (Point::InputDeltaDifferences, msg::DELTA_DIFFERENCES),
+            with_difference,
+            *window,
+            delta_difference,
+            |_| {},
+        )?;
 
         let mut flips = Bits::default();
         let (mut values, mut deltas) = (Labels::default(), Labels::default());
@@ -291,37 +309,47 @@ impl GarblerMade {
             let at = at.heads(&chosen[buckets.start * size..buckets.end * size], size);
             let heads = Arc::new(Selection::new(at.items.clone(), 1));
             let offsets = if plain { Row::default() } else { offsets.pick(&heads) };
-            GarblerGadgets { origin, made, wires: wires.pick(&heads), offsets, at }
+            GarblerAuthenticators { origin, made, wires: wires.pick(&heads), offsets, at }
         };
-        let gadgets = uses.iter().map(of_use).collect();
+        let authenticators = uses.iter().map(of_use).collect();
         let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
-        let unproven =
-            unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        let claims = claims::AuthenticatorClaims::new(
+            size,
+            uses.to_vec(),
+            &challenge,
+            &colours,
+            &flips,
+            wires,
+            offsets,
+        );
         let in_memory = challenge.chosen.len() <= *window;
-        let depot = if in_memory { Depot::memory() } else { Depot::file(committer.fault())? };
-        Ok((gadgets, GarblerOpenedGadgets { gadgets: unproven, chosen: depot.put(challenge.chosen)? }))
+        let spill = if in_memory { Spill::memory() } else { Spill::file(sender.fault())? };
+        Ok((
+            authenticators,
+            GarblerOpenedAuthenticators { authenticators: claims, chosen: spill.put(challenge.chosen)? },
+        ))
     }
 }
 
-/// The gadgets of one kind after their challenge.
-pub(super) struct GarblerOpenedGadgets {
-    pub gadgets: unproven::Gadgets,
-    /// Which gadget each chosen one is.
-    pub chosen: Spool<u32>,
+/// The authenticators of one kind after their challenge.
+pub(super) struct GarblerOpenedAuthenticators {
+    pub authenticators: claims::AuthenticatorClaims,
+    /// Which authenticator each chosen one is.
+    pub chosen: SpilledVec<u32>,
 }
 
 /// What the garbler has after the opening: components with their authenticators, the pool for its wires, and
 /// what is to be proven of all.
-pub(super) struct GarblerOpened {
+pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
-    pub pools: Vec<GarblerGadgets>,
+    pub pools: Vec<GarblerAuthenticators>,
     pub copies: Vec<GarblerOpenedCopies>,
-    pub gadgets: [GarblerOpenedGadgets; 2],
+    pub authenticators: [GarblerOpenedAuthenticators; 2],
 }
 
 /// The copies of a batch after their challenge.
 pub(super) struct GarblerOpenedCopies {
-    pub copies: unproven::Copies,
+    pub copies: claims::CopyClaims,
     /// Of the solderings in buckets.
     pub flips: Bits,
     /// Of those of outputs.
@@ -334,11 +362,11 @@ pub(super) struct GarblerOpenedCopies {
 pub(super) fn garbler_opens(
     party: &mut Garbler,
     made: [GarblerMade; 2],
-    batches: Vec<preprocess::GarblerOpened>,
+    batches: Vec<preprocess::GarblerOpenedBatch>,
     seeds: &[Seed],
-) -> Result<GarblerOpened, Error> {
+) -> Result<GarblerPrepared, Error> {
     let [plain, input] = made;
-    let wires = input.origin.cut.slots as usize;
+    let wires = input.origin.bucketing.slots as usize;
     let (plain, opened_plain) =
         plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
     let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
@@ -350,11 +378,11 @@ pub(super) fn garbler_opens(
         let heads = authenticators.wires.values()?;
         let mut output_flips = Bits::default();
         let mut values = Labels::default();
-        let fates = &opened.copies.fates;
+        let assignment = &opened.copies.assignment;
         let solder = |copies: Range<usize>| {
             values.resize(copies.len() * shape.outputs, Label::ZERO);
             let here = |copy: usize| {
-                fates.place(copy).err().filter(|k| copies.contains(k)).map(|k| k - copies.start)
+                assignment.place(copy).err().filter(|k| copies.contains(k)).map(|k| k - copies.start)
             };
             opened.outputs.scatter(shape.outputs, here, &mut values)?;
             let first = copies.start * shape.outputs;
@@ -378,20 +406,20 @@ pub(super) fn garbler_opens(
             },
         )?;
         drop((heads, values));
-        let preprocess::GarblerOpened { batch, copies: unproven, flips, chosen, .. } = opened;
-        copies.push(GarblerOpenedCopies { copies: unproven, flips, output_flips, chosen });
+        let preprocess::GarblerOpenedBatch { batch, copies: claims, flips, chosen, .. } = opened;
+        copies.push(GarblerOpenedCopies { copies: claims, flips, output_flips, chosen });
         components.push(GarblerComponent { batch, authenticators });
     }
-    Ok(GarblerOpened { components, pools, copies, gadgets: [opened_plain, opened_input] })
+    Ok(GarblerPrepared { components, pools, copies, authenticators: [opened_plain, opened_input] })
 }
 
-/// All gadgets of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
-/// [`Shares`].
+/// All authenticators of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the
+/// proof, [`Shares`].
 pub(super) struct EvaluatorReceived<C> {
-    kind: Kind,
+    kind: AuthenticatorKind,
     origin: Origin,
     hasher: Hasher,
-    authenticators: Spool<Authenticator>,
+    hashes: SpilledVec<Authenticator>,
     wires: C,
     offsets: C,
 }
@@ -400,38 +428,39 @@ pub(super) struct EvaluatorReceived<C> {
 pub(super) fn evaluator_receives(
     core: &mut EvaluatorCore,
     parameters: &Parameters,
-    depot: &Depot,
+    spill: &Spill,
 ) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
-    let EvaluatorCore { run, holder, session, gadgets: counter, serial, .. } = core;
+    let EvaluatorCore { run, receiver, session, authenticators: counter, serial, .. } = core;
     let [plain, input] = kinds(serial, parameters);
-    let mut receive = |(kind, origin): (Kind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
-        let count = origin.cut.copies() as usize;
-        // LOAD-BEARING: plain gadgets' wires and input gadgets' offsets are *random* commitments, as Δ_ka is in
-        // `setup.rs`: their values are what the seeds give, and no message has room for others. So the labels
-        // of a good gadget are none of G's choice, and a third label that it accepts is a second preimage of a
-        // 16-byte hash; with values of G's choice it would be a collision, 2^64 work (docs/security.md,
-        // section 6).
-        let (offsets, wires) = match kind {
-            Kind::Plain => {
-                (holder.no_commitments(), holder.receive_random(&mut run.channel, count, Lsb::Random)?)
-            }
-            Kind::Input => (
-                holder.receive_random(&mut run.channel, count, Lsb::One)?,
-                holder.receive(&mut run.channel, count)?,
-            ),
+    let mut receive =
+        |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
+            let count = origin.bucketing.copies() as usize;
+            // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
+            // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
+            // room for others. So the labels of a good authenticator are none of G's choice, and a third
+            // label that it accepts is a second preimage of a 16-byte hash; with values of G's choice it
+            // would be a collision, 2^64 work (docs/security.md, section 6).
+            let (offsets, wires) = match kind {
+                AuthenticatorKind::Plain => (
+                    receiver.no_commitments(),
+                    receiver.receive_random(&mut run.channel, count, Lsb::Random)?,
+                ),
+                AuthenticatorKind::Input => (
+                    receiver.receive_random(&mut run.channel, count, Lsb::One)?,
+                    receiver.receive(&mut run.channel, count)?,
+                ),
+            };
+            // They lie in the order of buckets later.
+            let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
+            Ok(EvaluatorReceived {
+                kind,
+                origin,
+                hasher: Hasher::new(session, kind).after(*counter),
+                hashes,
+                wires,
+                offsets,
+            })
         };
-        // They lie in the order of buckets later.
-        let authenticators =
-            receive::values(&mut run.channel, &depot.another()?, msg::AUTHENTICATORS, count)?;
-        Ok(EvaluatorReceived {
-            kind,
-            origin,
-            hasher: Hasher::new(session, kind).after(*counter),
-            authenticators,
-            wires,
-            offsets,
-        })
-    };
     let received = [receive(plain)?, receive(input)?];
     *counter = counted(*counter, parameters);
     Ok(received)
@@ -443,12 +472,12 @@ impl EvaluatorReceived<Pending> {
     }
 
     pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
-        let EvaluatorReceived { kind, origin, hasher, authenticators, wires, offsets } = self;
+        let EvaluatorReceived { kind, origin, hasher, hashes, wires, offsets } = self;
         EvaluatorReceived {
             kind,
             origin,
             hasher,
-            authenticators,
+            hashes,
             wires: wires.accept(proof),
             offsets: offsets.accept(proof),
         }
@@ -457,93 +486,107 @@ impl EvaluatorReceived<Pending> {
 
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of
-    /// them; returns the gadgets of each.
+    /// them; returns the authenticators of each.
     fn open(
         self,
         run: &mut Run,
-        depot: &Depot,
+        spill: &Spill,
         seed: &Seed,
         uses: &[Range<usize>],
-    ) -> Result<(Vec<EvaluatorGadgets>, EvaluatorOpenedGadgets), Error> {
-        let batch = Batch::from(self.origin.cut);
+    ) -> Result<(Vec<EvaluatorAuthenticators>, EvaluatorOpenedAuthenticators), Error> {
+        let batch = BatchSizes::from(self.origin.bucketing);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let opened = &challenge.opened;
-        let plain = self.kind == Kind::Plain;
-        let told: Spool<Label> =
-            receive::values(&mut run.channel, depot, msg::OPENED_AUTHENTICATORS, opened.len())?;
-        let (mut head_links, mut received, mut coloured) = (Vec::new(), 0usize, false);
-        let links = depot.fill(if plain { 0 } else { batch.chosen() }, |links: &mut [Label]| {
-            run.channel.receive_into(msg::LINKS, bytemuck::cast_slice_mut(links))?;
-            coloured |= links.iter().any(|link| link.colour() != 0);
-            let heads = (received..).zip(&*links).filter(|(k, _)| k.is_multiple_of(size));
-            head_links.extend(heads.map(|(_, link)| link));
-            received += links.len();
-            Ok(())
-        })?;
+        let plain = self.kind == AuthenticatorKind::Plain;
+        let received: SpilledVec<Label> =
+            receive::values(&mut run.channel, spill, msg::OPENED_AUTHENTICATORS, opened.len())?;
+        let (mut head_delta_differences, mut count, mut coloured) = (Vec::new(), 0usize, false);
+        let delta_differences =
+            spill.fill(if plain { 0 } else { batch.chosen() }, |delta_differences: &mut [Label]| {
+                run.channel
+                    .receive_into(msg::DELTA_DIFFERENCES, bytemuck::cast_slice_mut(delta_differences))?;
+                coloured |= delta_differences.iter().any(|delta_difference| delta_difference.colour() != 0);
+                let heads = (count..).zip(&*delta_differences).filter(|(k, _)| k.is_multiple_of(size));
+                head_delta_differences.extend(heads.map(|(_, delta_difference)| delta_difference));
+                count += delta_differences.len();
+                Ok(())
+            })?;
         let (solderings, flips) =
-            receive::solderings(&mut run.channel, depot, msg::BUCKET_SOLDERINGS, batch.pairs())?;
+            receive::solderings(&mut run.channel, spill, msg::BUCKET_SOLDERINGS, batch.pairs())?;
         if coloured {
-            return Err(Cheat::LinkColour.into());
+            return Err(Cheat::DeltaDifferenceColour.into());
         }
         let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
         let (mut made, mut checked) = (Vec::with_capacity(if plain { 0 } else { opened.len() }), 0);
-        for some in opened.chunk_by(|a, b| a / GADGETS_AT_ONCE == b / GADGETS_AT_ONCE) {
+        for some in opened.chunk_by(|a, b| a / AUTHENTICATORS_AT_ONCE == b / AUTHENTICATORS_AT_ONCE) {
             let here = checked..checked + some.len();
-            let (hashes, told) = (self.hashes(some)?, told.read(here.clone())?);
+            let (hashes, received) = (self.hashes_of(some)?, received.read(here.clone())?);
             match plain {
-                true => self.check_halves(some, &hashes, &colours[here.clone()], &told)?,
-                false => made.extend(self.check_offsets(some, &hashes, &told)?),
+                true => self.check_halves(some, &hashes, &colours[here.clone()], &received)?,
+                false => made.extend(self.check_offsets(some, &hashes, &received)?),
             }
             checked = here.end;
         }
-        let (told_wires, told_offsets) =
-            if plain { (told, Spool::default()) } else { (depot.put(made)?, told) };
-        let EvaluatorReceived { origin, hasher, authenticators, wires, offsets, .. } = self;
-        let gathered = depot.gather(&authenticators, &challenge.chosen)?;
-        drop(authenticators);
+        let (received_wires, received_offsets) =
+            if plain { (received, SpilledVec::default()) } else { (spill.put(made)?, received) };
+        let EvaluatorReceived { origin, hasher, hashes, wires, offsets, .. } = self;
+        let gathered = spill.gather(&hashes, &challenge.chosen)?;
+        drop(hashes);
         let of_heads = |buckets: &Range<usize>| {
-            let heads = challenge.heads(buckets.clone(), size).map(|gadget| gadget as u32).collect();
+            let heads =
+                challenge.heads(buckets.clone(), size).map(|authenticator| authenticator as u32).collect();
             let heads = Arc::new(Selection::new(heads, 1));
             (wires.pick(&heads), if plain { Shares::default() } else { offsets.pick(&heads) })
         };
         let (head_wires, head_offsets): (Vec<Shares>, Vec<Shares>) = uses.iter().map(of_heads).unzip();
         let (mut head_wires, mut head_offsets) = (head_wires.into_iter(), head_offsets.into_iter());
-        let unproven =
-            unproven::Gadgets::new(size, uses.to_vec(), &challenge, &colours, &flips, wires, offsets);
+        let claims = claims::AuthenticatorClaims::new(
+            size,
+            uses.to_vec(),
+            &challenge,
+            &colours,
+            &flips,
+            wires,
+            offsets,
+        );
         let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
         let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };
-        let values = unproven::OpenedGadgets {
-            gadgets: depot.put(challenge.opened)?,
-            wires: told_wires,
-            offsets: told_offsets,
+        let values = claims::OpenedAuthenticators {
+            authenticators: spill.put(challenge.opened)?,
+            wires: received_wires,
+            offsets: received_offsets,
         };
-        let mut indices = depot.put(challenge.chosen)?.split(&lengths(size)).into_iter();
-        let mut authenticators = gathered.split(&lengths(size)).into_iter();
-        let mut links = links.split(&of_input(size)).into_iter();
+        let mut indices = spill.put(challenge.chosen)?.split(&lengths(size)).into_iter();
+        let mut hashes = gathered.split(&lengths(size)).into_iter();
+        let mut delta_differences = delta_differences.split(&of_input(size)).into_iter();
         let mut solderings = solderings.split(&lengths(size.saturating_sub(1))).into_iter();
-        let of_use = |buckets: &Range<usize>| EvaluatorGadgets {
+        let of_use = |buckets: &Range<usize>| EvaluatorAuthenticators {
             origin,
             size,
             hasher: hasher.clone(),
             wires: head_wires.next().unwrap_or_default(),
             offsets: head_offsets.next().unwrap_or_default(),
-            head_links: if plain { Vec::new() } else { head_links[buckets.clone()].to_vec() },
-            rows: GadgetRows {
+            head_delta_differences: if plain {
+                Vec::new()
+            } else {
+                head_delta_differences[buckets.clone()].to_vec()
+            },
+            rows: AuthenticatorRows {
                 indices: indices.next().unwrap_or_default(),
-                authenticators: authenticators.next().unwrap_or_default(),
-                links: links.next().unwrap_or_default(),
+                hashes: hashes.next().unwrap_or_default(),
+                delta_differences: delta_differences.next().unwrap_or_default(),
                 solderings: solderings.next().unwrap_or_default(),
             },
         };
-        let gadgets = uses.iter().map(of_use).collect();
-        Ok((gadgets, EvaluatorOpenedGadgets { gadgets: unproven, values }))
+        let authenticators = uses.iter().map(of_use).collect();
+        Ok((authenticators, EvaluatorOpenedAuthenticators { authenticators: claims, values }))
     }
 
-    /// The pairs of hashes of some opened gadgets, which are neighbours in ascending order.
-    fn hashes(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
+    /// The pairs of hashes of some opened authenticators, which are neighbours in ascending order.
+    fn hashes_of(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
         let first = opened[0] as usize;
-        let here = self.authenticators.read(first..opened[opened.len() - 1] as usize + 1)?;
-        Ok(opened.iter().map(|&gadget| here[gadget as usize - first]).collect())
+        let here = self.hashes.read(first..opened[opened.len() - 1] as usize + 1)?;
+        Ok(opened.iter().map(|&authenticator| here[authenticator as usize - first]).collect())
     }
 
     /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
@@ -552,9 +595,9 @@ impl EvaluatorReceived<Shares> {
         opened: &[u32],
         hashes: &[Authenticator],
         colours: &[u8],
-        told: &[Label],
+        received: &[Label],
     ) -> Result<(), Cheat> {
-        let half = |k: usize| (hashes[k], opened[k].into(), told[k].with_colour(colours[k]));
+        let half = |k: usize| (hashes[k], opened[k].into(), received[k].with_colour(colours[k]));
         if self.hasher.accepts(opened.len(), half).contains(&false) {
             Err(Cheat::KeyAuthenticator)
         } else {
@@ -567,10 +610,10 @@ impl EvaluatorReceived<Shares> {
         &self,
         opened: &[u32],
         hashes: &[Authenticator],
-        told: &[Label],
+        received: &[Label],
     ) -> Result<Vec<Label>, Cheat> {
         let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
-        let deltas = told.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
+        let deltas = received.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
         let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k].into(), deltas[k]));
         let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
         let honest =
@@ -582,18 +625,18 @@ impl EvaluatorReceived<Shares> {
     }
 }
 
-/// The gadgets of one kind after their challenge.
-pub(super) struct EvaluatorOpenedGadgets {
-    pub gadgets: unproven::Gadgets,
-    pub values: unproven::OpenedGadgets,
+/// The authenticators of one kind after their challenge.
+pub(super) struct EvaluatorOpenedAuthenticators {
+    pub authenticators: claims::AuthenticatorClaims,
+    pub values: claims::OpenedAuthenticators,
 }
 
 /// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's
 /// wires, and what was opened.
-pub(super) struct EvaluatorOpened {
+pub(super) struct EvaluatorPrepared {
     pub components: Vec<EvaluatorComponent>,
-    pub pools: Vec<EvaluatorGadgets>,
-    pub opened: [EvaluatorOpenedGadgets; 2],
+    pub pools: Vec<EvaluatorAuthenticators>,
+    pub opened: [EvaluatorOpenedAuthenticators; 2],
     /// Of the solderings of each batch's outputs.
     pub output_flips: Vec<Bits>,
 }
@@ -603,31 +646,31 @@ pub(super) fn evaluator_opens(
     core: &mut EvaluatorCore,
     received: [EvaluatorReceived<Shares>; 2],
     batches: Vec<EvaluatorBatch>,
-    depot: &Depot,
+    spill: &Spill,
     seeds: &[Seed],
-) -> Result<EvaluatorOpened, Error> {
+) -> Result<EvaluatorPrepared, Error> {
     let [plain, input] = received;
-    let wires = input.origin.cut.slots as usize;
+    let wires = input.origin.bucketing.slots as usize;
     let (plain, opened_plain) =
-        plain.open(&mut core.run, depot, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
+        plain.open(&mut core.run, spill, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
     let (pools, opened_input) =
-        input.open(&mut core.run, depot, &seeds[1], std::slice::from_ref(&(0..wires)))?;
+        input.open(&mut core.run, spill, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let (mut components, mut output_flips) = (Vec::new(), Vec::new());
     for (batch, authenticators) in batches.into_iter().zip(plain) {
         let count = batch.shape.batch.chosen() * batch.shape.outputs;
         let (output_solderings, flips) =
-            receive::solderings(&mut core.run.channel, depot, msg::OUTPUT_SOLDERINGS, count)?;
+            receive::solderings(&mut core.run.channel, spill, msg::OUTPUT_SOLDERINGS, count)?;
         components.push(EvaluatorComponent { batch, authenticators, output_solderings });
         output_flips.push(flips);
     }
-    Ok(EvaluatorOpened { components, pools, opened: [opened_plain, opened_input], output_flips })
+    Ok(EvaluatorPrepared { components, pools, opened: [opened_plain, opened_input], output_flips })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::adversary::harness::{small, toy};
-    use brickwork_primitives::cut_and_choose::Cut;
+    use brickwork_primitives::cut_and_choose::Bucketing;
 
     /// E's challenge to checked authenticators: either half of each, as the seed says.
     #[test]
@@ -641,12 +684,14 @@ mod tests {
         assert_ne!(one, other);
     }
 
-    /// Gadgets of one kind share no index in a session, whichever kind there are more of.
+    /// Authenticators of one kind share no index in a session, whichever kind there are more of.
     #[test]
-    fn row_29_later_gadgets_have_other_indices() {
-        let cut = |bucket, opened| Cut { slots: 2, bucket, opened };
+    fn row_29_later_authenticators_have_other_indices() {
+        let bucketing = |bucket, opened| Bucketing { slots: 2, bucket, opened };
         let mut parameters = small(&toy(), [3, 4], [3, 6], [3, 4]);
-        for (plain, input, made) in [(cut(3, 5), cut(3, 4), 11), (cut(3, 5), cut(5, 4), 14)] {
+        for (plain, input, made) in
+            [(bucketing(3, 5), bucketing(3, 4), 11), (bucketing(3, 5), bucketing(5, 4), 14)]
+        {
             (parameters.plain, parameters.input) = (plain, input);
             assert_eq!(counted(0, &parameters), made);
             assert_eq!(counted(100, &parameters), 100 + made);

@@ -5,7 +5,7 @@
 //!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
 //!                           to their output wires; start of the hash keys; a hash of each copy's tables
 //!   evaluator -> garbler    challenge: a seed; which copies are opened and which share a bucket follows from it
-//!   garbler -> evaluator    opened copies: offset and input wires; the others: links, solderings from the head of the
+//!   garbler -> evaluator    opened copies: offset and input wires; the others: delta differences, solderings from the head of the
 //!                           bucket to the other copies' inputs, tables
 //! ```
 //!
@@ -22,26 +22,26 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::challenge::{Batch, Challenge};
-use super::parts::{IN_HAND, send_list};
+use super::challenge::{BatchSizes, Challenge};
+use super::chunked::{IN_HAND, send_list};
+use super::claims;
 use super::sessions::EvaluatorCore;
 use super::stock::{Origin, Places, Request};
 use super::tables::{self, Room, Tables};
-use super::unproven;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::{Circuit, ComponentDigest};
 use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::commit::{Holder, Lsb, New, Pending, Proof, Selection, Shares};
-use brickwork_primitives::cut_and_choose::Kind;
+use brickwork_primitives::commit::{Lsb, New, Pending, Proof, Receiver, Selection, Shares};
+use brickwork_primitives::cut_and_choose::BatchKind;
 use brickwork_primitives::garbling::{
-    GarblingKeys, HashTables, Plan, TABLE_HASH_BYTES, TableSink, garble, table_hash,
+    GarblingKeys, HashTables, Schedule, TABLE_HASH_BYTES, TableSink, garble, table_hash,
 };
 use brickwork_primitives::receive;
-use brickwork_primitives::scratch::{Depot, Spool};
 use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Run;
 use brickwork_stock::{Bulk, Writers};
 
@@ -55,14 +55,14 @@ const TURNS_A_TASK: usize = 4;
 /// The sizes of a batch of copies.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    pub batch: Batch,
+    pub batch: BatchSizes,
     pub inputs: usize,
     pub outputs: usize,
     pub table_bytes: usize,
 }
 
 impl Shape {
-    pub fn new(circuit: &Circuit, batch: Batch) -> Self {
+    pub fn new(circuit: &Circuit, batch: BatchSizes) -> Self {
         Shape {
             batch,
             inputs: circuit.inputs(),
@@ -71,8 +71,8 @@ impl Shape {
         }
     }
 
-    fn part(&self, buckets: usize) -> Self {
-        Shape { batch: self.batch.part(buckets), ..*self }
+    fn with_buckets(&self, buckets: usize) -> Self {
+        Shape { batch: self.batch.with_buckets(buckets), ..*self }
     }
 
     /// Solderings inside buckets: from the head's inputs to those of each other copy.
@@ -105,7 +105,7 @@ pub(super) struct EvaluatorBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
-    pub plan: Arc<Plan>,
+    pub schedule: Arc<Schedule>,
     pub keys: GarblingKeys,
     /// Which copy of the batch each chosen one is.
     pub copies: Vec<u32>,
@@ -114,9 +114,9 @@ pub(super) struct EvaluatorBatch {
     /// `[bucket]` of the heads.
     pub offsets: Shares,
     /// S_c of each copy.
-    pub links: Vec<Label>,
+    pub delta_differences: Vec<Label>,
     /// As [`Shape::bucket_soldering`] counts them.
-    pub solderings: Spool<Soldering>,
+    pub solderings: SpilledVec<Soldering>,
     pub tables: Tables,
 }
 
@@ -127,7 +127,7 @@ impl GarblerBatch {
         GarblerBatch {
             origin: self.origin,
             component: self.component,
-            shape: self.shape.part(buckets.len()),
+            shape: self.shape.with_buckets(buckets.len()),
             at: self.at.slice(buckets.clone()),
             inputs: self.inputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets),
@@ -145,13 +145,13 @@ impl EvaluatorBatch {
         EvaluatorBatch {
             origin: self.origin,
             component: self.component,
-            shape: self.shape.part(buckets.len()),
-            plan: self.plan.clone(),
+            shape: self.shape.with_buckets(buckets.len()),
+            schedule: self.schedule.clone(),
             keys: self.keys,
             copies: self.copies[copies.clone()].to_vec(),
             inputs: self.inputs.of_items(all, buckets.clone()),
             offsets: self.offsets.of_items(all, buckets.clone()),
-            links: self.links[copies.clone()].to_vec(),
+            delta_differences: self.delta_differences[copies.clone()].to_vec(),
             solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
             tables: self.tables.slice(copies),
         }
@@ -163,7 +163,7 @@ impl EvaluatorBatch {
 /// `[copy][wire]`, and what `made` each task's sink into.
 #[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
 fn garble_copies<S: TableSink, M: Send>(
-    plan: &Plan,
+    schedule: &Schedule,
     keys: &GarblingKeys,
     indices: &[u32],
     deltas: &[Delta],
@@ -191,7 +191,7 @@ fn garble_copies<S: TableSink, M: Send>(
             }
             let copies = &indices[first..first + here];
             let mut sink = sink(here, copies);
-            garble(plan, keys, copies, deltas, &labels, outputs, &mut sink)?;
+            garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
             for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
                 wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
             }
@@ -239,7 +239,7 @@ pub(super) struct GarblerMade {
     offsets: Row,
     /// `[copy][output wire]`.
     outputs: Row,
-    plan: Plan,
+    schedule: Schedule,
     keys: GarblingKeys,
     deltas: Zeroizing<Vec<Delta>>,
 }
@@ -251,9 +251,9 @@ impl GarblerMade {
 }
 
 /// A component's copies after their challenge, whose outputs are not joined to authenticators yet.
-pub(super) struct GarblerOpened {
+pub(super) struct GarblerOpenedBatch {
     pub batch: GarblerBatch,
-    pub copies: unproven::Copies,
+    pub copies: claims::CopyClaims,
     /// Of the solderings in buckets.
     pub flips: Bits,
     /// Which copy each chosen one is.
@@ -290,26 +290,28 @@ pub(super) fn garbler_commits(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<GarblerMade>, Error> {
-    let Garbler { run, committer, rng, hooks, serial, .. } = party;
+    let Garbler { run, sender, rng, hooks, serial, .. } = party;
     let mut made = Vec::new();
-    for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
+    for (id, &bucketing) in
+        parameters.components.iter().enumerate().filter(|(_, bucketing)| bucketing.slots > 0)
+    {
         let (component, _) = &request.components[id];
         let circuit = &component.circuit;
-        let shape = Shape::new(circuit, cut.into());
+        let shape = Shape::new(circuit, bucketing.into());
         let copies = shape.batch.items();
-        let first = committer.next_row();
-        let inputs = committer.row(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
-        let at = Places::begin([first, committer.next_row()]);
-        let offsets = committer.row(&mut run.channel, copies, Lsb::One)?;
+        let first = sender.next_row();
+        let inputs = sender.row(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let at = Places::begin([first, sender.next_row()]);
+        let offsets = sender.row(&mut run.channel, copies, Lsb::One)?;
         let committed = offsets.values()?;
-        let plan = Plan::new(circuit);
+        let schedule = Schedule::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
         let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed))
             .expect("the scheme sets the lowest bit");
         drop(committed);
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
-        let mut outputs = committer.begin_row(copies * shape.outputs)?;
+        let mut outputs = sender.begin_row(copies * shape.outputs)?;
         let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * rayon::current_num_threads();
         let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
         for start in (0..copies).step_by(step) {
@@ -321,16 +323,16 @@ pub(super) fn garbler_commits(
                 |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
             let deltas = &deltas[start..start + indices.len()];
             let (mut values, made) =
-                garble_copies(&plan, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
+                garble_copies(&schedule, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
             hashes.extend(made.into_iter().flatten().flatten());
             hooks.alter(Point::CommittedOutputs(id), &mut values);
-            committer.push(&mut run.channel, &mut outputs, &values)?;
+            sender.push(&mut run.channel, &mut outputs, &values)?;
         }
-        let outputs = committer.finish(outputs);
+        let outputs = sender.finish(outputs);
         hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
         *serial += 1;
-        let origin = Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 };
+        let origin = Origin::new(*serial, BatchKind::Component, bucketing);
         let component = component.digest();
         made.push(GarblerMade {
             id,
@@ -341,7 +343,7 @@ pub(super) fn garbler_commits(
             inputs,
             offsets,
             outputs,
-            plan,
+            schedule,
             keys,
             deltas,
         });
@@ -351,19 +353,30 @@ pub(super) fn garbler_commits(
 
 impl GarblerMade {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
-    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpened, Error> {
+    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpenedBatch, Error> {
         let delta_ka = party.delta_ka();
         let Garbler { run, hooks, window, .. } = party;
-        let GarblerMade { id, origin, component, shape, at, inputs, offsets, outputs, plan, keys, deltas } =
-            self;
+        let GarblerMade {
+            id,
+            origin,
+            component,
+            shape,
+            at,
+            inputs,
+            offsets,
+            outputs,
+            schedule,
+            keys,
+            deltas,
+        } = self;
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
-        let fates = challenge.fates(shape.batch.size);
+        let assignment = challenge.assignment(shape.batch.size);
         let deltas: Zeroizing<Vec<Delta>> =
             Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
 
         let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
-        offsets.scatter(1, |copy| fates.place(copy).ok(), &mut opened_offsets)?;
+        offsets.scatter(1, |copy| assignment.place(copy).ok(), &mut opened_offsets)?;
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
             let (of_offsets, of_inputs) =
@@ -371,7 +384,7 @@ impl GarblerMade {
             of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
             let first = range.start.max(opened.len()) - opened.len();
             of_inputs.par_chunks_mut(shape.inputs).enumerate().try_for_each(|(c, values)| {
-                // A part may begin within a copy.
+                // A chunk may begin within a copy.
                 let mut place = first + c * shape.inputs;
                 let mut rest = values;
                 while !rest.is_empty() {
@@ -387,19 +400,27 @@ impl GarblerMade {
         };
         let count = opened.len() * (1 + shape.inputs);
         send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
-        let link = |range: Range<usize>| {
+        let delta_difference = |range: Range<usize>| {
             Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>())
         };
-        send_list(run, hooks, (Point::Links(id), msg::LINKS), deltas.len(), IN_HAND, link, |_| {})?;
+        send_list(
+            run,
+            hooks,
+            (Point::DeltaDifferences(id), msg::DELTA_DIFFERENCES),
+            deltas.len(),
+            IN_HAND,
+            delta_difference,
+            |_| {},
+        )?;
 
-        let Batch { size, buckets, .. } = shape.batch;
+        let BatchSizes { size, buckets, .. } = shape.batch;
         let mut flips = Bits::default();
         let mut values = Labels::new(Vec::new());
         let solder = |range: Range<usize>| {
             let first = range.start * size;
             values.resize(range.len() * size * shape.inputs, Label::ZERO);
             let here = |copy: usize| {
-                fates
+                assignment
                     .place(copy)
                     .err()
                     .and_then(|place| place.checked_sub(first))
@@ -450,7 +471,7 @@ impl GarblerMade {
                 )
             };
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
-            garble_copies(&plan, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
+            garble_copies(&schedule, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
                 .map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
@@ -480,14 +501,14 @@ impl GarblerMade {
             offsets: heads(&offsets, 1),
             at,
         };
-        let unproven = unproven::Copies {
+        let claims = claims::CopyClaims {
             shape,
-            fates,
+            assignment,
             inputs: inputs.into_shares(),
             offsets: offsets.into_shares(),
             outputs: outputs.shares().same(),
         };
-        Ok(GarblerOpened { batch, copies: unproven, flips, chosen: challenge.chosen, outputs })
+        Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
     }
 }
 
@@ -505,7 +526,7 @@ struct Hashed {
     origin: Origin,
     component: ComponentDigest,
     shape: Shape,
-    plan: Plan,
+    schedule: Schedule,
     keys: GarblingKeys,
     hashes: Vec<u8>,
 }
@@ -516,25 +537,27 @@ pub(super) fn evaluator_receives(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
-    let EvaluatorCore { run, holder, serial, .. } = core;
+    let EvaluatorCore { run, receiver, serial, .. } = core;
     let mut received = Vec::new();
-    for (id, &cut) in parameters.components.iter().enumerate().filter(|(_, cut)| cut.slots > 0) {
+    for (id, &bucketing) in
+        parameters.components.iter().enumerate().filter(|(_, bucketing)| bucketing.slots > 0)
+    {
         let (component, _) = &request.components[id];
         let circuit = &component.circuit;
-        let shape = Shape::new(circuit, cut.into());
+        let shape = Shape::new(circuit, bucketing.into());
         let copies = shape.batch.items();
-        let inputs = holder.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
-        let offsets = holder.receive_random(&mut run.channel, copies, Lsb::One)?;
-        let outputs = holder.receive(&mut run.channel, copies * shape.outputs)?;
+        let inputs = receiver.receive_random(&mut run.channel, copies * shape.inputs, Lsb::Random)?;
+        let offsets = receiver.receive_random(&mut run.channel, copies, Lsb::One)?;
+        let outputs = receiver.receive(&mut run.channel, copies * shape.outputs)?;
         let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
         *serial += 1;
         let hashed = Hashed {
-            origin: Origin { serial: *serial, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(*serial, BatchKind::Component, bucketing),
             component: component.digest(),
             shape,
-            plan: Plan::new(circuit),
+            schedule: Schedule::new(circuit),
             keys: GarblingKeys::new(start, copies, circuit.and_gates()),
             hashes,
         };
@@ -556,10 +579,10 @@ impl EvaluatorReceived<Pending> {
 }
 
 /// A component's copies after their challenge, of which nothing is proven yet.
-pub(super) struct EvaluatorOpened {
+pub(super) struct EvaluatorOpenedBatch {
     pub batch: EvaluatorBatch,
-    pub copies: unproven::Copies,
-    pub opened: unproven::Opened,
+    pub copies: claims::CopyClaims,
+    pub opened: claims::OpenedCopies,
     /// Of the solderings in buckets.
     pub flips: Bits,
 }
@@ -570,9 +593,9 @@ impl EvaluatorReceived<Shares> {
     pub fn open(
         self,
         core: &mut EvaluatorCore,
-        depot: &Depot,
+        spill: &Spill,
         seed: &Seed,
-    ) -> Result<EvaluatorOpened, Error> {
+    ) -> Result<EvaluatorOpenedBatch, Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
         let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
@@ -581,47 +604,52 @@ impl EvaluatorReceived<Shares> {
         let Challenge { opened, chosen } = &challenge;
 
         // One message: offsets, then inputs.
-        let mut told_offsets = Vec::with_capacity(opened.len());
-        let told = depot.fill(opened.len() * (1 + shape.inputs), |told: &mut [Label]| {
-            run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(told))?;
-            told_offsets.extend_from_slice(&told[..told.len().min(opened.len() - told_offsets.len())]);
+        let mut received_offsets = Vec::with_capacity(opened.len());
+        let received = spill.fill(opened.len() * (1 + shape.inputs), |received: &mut [Label]| {
+            run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(received))?;
+            received_offsets
+                .extend_from_slice(&received[..received.len().min(opened.len() - received_offsets.len())]);
             Ok(())
         })?;
-        let told_inputs = told.split(&[opened.len(), opened.len() * shape.inputs]).swap_remove(1);
-        let links = receive::labels(&mut run.channel, msg::LINKS, chosen.len())?;
+        let received_inputs = received.split(&[opened.len(), opened.len() * shape.inputs]).swap_remove(1);
+        let delta_differences = receive::labels(&mut run.channel, msg::DELTA_DIFFERENCES, chosen.len())?;
         let (solderings, flips) =
-            receive::solderings(&mut run.channel, depot, msg::BUCKET_SOLDERINGS, shape.bucket_solderings())?;
-        if links.iter().any(|link| link.colour() != 0) {
-            return Err(Cheat::LinkColour.into());
+            receive::solderings(&mut run.channel, spill, msg::BUCKET_SOLDERINGS, shape.bucket_solderings())?;
+        if delta_differences.iter().any(|delta_difference| delta_difference.colour() != 0) {
+            return Err(Cheat::DeltaDifferenceColour.into());
         }
-        let deltas = offsets_of(&told_offsets).ok_or(Cheat::OffsetColour)?;
+        let deltas = offsets_of(&received_offsets).ok_or(Cheat::OffsetColour)?;
         let (tables, garbled) = rayon::join(
             || hashed.receive_chosen(run, chosen, room),
-            || hashed.garble_opened(opened, &deltas, &told_inputs),
+            || hashed.garble_opened(opened, &deltas, &received_inputs),
         );
         let (mut garbled, tables) = (garbled?, tables?);
-        let outputs_told = depot.put(std::mem::take(&mut *garbled))?;
-        let open = unproven::Opened { offsets: told_offsets, inputs: told_inputs, outputs: outputs_told };
-        let fates = challenge.fates(shape.batch.size);
+        let received_outputs = spill.put(std::mem::take(&mut *garbled))?;
+        let open = claims::OpenedCopies {
+            offsets: received_offsets,
+            inputs: received_inputs,
+            outputs: received_outputs,
+        };
+        let assignment = challenge.assignment(shape.batch.size);
         let items: Vec<u32> =
             challenge.heads(0..shape.batch.buckets, shape.batch.size).map(|copy| copy as u32).collect();
         let heads = |row: &Shares, each: usize| row.pick(&Arc::new(Selection::new(items.clone(), each)));
-        let Hashed { origin, component, plan, keys, .. } = hashed;
+        let Hashed { origin, component, schedule, keys, .. } = hashed;
         let batch = EvaluatorBatch {
             origin,
             component,
             shape,
-            plan: Arc::new(plan),
+            schedule: Arc::new(schedule),
             keys,
             inputs: heads(&inputs, shape.inputs),
             offsets: heads(&offsets, 1),
-            links,
+            delta_differences,
             solderings,
             tables,
             copies: challenge.chosen,
         };
-        let copies = unproven::Copies { shape, fates, inputs, offsets, outputs };
-        Ok(EvaluatorOpened { batch, copies, opened: open, flips })
+        let copies = claims::CopyClaims { shape, assignment, inputs, offsets, outputs };
+        Ok(EvaluatorOpenedBatch { batch, copies, opened: open, flips })
     }
 }
 
@@ -637,7 +665,7 @@ impl Hashed {
         &self,
         opened: &[u32],
         deltas: &[Delta],
-        inputs: &Spool<Label>,
+        inputs: &SpilledVec<Label>,
     ) -> Result<Labels, Error> {
         let shape = self.shape;
         let input = |copies: Range<usize>, labels: &mut [Label]| {
@@ -648,7 +676,7 @@ impl Hashed {
         let (sink, made) =
             (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
         let (outputs, hashes) =
-            garble_copies(&self.plan, &self.keys, opened, deltas, shape, input, sink, made)?;
+            garble_copies(&self.schedule, &self.keys, opened, deltas, shape, input, sink, made)?;
         let hashes = hashes.into_iter().flatten();
         let honest = opened.iter().zip(hashes).all(|(&copy, hash)| self.hash_of(copy) == hash);
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
@@ -690,11 +718,12 @@ impl Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Duplo;
     use crate::Evaluator;
     use crate::adversary::harness::{SEED, component, pair};
     use crate::hooks::Hooks;
     use brickwork_circuit::{Component, Party};
-    use brickwork_primitives::cut_and_choose::Cut;
+    use brickwork_primitives::cut_and_choose::Bucketing;
     use brickwork_session::{Terms, Unobserved};
     use brickwork_wire::memory_pair;
 
@@ -713,28 +742,28 @@ mod tests {
     #[test]
     fn row_05_a_part_of_a_batch_has_whole_buckets() {
         let circuit = &pair().circuit;
-        let cut = Cut { slots: 4, bucket: 3, opened: 2 };
-        let shape = Shape::new(circuit, cut.into());
+        let bucketing = Bucketing { slots: 4, bucket: 3, opened: 2 };
+        let shape = Shape::new(circuit, bucketing.into());
         let label = |k: usize| Label::from_bits(k as u128);
         let soldering = |k: usize| bytemuck::cast::<Label, Soldering>(label(k));
         let batch = EvaluatorBatch {
-            origin: Origin { serial: 1, kind: Kind::Component, cut, attempts: 1 },
+            origin: Origin::new(1, BatchKind::Component, bucketing),
             component: [0; 32],
             shape,
-            plan: Arc::new(Plan::new(circuit)),
+            schedule: Arc::new(Schedule::new(circuit)),
             keys: GarblingKeys::new(0, shape.batch.items(), circuit.and_gates()),
             copies: (0..12).collect(),
             inputs: Shares::of_columns(5, (0..4 * 2 * 5).collect()),
             offsets: Shares::of_columns(5, (0..4 * 5).collect()),
-            links: (0..12).map(label).collect(),
-            solderings: Spool::of((0..shape.bucket_solderings()).map(soldering).collect()),
+            delta_differences: (0..12).map(label).collect(),
+            solderings: SpilledVec::of((0..shape.bucket_solderings()).map(soldering).collect()),
             tables: Tables::of(vec![0; 12 * shape.table_bytes], shape.table_bytes, 12),
         };
         let part = batch.slice(1..3);
         assert_eq!(part.shape.batch.buckets, 2);
         assert_eq!(part.copies, [3, 4, 5, 6, 7, 8]);
         assert_eq!(part.tables.ranks(), [3, 4, 5, 6, 7, 8]);
-        assert!(part.links == (3..9).map(label).collect::<Vec<_>>());
+        assert!(part.delta_differences == (3..9).map(label).collect::<Vec<_>>());
         assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
         assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
         // Of two other copies, with two inputs each.
@@ -761,11 +790,11 @@ mod tests {
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
                 let mut observer = Unobserved;
-                let run = Run::new(left, Party::Garbler, &mut observer);
+                let run = Run::new::<Duplo>(left, Party::Garbler, &mut observer);
                 Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
             });
             let mut observer = Unobserved;
-            let run = Run::new(right, Party::Evaluator, &mut observer);
+            let run = Run::new::<Duplo>(right, Party::Evaluator, &mut observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
             let evaluator = Evaluator::set_up(run, &terms, hooks)
                 .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
@@ -775,30 +804,35 @@ mod tests {
     }
 
     /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it,
-    /// wherever a part of one ends: labels of opened copies, solderings in buckets, wires of copies, links
-    /// and solderings of authenticators.
+    /// wherever a chunk of one ends: labels of opened copies, solderings in buckets, wires of copies, delta
+    /// differences and solderings of authenticators.
     #[test]
-    fn long_lists_are_made_and_proven_part_by_part() {
+    fn long_lists_are_made_and_proven_chunk_by_chunk() {
         const INPUTS: u32 = 2500;
         const OUTPUTS: u32 = 36;
         let wide = component("wide", INPUTS, |b, w| {
             (0..OUTPUTS as usize).map(|k| b.and(w[k], w[INPUTS as usize - 1 - k])).collect()
         });
-        let (copies, gadgets) =
-            (Cut { slots: 10, bucket: 3, opened: 40 }, Cut { slots: 10 * OUTPUTS, bucket: 7, opened: 6 });
-        // A message is sent in parts of 65 536 labels and read in frames of as many; claims are combined 2048
-        // at a time.
+        let (copies, authenticators) = (
+            Bucketing { slots: 10, bucket: 3, opened: 40 },
+            Bucketing { slots: 10 * OUTPUTS, bucket: 7, opened: 6 },
+        );
+        // A message is sent in chunks of 65 536 labels and read in frames of as many; claims are combined
+        // 2048 at a time.
         assert!(copies.opened * (1 + INPUTS) > 1 << 16 && !(1u32 << 16).is_multiple_of(INPUTS));
-        assert!(gadgets.slots * (gadgets.bucket - 1) > 2048 && !2048u32.is_multiple_of(gadgets.bucket - 1));
+        assert!(
+            authenticators.slots * (authenticators.bucket - 1) > 2048
+                && !2048u32.is_multiple_of(authenticators.bucket - 1)
+        );
         let parameters = Parameters {
             decomposition: String::new(),
             security: 40,
             components: vec![copies],
-            plain: gadgets,
-            input: gadgets,
+            plain: authenticators,
+            input: authenticators,
             ot_binding: 48,
             bound_log2: 0.0,
         };
-        made(wide, &parameters, gadgets.slots as usize);
+        made(wide, &parameters, authenticators.slots as usize);
     }
 }

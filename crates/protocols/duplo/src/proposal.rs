@@ -88,7 +88,7 @@ impl Proposal {
 
     /// Sends it, right after the greeting.
     pub(super) fn send(&self, channel: &mut Channel) -> Result<(), Error> {
-        Cut::of(&self.program, &self.parameters.decomposition).send(channel)?;
+        Decomposition::of(&self.program, &self.parameters.decomposition).send(channel)?;
         channel.send(PROPOSAL, &self.parameters.proposal())
     }
 
@@ -104,7 +104,7 @@ impl Proposal {
         job: &Job,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let cut = Cut::receive(&mut run.channel)?;
+        let cut = Decomposition::receive(&mut run.channel)?;
         // Work that depends on the program is no part of setup.
         run.phase("preprocess");
         let program = cut.make(&job.program, limits.decompose)?;
@@ -133,19 +133,19 @@ impl Proposal {
 
 /// The message by which the garbler says how the program is to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Decomposition {
     /// Of the program in this cut.
     digest: [u8; DIGEST],
     /// Empty for the cut that both parties have.
     pub name: String,
 }
 
-impl Cut {
+impl Decomposition {
     /// Where nothing is proposed, which leaves the program as both have it.
-    pub const NONE: Cut = Cut { digest: [0; DIGEST], name: String::new() };
+    pub const NONE: Decomposition = Decomposition { digest: [0; DIGEST], name: String::new() };
 
     pub fn of(program: &Program, name: &str) -> Self {
-        Cut { digest: program.digest(), name: name.to_owned() }
+        Decomposition { digest: program.digest(), name: name.to_owned() }
     }
 
     /// Sends it, right after the greeting.
@@ -157,7 +157,7 @@ impl Cut {
         let bytes = channel.receive_up_to(DECOMPOSITION, DIGEST + MAX_DECOMPOSITION_BYTES)?;
         let (digest, name) = bytes.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
         let name = str::from_utf8(name).map_err(|_| Cheat::UnexpectedMessage)?;
-        Ok(Cut { digest: *digest, name: name.to_owned() })
+        Ok(Decomposition { digest: *digest, name: name.to_owned() })
     }
 
     /// The evaluator's own program, cut like that.
@@ -165,7 +165,7 @@ impl Cut {
     /// # Errors
     /// [`Error::Mismatch`] if it does not cut it so, or not into what the garbler has.
     pub fn make(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<Arc<Program>, Error> {
-        let Cut { digest, name } = self;
+        let Decomposition { digest, name } = self;
         let program = match decompose {
             Some(decompose) => decompose(name)?,
             None if name.is_empty() => given.clone(),
@@ -175,7 +175,7 @@ impl Cut {
                 )));
             }
         };
-        if *self != Cut::NONE && program.digest() != *digest {
+        if *self != Decomposition::NONE && program.digest() != *digest {
             return Err(Error::Mismatch(match &name[..] {
                 "" => OTHER_PROGRAM.into(),
                 name => format!("the program cut by {name:?} is another one here than at the garbler"),
@@ -225,8 +225,8 @@ mod tests {
         bytes.extend(numbers(&[plain.slots.into(), 5, 6, input.slots.into(), 7, 8]));
         let of_parameters = expected("brickwork 2026-11 duplo parameters", &[&bytes]);
         assert_eq!(parameters.digest(), of_parameters);
-        let parts: [&[u8]; 4] = [&program.digest(), &of_parameters, &numbers(&[3]), b"cut"];
-        assert_eq!(digest(&program, &parameters), expected("brickwork 2026-11 duplo proposal", &parts));
+        let fields: [&[u8]; 4] = [&program.digest(), &of_parameters, &numbers(&[3]), b"cut"];
+        assert_eq!(digest(&program, &parameters), expected("brickwork 2026-11 duplo proposal", &fields));
         // Of the program a hash over its file's bytes, which are written out, too.
         let file = program.to_bytes();
         assert_eq!(

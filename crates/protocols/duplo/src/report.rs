@@ -2,38 +2,22 @@
 
 use serde::Serialize;
 
-use super::Proposal;
-use brickwork_session::PhaseReport;
+/// DUPLO, as one of the family; its parties are in the crate's root.
+pub enum Duplo {}
 
-/// A party's result.
-pub struct Report {
-    /// The bits of the outputs that this party learns, port after port.
-    pub outputs: Vec<bool>,
-    /// What each phase took.
-    pub phases: Vec<PhaseReport>,
-    /// What was promised.
-    pub security: SecurityReport,
-    /// What the garbler proposed and the evaluator accepted: the program as it was cut, and its parameters.
-    pub proposal: Proposal,
-    /// For an evaluator: the garbler cheated, and its input was recovered. **Do not behave differently.** The
+/// A party's result; its proposal is the program as it was cut, and its parameters.
+pub type Report = brickwork_session::Report<Duplo>;
+
+/// What an evaluator learns beside its outputs.
+#[derive(Default)]
+pub struct Aside {
+    /// The garbler cheated, and its input was recovered. **Do not behave differently.** The
     /// garbler can cheat so that this depends on the evaluator's input: it garbles a copy that is wrong only
     /// where that input has some property, and as long as it is not opened this is true just then. So whatever
     /// the evaluator or its people do that the garbler can notice (a complaint, a pause, no further run, other
     /// inputs, a changed price) tells it that bit. The outputs are right in any case. Nothing in this library
     /// does anything with it; at most write it where nobody reacts to it, and write as much when it is false.
     pub recovered: bool,
-}
-
-/// The outputs are left out: they are the party's own.
-impl std::fmt::Debug for Report {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { outputs, phases, security, proposal: _, recovered: _ } = self;
-        f.debug_struct("Report")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("phases", phases)
-            .field("security", security)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The promise of a run and the parameters that it follows from.

@@ -8,27 +8,30 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
+use super::authenticators::{
+    EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
-use super::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
 use super::hooks::Hooks;
 use super::ots::{self, EvaluatorOts, GarblerOts};
-use super::setup::Wanted;
-use super::stock::{Parts, Request, Stock};
-use super::supply::{EvaluatorCommitted, EvaluatorOpened, GarblerCommitted, GarblerTold};
+use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
+use super::report::Duplo;
+use super::setup::SetupRequest;
+use super::stock::{ProgramMaterial, Request, Stock};
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::SecurityReport;
 use brickwork_base::digest::Digest;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::{Claimed, Claims, Committed, Committer, Holder, Shares, split};
+use brickwork_primitives::commit::{Claimed, Claims, Committed, Receiver, Sender, Shares, split};
 use brickwork_primitives::ot::extension;
 use brickwork_session::{Observer, PhaseReport, Run, SessionId, Terms, agree};
 use brickwork_stock::Writers;
 use brickwork_wire::Channel;
 
 /// What a program of the garbler's took from the stock.
-pub(super) type GarblerParts = Parts<GarblerComponent, GarblerGadgets, GarblerOts>;
+pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerOts>;
 
 /// The garbler of a session, between two programs.
 pub struct Garbler<'o> {
@@ -36,7 +39,7 @@ pub struct Garbler<'o> {
     pub(super) pool: Arc<ThreadPool>,
     pub(super) session: SessionId,
     pub(super) security: u32,
-    pub(super) committer: split::Sender,
+    pub(super) sender: split::Sender,
     pub(super) cot: extension::Sender,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Committed,
@@ -48,12 +51,12 @@ pub struct Garbler<'o> {
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
     /// Authenticators made so far, of each kind at most.
-    pub(super) gadgets: u64,
+    pub(super) authenticators: u64,
     /// Cut-and-chooses so far.
     pub(super) serial: u64,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
-    pub(super) stock: Stock<GarblerComponent, GarblerGadgets, GarblerOts>,
+    pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerOts>,
 }
 
 impl<'o> Garbler<'o> {
@@ -63,11 +66,11 @@ impl<'o> Garbler<'o> {
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new(channel, Party::Garbler, observer), terms, Hooks::none())
+        Self::set_up(Run::new::<Duplo>(channel, Party::Garbler, observer), terms, Hooks::none())
     }
 
     pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let (mut party, _) = setup::garbler(run, &Wanted::stock(terms), hooks)?;
+        let (mut party, _) = setup::garbler(run, &SetupRequest::stock(terms), hooks)?;
         GarblerCommitted::default().prove(&mut party, true)?;
         Ok(party)
     }
@@ -108,17 +111,22 @@ impl<'o> Garbler<'o> {
         in_pool(self, |party| {
             let ots = request
                 .ots
-                .map(|count| ots::garbler_draws(&mut party.run, &mut party.cot, count, party.binding))
+                .map(|count| ots::garbler_random_cots(&mut party.run, &mut party.cot, count, party.binding))
                 .transpose()?;
             let committed = GarblerCommitted::to_all(party, request, parameters, ots)?;
             committed.prove(party, false)?;
-            let (supply, told) = committed.open(party)?;
-            let Garbler { run, committer, ka, ot, .. } = &mut *party;
+            let (preprocessed, openings) = committed.open(party)?;
+            let Garbler { run, sender, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
-            told.claims([&ka.shares, &ot.shares], &supply.components, &supply.pools, &mut claims);
-            committer.prove(&mut run.channel, &[], &claims)?;
+            openings.claims(
+                [&ka.shares, &ot.shares],
+                &preprocessed.components,
+                &preprocessed.pools,
+                &mut claims,
+            );
+            sender.prove(&mut run.channel, &[], &claims)?;
             drop(claims);
-            party.stock.put(supply.gathered()?);
+            party.stock.put(preprocessed.gathered()?);
             Ok(())
         })
     }
@@ -130,33 +138,38 @@ impl<'o> Garbler<'o> {
     /// beforehand.
     pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
         agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
-        let report =
-            self.stock.take(program).and_then(|parts| Ok((parts.report(program, self.security)?, parts)));
-        let (security, parts) = report?;
+        let report = self
+            .stock
+            .take(program)
+            .and_then(|material| Ok((material.report(program, self.security)?, material)));
+        let (security, material) = report?;
         in_pool(self, |mut party| {
-            let (parts, told) = party.with_ots(parts)?;
-            let (ready, joints) = build::garbler(&mut party, program, parts)?;
-            build::garbler_proves(&mut party, program, &ready, &joints, &told)?;
+            let (material, openings) = party.with_ots(material)?;
+            let (ready, solderings) = build::garbler(&mut party, program, material)?;
+            build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
             Ok(GarblerBuilt { party, program: program.clone(), ready, security })
         })
     }
 
-    /// Makes the OTs that parts lack, and tells what is still to be proven of them.
-    pub(super) fn with_ots(&mut self, mut parts: GarblerParts) -> Result<(GarblerParts, GarblerTold), Error> {
-        if parts.ots.is_some() {
-            return Ok((parts, GarblerTold::default()));
+    /// Makes the OTs that the material lacks, and tells what is still to be proven of them.
+    pub(super) fn with_ots(
+        &mut self,
+        mut material: GarblerMaterial,
+    ) -> Result<(GarblerMaterial, GarblerOpenings), Error> {
+        if material.ots.is_some() {
+            return Ok((material, GarblerOpenings::default()));
         }
-        let drawn = ots::garbler_draws(
+        let cots = ots::garbler_random_cots(
             &mut self.run,
             &mut self.cot,
-            parts.layout.evaluator_inputs.len(),
+            material.layout.evaluator_inputs.len(),
             self.binding,
         )?;
-        let committed = GarblerCommitted::to_ots(self, drawn)?;
+        let committed = GarblerCommitted::to_ots(self, cots)?;
         committed.prove(self, false)?;
-        let (supply, told) = committed.open(self)?;
-        parts.ots = Some(supply.ots.into_iter().collect());
-        Ok((parts, told))
+        let (preprocessed, openings) = committed.open(self)?;
+        material.ots = Some(preprocessed.ots.into_iter().collect());
+        Ok((material, openings))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -214,7 +227,8 @@ impl<'o> GarblerEvaluated<'o> {
 }
 
 /// What a program of the evaluator's took from the stock.
-pub(super) type EvaluatorParts = Parts<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>;
+pub(super) type EvaluatorMaterial =
+    ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
 
 /// What an evaluator has of a session before anything is proven.
 pub(super) struct EvaluatorCore<'o> {
@@ -222,20 +236,20 @@ pub(super) struct EvaluatorCore<'o> {
     pub pool: Arc<ThreadPool>,
     pub session: SessionId,
     pub security: u32,
-    pub holder: split::Receiver,
+    pub receiver: split::Receiver,
     pub cot: extension::Receiver,
     pub rng: Rng,
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
     pub table_memory: u64,
-    /// Bytes of what is told of copies and authenticators in one go that may be kept in memory.
-    pub told_memory: u64,
+    /// Bytes of the openings of copies and authenticators in one go that may be kept in memory.
+    pub openings_memory: u64,
     /// Makes the segments that tables go into, while a store is filled.
     pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.
     pub binding: usize,
     /// Authenticators made so far, of each kind at most.
-    pub gadgets: u64,
+    pub authenticators: u64,
     /// Cut-and-chooses so far.
     pub serial: u64,
 }
@@ -247,10 +261,10 @@ pub struct Evaluator<'o> {
     pub(super) ka: Shares,
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
-    pub(super) link_ot: Label,
+    pub(super) ot_delta_difference: Label,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
-    pub(super) stock: Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts>,
+    pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
 }
 
 impl<'o> Evaluator<'o> {
@@ -260,12 +274,13 @@ impl<'o> Evaluator<'o> {
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
     pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new(channel, Party::Evaluator, observer), terms, Hooks::none())
+        Self::set_up(Run::new::<Duplo>(channel, Party::Evaluator, observer), terms, Hooks::none())
     }
 
     pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let begun =
-            setup::evaluator(run, &Wanted::stock(terms), hooks, |_, _, answer| setup::no_proposal(answer))?;
+        let begun = setup::evaluator(run, &SetupRequest::stock(terms), hooks, |_, _, answer| {
+            setup::no_proposal(answer)
+        })?;
         Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
 
@@ -299,19 +314,21 @@ impl<'o> Evaluator<'o> {
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         in_pool(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
-            let ots =
-                request.ots.map(|count| ots::evaluator_draws(run, cot, rng, count, *binding)).transpose()?;
+            let ots = request
+                .ots
+                .map(|count| ots::evaluator_random_cots(run, cot, rng, count, *binding))
+                .transpose()?;
             let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?
                 .verify(&mut party.core)?;
-            let (supply, opened) = committed.open(&mut party.core)?;
-            let Evaluator { core: EvaluatorCore { run, holder, .. }, ka, ot, .. } = &mut *party;
+            let (preprocessed, opened) = committed.open(&mut party.core)?;
+            let Evaluator { core: EvaluatorCore { run, receiver, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
-            claims.about(&supply, |supply, claims| {
-                opened.claims([ka, ot], &supply.components, &supply.pools, claims);
+            claims.about(&preprocessed, |preprocessed, claims| {
+                opened.claims([ka, ot], &preprocessed.components, &preprocessed.pools, claims);
             });
-            let proof = holder.verify(&mut run.channel, &[], &claims)?;
+            let proof = receiver.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
-            party.stock.put(supply.proven(&proof).gathered()?);
+            party.stock.put(preprocessed.proven(&proof).gathered()?);
             Ok(())
         })
     }
@@ -326,29 +343,36 @@ impl<'o> Evaluator<'o> {
         let report = self
             .stock
             .take(program)
-            .and_then(|parts| Ok((parts.report(program, self.core.security)?, parts)));
-        let (security, parts) = report?;
+            .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
+        let (security, material) = report?;
         in_pool(self, |mut party| {
-            let (parts, opened) = party.with_ots(parts)?;
-            let ready = build::evaluator(&mut party, parts)?;
+            let (material, opened) = party.with_ots(material)?;
+            let ready = build::evaluator(&mut party, material)?;
             let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
             Ok(EvaluatorBuilt { party, program: program.clone(), ready, security })
         })
     }
 
-    /// Makes the OTs that parts lack, and what was opened of them.
+    /// Makes the OTs that the material lacks, and what was opened of them.
     pub(super) fn with_ots(
         &mut self,
-        parts: EvaluatorParts,
-    ) -> Result<(Claimed<EvaluatorParts>, EvaluatorOpened), Error> {
-        if parts.ots.is_some() {
-            return Ok((self.core.holder.claimed(parts), EvaluatorOpened::default()));
+        material: EvaluatorMaterial,
+    ) -> Result<(Claimed<EvaluatorMaterial>, EvaluatorOpenings), Error> {
+        if material.ots.is_some() {
+            return Ok((self.core.receiver.claimed(material), EvaluatorOpenings::default()));
         }
         let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
-        let drawn = ots::evaluator_draws(run, cot, rng, parts.layout.evaluator_inputs.len(), *binding)?;
-        let committed = EvaluatorCommitted::to_ots(&mut self.core, drawn)?.verify(&mut self.core)?;
-        let (supply, opened) = committed.open(&mut self.core)?;
-        Ok((supply.map(|supply| Parts { ots: Some(supply.ots.into_iter().collect()), ..parts }), opened))
+        let cots =
+            ots::evaluator_random_cots(run, cot, rng, material.layout.evaluator_inputs.len(), *binding)?;
+        let committed = EvaluatorCommitted::to_ots(&mut self.core, cots)?.verify(&mut self.core)?;
+        let (preprocessed, opened) = committed.open(&mut self.core)?;
+        Ok((
+            preprocessed.map(|preprocessed| ProgramMaterial {
+                ots: Some(preprocessed.ots.into_iter().collect()),
+                ..material
+            }),
+            opened,
+        ))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -402,7 +426,7 @@ pub struct EvaluatorEvaluated<'o> {
 impl<'o> EvaluatorEvaluated<'o> {
     /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
     /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
-    /// do not behave differently ([`Report::recovered`](crate::Report::recovered)).
+    /// do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].

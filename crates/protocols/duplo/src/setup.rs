@@ -13,30 +13,31 @@
 //! extension that is needed anyway they cost next to nothing, and setup a third (measured:
 //! docs/benchmarks.md).
 //!
-//! Without the link S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
+//! Without the delta difference S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
 //! authenticators, and `lsb(Δ_ot)` would not be bound.
 
 use zeroize::Zeroizing;
 
-use super::ots::{self, EvaluatorDrawn, GarblerDrawn};
+use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::{code, stock_ot_binding};
+use super::report::Duplo;
 use super::sessions::EvaluatorCore;
 use super::stock::Stock;
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::split::{Receiver, Sender};
+use brickwork_primitives::commit::split;
 use brickwork_primitives::commit::{
-    Claimed, Claims, Committed, Committer, Holder, Lsb, Pending, Proof, Shares,
+    Claimed, Claims, Committed, Lsb, Pending, Proof, Receiver as _, Sender as _, Shares,
 };
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::extension;
 use brickwork_primitives::receive;
-use brickwork_session::{Answer, Digests, Greeting, Job, Run, garbler_memory, told_memory};
+use brickwork_session::{Answer, Digests, Greeting, Job, Run, garbler_memory, openings_memory};
 
 /// What a session is set up for.
-pub(super) struct Wanted<'a> {
+pub(super) struct SetupRequest<'a> {
     pub digests: Digests,
     pub terms: &'a Terms,
     /// OTs that are made at once, next to those that bind Δ_ot.
@@ -47,23 +48,29 @@ pub(super) struct Wanted<'a> {
     proposal: Option<&'a Proposal>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SetupRequest<'a> {
     /// One run of a program, whose OTs are made at once, as the garbler wants it.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
-        Wanted { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
+        SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
     /// The same, as the evaluator wants it.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
         let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
-        Wanted { digests, terms, ots: Some(program.input_width(Party::Evaluator)), binding, proposal: None }
+        SetupRequest {
+            digests,
+            terms,
+            ots: Some(program.input_width(Party::Evaluator)),
+            binding,
+            proposal: None,
+        }
     }
 
     /// A session between two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
-        Wanted {
+        SetupRequest {
             digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
             terms,
             ots: None,
@@ -80,13 +87,13 @@ fn claims<'a>(
     claims: &mut Claims<'a>,
     ka: &'a Shares,
     ot: &'a Shares,
-    link: Label,
+    delta_difference: Label,
     delta_ka: impl Fn() -> Label + Sync + 'a,
 ) {
     claims.known(1, move |_, sum| {
         ka.add(0, sum);
         ot.add(0, sum);
-        link
+        delta_difference
     });
     claims.bits(1, move |_, sum| {
         ka.add(0, sum);
@@ -104,7 +111,7 @@ impl BaseOts {
     /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
     fn begin(
         run: &mut Run,
-        wanted: &Wanted,
+        request: &SetupRequest,
         hooks: &Hooks,
         greeting: &Greeting,
         send: usize,
@@ -120,7 +127,7 @@ impl BaseOts {
             sends,
             &greeting.digest(),
             choices,
-            wanted.terms.threads,
+            request.terms.threads,
         )?))
     }
 
@@ -144,24 +151,25 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
 /// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
 pub(super) fn garbler<'o>(
     mut run: Run<'o>,
-    wanted: &Wanted,
+    request: &SetupRequest,
     mut hooks: Hooks,
-) -> Result<(Garbler<'o>, Option<GarblerDrawn>), Error> {
+) -> Result<(Garbler<'o>, Option<GarblerRandomCots>), Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
-    let pool = threads(wanted.terms)?;
-    let code = code(wanted.terms.security)?;
+    let pool = threads(request.terms)?;
+    let code = code(request.terms.security)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
-    let greeting = Greeting::send(&mut run.channel, Party::Garbler, wanted.terms, &wanted.digests)?;
-    if let Some(proposal) = wanted.proposal {
+    let greeting =
+        Greeting::send::<Duplo>(&mut run.channel, Party::Garbler, request.terms, &request.digests)?;
+    if let Some(proposal) = request.proposal {
         proposal.send(&mut run.channel)?;
     }
-    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 0, &choices)?;
+    let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, 0, &choices)?;
     let answer = greeting.answered(&mut run.channel)?;
     no_proposal(&answer)?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
@@ -169,36 +177,38 @@ pub(super) fn garbler<'o>(
     let mut cot = extension::Sender::new(&session, in_ots, &keys.received);
     // All rows are checked before anything is committed to.
     let watched = Zeroizing::new(cot.extend(&mut run.channel, code.length())?);
-    let binding = wanted.binding;
-    let drawn = wanted.ots.map(|count| ots::garbler_draws(&mut run, &mut cot, count, binding)).transpose()?;
+    let binding = request.binding;
+    let cots =
+        request.ots.map(|count| ots::garbler_random_cots(&mut run, &mut cot, count, binding)).transpose()?;
 
     run.phase("setup");
-    let mut committer = Sender::new(code, &cot.keys(&watched), garbler_memory(wanted.terms.table_memory));
-    let mut ka = committer.commit_random(&mut run.channel, 1, Lsb::One)?;
+    let mut sender =
+        split::Sender::new(code, &cot.keys(&watched), garbler_memory(request.terms.table_memory));
+    let mut ka = sender.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot =
-        committer.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
-    run.channel.send(msg::LINK_OT, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
-    let (stock, security) = (Stock::new(), wanted.terms.security);
+        sender.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
+    run.channel.send(msg::OT_DELTA_DIFFERENCE, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
+    let (stock, security) = (Stock::new(), request.terms.security);
     let garbler = Garbler {
         run,
         pool,
         session,
         security,
-        committer,
+        sender,
         rng,
         hooks,
-        window: window(wanted.terms),
+        window: window(request.terms),
         cot,
         ka,
         ot,
         binding,
-        gadgets: 0,
+        authenticators: 0,
         serial: 0,
         used: false,
         stock,
     };
-    Ok((garbler, drawn))
+    Ok((garbler, cots))
 }
 
 /// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has
@@ -212,11 +222,11 @@ pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut 
     claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
 }
 
-/// The offsets as the evaluator was told of them.
+/// The offsets as the evaluator received them.
 pub(super) struct PendingOffsets {
     ka: Pending,
     ot: Pending,
-    link_ot: Claimed<Label>,
+    ot_delta_difference: Claimed<Label>,
 }
 
 impl PendingOffsets {
@@ -226,16 +236,16 @@ impl PendingOffsets {
 
     /// What the session's first proof says of them.
     pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
-        all.about(&self.link_ot, |&link, all| {
-            claims(all, self.ka.shares(), self.ot.shares(), link, || Label::from_bits(1));
+        all.about(&self.ot_delta_difference, |&delta_difference, all| {
+            claims(all, self.ka.shares(), self.ot.shares(), delta_difference, || Label::from_bits(1));
         });
     }
 
     /// The evaluator's session, after its first proof.
     pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
-        let link_ot = self.link_ot.proven(proof);
-        Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() }
+        let ot_delta_difference = self.ot_delta_difference.proven(proof);
+        Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() }
     }
 }
 
@@ -243,7 +253,7 @@ impl PendingOffsets {
 pub(super) struct Begun<'o, P> {
     pub core: EvaluatorCore<'o>,
     pub offsets: PendingOffsets,
-    pub ots: Option<EvaluatorDrawn>,
+    pub ots: Option<EvaluatorRandomCots>,
     /// What the garbler proposed.
     pub agreed: P,
 }
@@ -251,60 +261,61 @@ pub(super) struct Begun<'o, P> {
 /// `accept` looks at what the garbler proposes, before anything follows from it.
 pub(super) fn evaluator<'o, P>(
     mut run: Run<'o>,
-    wanted: &Wanted,
+    request: &SetupRequest,
     hooks: Hooks,
     accept: impl FnOnce(&mut Run, &Hooks, &Answer) -> Result<P, Error>,
 ) -> Result<Begun<'o, P>, Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
-    let pool = threads(wanted.terms)?;
-    let code = code(wanted.terms.security)?;
+    let pool = threads(request.terms)?;
+    let code = code(request.terms.security)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork evaluator")?;
     let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
     rng.fill(&mut watch_bits);
     watch_bits.iter_mut().for_each(|b| *b &= 1);
-    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, wanted.terms, &wanted.digests)?;
-    let base_ots = BaseOts::begin(&mut run, wanted, &hooks, &greeting, 128, &[])?;
+    let greeting =
+        Greeting::send::<Duplo>(&mut run.channel, Party::Evaluator, request.terms, &request.digests)?;
+    let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, 128, &[])?;
     let answer = greeting.answered(&mut run.channel)?;
     let agreed = accept(&mut run, &hooks, &answer)?;
     let keys = base_ots.finish(&mut run, &answer, 128)?;
     let session = answer.session;
     let mut cot = extension::Receiver::new(&session, &keys.sent)?;
     let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
-    let binding = wanted.binding;
-    let ots = wanted
+    let binding = request.binding;
+    let ots = request
         .ots
-        .map(|count| ots::evaluator_draws(&mut run, &mut cot, &mut rng, count, binding))
+        .map(|count| ots::evaluator_random_cots(&mut run, &mut cot, &mut rng, count, binding))
         .transpose()?;
 
     run.phase("setup");
-    let (security, table_memory) = (wanted.terms.security, wanted.terms.table_memory);
-    let mut holder = Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
-    // LOAD-BEARING: random, so that a plain gadget's second label is no choice of G's either
+    let (security, table_memory) = (request.terms.security, request.terms.table_memory);
+    let mut receiver = split::Receiver::new(code, &cot.keys(&watched), &watch_bits, table_memory)?;
+    // LOAD-BEARING: random, so that a plain authenticator's second label is no choice of G's either
     // (`prepare::evaluator_receives`).
-    let ka = holder.receive_random(&mut run.channel, 1, Lsb::One)?;
-    let ot = holder.receive(&mut run.channel, 1)?;
-    let link_ot = receive::label(&mut run.channel, msg::LINK_OT)?;
-    if link_ot.colour() != 0 {
-        return Err(Cheat::LinkColour.into());
+    let ka = receiver.receive_random(&mut run.channel, 1, Lsb::One)?;
+    let ot = receiver.receive(&mut run.channel, 1)?;
+    let ot_delta_difference = receive::label(&mut run.channel, msg::OT_DELTA_DIFFERENCE)?;
+    if ot_delta_difference.colour() != 0 {
+        return Err(Cheat::DeltaDifferenceColour.into());
     }
-    let link_ot = holder.claimed(link_ot);
+    let ot_delta_difference = receiver.claimed(ot_delta_difference);
     let core = EvaluatorCore {
         run,
         pool,
         session,
         security,
-        holder,
+        receiver,
         rng,
         hooks,
         cot,
         table_memory,
-        told_memory: told_memory(table_memory),
+        openings_memory: openings_memory(table_memory),
         segments: None,
         binding,
-        gadgets: 0,
+        authenticators: 0,
         serial: 0,
     };
-    Ok(Begun { core, offsets: PendingOffsets { ka, ot, link_ot }, ots, agreed })
+    Ok(Begun { core, offsets: PendingOffsets { ka, ot, ot_delta_difference }, ots, agreed })
 }

@@ -1,9 +1,9 @@
 //! What is preprocessed and not used yet, and how a program takes what it needs.
 //!
-//! Components have batches, each with the authenticators of its outputs; gadgets for the parties' inputs and
-//! for private outputs, and OTs, are pools that any program draws from. Everything is taken in whole buckets
-//! and by value: what a program has taken is no longer here. Both parties run the same code on the same
-//! counts, so both take the same items.
+//! Components have batches, each with the authenticators of its outputs; authenticators for the parties'
+//! inputs and for private outputs, and OTs, are pools that any program draws from. Everything is taken in
+//! whole buckets and by value: what a program has taken is no longer here. Both parties run the same code on
+//! the same counts, so both take the same items.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::SecurityReport;
 use super::build::{Layout, Owner};
-use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_parts};
-use super::supply::Supply;
+use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
+use super::preprocessed::PreprocessedItems;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
-use brickwork_primitives::cut_and_choose::{Cut, Kind};
-use brickwork_stock::Serial;
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
+use brickwork_stock::{GivenUp, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ impl Request {
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
-        let gadgets = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
-        let parts: Vec<String> = components
-            .chain(gadgets)
+        let authenticators = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
+        let entries: Vec<String> = components
+            .chain(authenticators)
             .filter(|(count, _)| *count > 0)
             .map(|(count, name)| format!("{count} {name}"))
             .collect();
-        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+        f.write_str(&if entries.is_empty() { "nothing".into() } else { entries.join(", ") })
     }
 }
 
@@ -92,11 +92,12 @@ pub(super) fn garbler_wires(program: &Program) -> usize {
 pub(super) struct Origin {
     /// Unique in a session.
     pub serial: u64,
-    pub kind: Kind,
-    pub cut: Cut,
-    /// How often it was begun: who broke the connection off after the challenge got another one, so the bound
-    /// counts as often.
-    pub attempts: u32,
+    pub kind: BatchKind,
+    pub bucketing: Bucketing,
+    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
+    /// challenge got another one.
+    #[serde(skip)]
+    pub given_up: GivenUp,
 }
 
 /// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
@@ -143,6 +144,11 @@ impl Places {
 pub(super) const CUTS_OF_AN_ENTRY: u32 = 20;
 
 impl Origin {
+    /// One in a session in which nothing was given up.
+    pub fn new(serial: u64, kind: BatchKind, bucketing: Bucketing) -> Self {
+        Origin { serial, kind, bucketing, given_up: GivenUp::default() }
+    }
+
     /// The serial of the batch in a store: both parties count their cut-and-chooses alike.
     pub fn batch_serial(&self) -> Serial {
         brickwork_stock::serial(self.serial >> CUTS_OF_AN_ENTRY, self.serial & ((1 << CUTS_OF_AN_ENTRY) - 1))
@@ -150,7 +156,7 @@ impl Origin {
 }
 
 /// A number of buckets or OTs that share a shape.
-pub(super) trait Pieces: Sized {
+pub(super) trait Items: Sized {
     fn len(&self) -> usize;
 
     /// The cut-and-choose of the items, and that of a component's authenticators.
@@ -168,36 +174,36 @@ pub(super) trait Pieces: Sized {
 }
 
 /// A batch of a component's copies, with the authenticators of its outputs.
-pub(super) trait ComponentPieces: Pieces {
+pub(super) trait ComponentItems: Items {
     fn digest(&self) -> &ComponentDigest;
 
     /// The number of output wires of a copy.
     fn outputs(&self) -> usize;
 }
 
-/// Pieces of which some may be gone.
+/// Items of which some may be gone.
 struct Open<T> {
-    pieces: T,
+    items: T,
     next: usize,
 }
 
-impl<T: Pieces> Open<T> {
+impl<T: Items> Open<T> {
     fn left(&self) -> usize {
-        self.pieces.len() - self.next
+        self.items.len() - self.next
     }
 }
 
-/// Pieces in the order in which they are taken.
+/// Items in the order in which they are taken.
 pub(super) struct Pool<T>(VecDeque<Open<T>>);
 
-impl<T: Pieces> Pool<T> {
+impl<T: Items> Pool<T> {
     pub fn new() -> Self {
         Pool(VecDeque::new())
     }
 
-    pub fn put(&mut self, pieces: T) {
-        if pieces.len() > 0 {
-            self.0.push_back(Open { pieces, next: 0 });
+    pub fn put(&mut self, items: T) {
+        if items.len() > 0 {
+            self.0.push_back(Open { items, next: 0 });
         }
     }
 
@@ -206,9 +212,9 @@ impl<T: Pieces> Pool<T> {
     }
 
     /// All that is left.
-    fn into_pieces(self) -> Vec<T> {
+    fn into_items(self) -> Vec<T> {
         let left = |open: Open<T>| {
-            if open.next == 0 { open.pieces } else { open.pieces.slice(open.next..open.pieces.len()) }
+            if open.next == 0 { open.items } else { open.items.slice(open.next..open.items.len()) }
         };
         self.0.into_iter().map(left).collect()
     }
@@ -226,19 +232,19 @@ impl<T: Pieces> Pool<T> {
                 0 => {
                     let first = self.0.pop_front().expect("the first one");
                     // Moved where nothing of it is gone: a large batch is not copied.
-                    taken.push(if places.start == 0 { first.pieces } else { first.pieces.slice(places) });
+                    taken.push(if places.start == 0 { first.items } else { first.items.slice(places) });
                 }
-                _ => taken.push(first.pieces.slice(places)),
+                _ => taken.push(first.items.slice(places)),
             }
         }
         taken
     }
 }
 
-impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
+impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
     /// All that was made for this program alone.
-    pub fn of(program: &Program, supply: Supply<B, G, O>) -> Self {
-        let Supply { components, pools, ots } = supply;
+    pub fn of(program: &Program, preprocessed: PreprocessedItems<B, G, O>) -> Self {
+        let PreprocessedItems { components, pools, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
         let owner = |((id, slots), batch): ((usize, usize), &B)| Owner {
             component: ComponentId(id as u32),
@@ -248,7 +254,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
         let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
         let layout = Layout::new(program, &owners, &sizes);
-        Parts { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
+        ProgramMaterial { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
     }
 
     /// The OTs apart from the rest.
@@ -259,24 +265,24 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Parts<B, G, O> {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// What a run with these parts promises.
+    /// What a run with this material promises.
     pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
             |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
         let named = |origin: Origin, component: &str| match origin.kind {
-            Kind::Component => (component.to_owned(), origin),
-            Kind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
-            Kind::InputAuthenticator => (INPUT_AUTHENTICATORS.to_owned(), origin),
+            BatchKind::Component => (component.to_owned(), origin),
+            BatchKind::KeyAuthenticator => (KEY_AUTHENTICATORS.to_owned(), origin),
+            BatchKind::InputAuthenticator => (INPUT_AUTHENTICATORS.to_owned(), origin),
         };
         let batches =
             self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
         let pools = self.pools.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
-        report_of_parts(&batches.chain(pools).collect::<Vec<_>>(), security)
+        report_of_origins(&batches.chain(pools).collect::<Vec<_>>(), security)
     }
 }
 
-/// Stock of either side: batches `B`, gadgets `G`, OTs `O`.
+/// Stock of either side: batches `B`, authenticators `G`, OTs `O`.
 pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Pool<B>)>,
     /// For the garbler's inputs and its private outputs.
@@ -322,22 +328,22 @@ impl Counts {
 }
 
 /// What a program took, and how it lies on it.
-pub(super) struct Parts<B, G, O> {
+pub(super) struct ProgramMaterial<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
-    /// Gadgets that belong to no batch: for the garbler's inputs and private outputs.
+    /// Authenticators that belong to no batch: for the garbler's inputs and private outputs.
     pub pools: Vec<G>,
     /// `None` if they must be made.
     pub ots: Option<Vec<O>>,
 }
 
-impl<B: ComponentPieces, G: Pieces, O: Pieces> Default for Stock<B, G, O> {
+impl<B: ComponentItems, G: Items, O: Items> Default for Stock<B, G, O> {
     fn default() -> Self {
         Stock { components: Vec::new(), input: Pool::new(), ots: Pool::new() }
     }
 }
 
-impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
+impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
     pub fn new() -> Self {
         Stock::default()
     }
@@ -354,25 +360,25 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         }
     }
 
-    /// Adds what was made, checked and proven, and [gathered](Supply::gathered).
-    pub fn put(&mut self, supply: Supply<B, G, O>) {
-        supply.components.into_iter().for_each(|batch| self.put_component(batch));
-        supply.pools.into_iter().for_each(|input| self.input.put(input));
-        supply.ots.into_iter().for_each(|ots| self.ots.put(ots));
+    /// Adds what was made, checked and proven, and [gathered](PreprocessedItems::gathered).
+    pub fn put(&mut self, preprocessed: PreprocessedItems<B, G, O>) {
+        preprocessed.components.into_iter().for_each(|batch| self.put_component(batch));
+        preprocessed.pools.into_iter().for_each(|input| self.input.put(input));
+        preprocessed.ots.into_iter().for_each(|ots| self.ots.put(ots));
     }
 
-    pub fn put_input(&mut self, gadgets: G) {
-        self.input.put(gadgets);
+    pub fn put_input(&mut self, authenticators: G) {
+        self.input.put(authenticators);
     }
 
     pub fn put_ots(&mut self, ots: O) {
         self.ots.put(ots);
     }
 
-    /// Everything that is there: batches, gadgets for the garbler's wires, OTs.
-    pub fn into_pieces(self) -> (Vec<B>, Vec<G>, Vec<O>) {
-        let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_pieces()).collect();
-        (components, self.input.into_pieces(), self.ots.into_pieces())
+    /// Everything that is there: batches, authenticators for the garbler's wires, OTs.
+    pub fn into_items(self) -> (Vec<B>, Vec<G>, Vec<O>) {
+        let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_items()).collect();
+        (components, self.input.into_items(), self.ots.into_items())
     }
 
     fn counts(&self) -> Counts {
@@ -392,7 +398,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
     ///
     /// # Errors
     /// [`Error::Stock`] if something is missing; then nothing is taken.
-    pub fn take(&mut self, program: &Program) -> Result<Parts<B, G, O>, Error> {
+    pub fn take(&mut self, program: &Program) -> Result<ProgramMaterial<B, G, O>, Error> {
         let digests = program.component_digests();
         let missing = self.counts().missing(program);
         if !missing.is_empty() {
@@ -417,7 +423,7 @@ impl<B: ComponentPieces, G: Pieces, O: Pieces> Stock<B, G, O> {
         let layout = Layout::new(program, &owners, &sizes);
         let wanted = program.input_width(Party::Evaluator);
         let ots = (wanted == 0 || self.ots.left() > 0).then(|| self.ots.take(wanted));
-        Ok(Parts { layout, batches, pools, ots })
+        Ok(ProgramMaterial { layout, batches, pools, ots })
     }
 }
 
@@ -431,9 +437,9 @@ mod tests {
     use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Type};
 
-    struct Items(Vec<usize>);
+    struct Numbers(Vec<usize>);
 
-    impl Pieces for Items {
+    impl Items for Numbers {
         fn len(&self) -> usize {
             self.0.len()
         }
@@ -443,7 +449,7 @@ mod tests {
         }
 
         fn slice(&self, items: Range<usize>) -> Self {
-            Items(self.0[items].to_vec())
+            Numbers(self.0[items].to_vec())
         }
 
         fn gathered(self) -> Result<Self, Error> {
@@ -466,16 +472,16 @@ mod tests {
         ] {
             let mut pool = Pool::new();
             for items in [0..4, 4..4, 4..7, 7..9] {
-                pool.put(Items(items.collect()));
+                pool.put(Numbers(items.collect()));
             }
             let mut seen = Vec::new();
             for &count in &takes {
                 let taken = pool.take(count);
-                assert_eq!(taken.iter().map(Items::len).sum::<usize>(), count, "{takes:?}");
+                assert_eq!(taken.iter().map(Numbers::len).sum::<usize>(), count, "{takes:?}");
                 seen.extend(taken.into_iter().flat_map(|items| items.0));
             }
             assert_eq!(pool.left(), 9 - seen.len(), "{takes:?}");
-            seen.extend(pool.into_pieces().into_iter().flat_map(|items| items.0));
+            seen.extend(pool.into_items().into_iter().flat_map(|items| items.0));
             assert_eq!(seen, (0..9).collect::<Vec<_>>(), "{takes:?}");
         }
     }
@@ -560,7 +566,7 @@ mod tests {
         let program = Arc::new(program.finish().unwrap());
 
         let mut parameters = small(&program, [3, 4], [3, 6], [3, 4]);
-        parameters.components[0] = Cut { slots: 0, bucket: 1, opened: 0 };
+        parameters.components[0] = Bucketing { slots: 0, bucket: 1, opened: 0 };
         Case::new(&program, parameters).run().survived();
 
         let request = Request::of(&program);

@@ -1,6 +1,6 @@
 //! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where
-//! there are more than fit its share, in temporary files without a name, from which they are read piece by
-//! piece. Those of a stock go into its segment as they come.
+//! there are more than fit its share, in temporary files without a name, from which they are read message by
+//! message. Those of a stock go into its segment as they come.
 //!
 //! A file holds nothing that the garbler does not know, and a reader of it without a label of every input
 //! wire learns nothing.
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Cheat, Error};
 use brickwork_primitives::garbling::TableSource;
-use brickwork_primitives::scratch::Scratch;
+use brickwork_primitives::spill::SpillFile;
 use brickwork_stock::Writer;
 
 /// Messages in hand while tables go to files.
@@ -28,13 +28,13 @@ pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
 /// The tables of some chosen copies.
 #[derive(Clone)]
 pub(super) struct Tables {
-    kept: Arc<Kept>,
+    storage: Arc<TableStorage>,
     table_bytes: usize,
     /// Of each copy how many lie before it.
     ranks: Vec<u32>,
 }
 
-enum Kept {
+enum TableStorage {
     Memory(Vec<u8>),
     Files(Files),
     /// They are units of its bulk, in their order.
@@ -43,18 +43,18 @@ enum Kept {
 
 /// Tables whose messages take turns between two files: threads that write to one file wait for each other.
 struct Files {
-    files: [Scratch; 2],
+    files: [SpillFile; 2],
     copies_a_message: usize,
     table_bytes: usize,
 }
 
 impl Files {
     fn new(copies_a_message: usize, table_bytes: usize) -> Result<Self, Error> {
-        Ok(Files { files: [Scratch::new()?, Scratch::new()?], copies_a_message, table_bytes })
+        Ok(Files { files: [SpillFile::new()?, SpillFile::new()?], copies_a_message, table_bytes })
     }
 
     /// Where the tables of the copy with this rank begin.
-    fn place(&self, rank: usize) -> (&Scratch, u64) {
+    fn place(&self, rank: usize) -> (&SpillFile, u64) {
         let (message, within) = (rank / self.copies_a_message, rank % self.copies_a_message);
         let before = message / self.files.len() * self.copies_a_message + within;
         (&self.files[message % self.files.len()], before as u64 * self.table_bytes as u64)
@@ -99,7 +99,7 @@ impl Tables {
             }
             good
         };
-        let kept = match room {
+        let storage = match room {
             Room::Here(in_memory) if total <= *in_memory => {
                 *in_memory -= total;
                 let mut bytes = vec![0u8; total as usize];
@@ -107,7 +107,7 @@ impl Tables {
                     good(k * copies_a_message, tables);
                 };
                 into_memory(&mut bytes, message, receive, check)?;
-                Kept::Memory(bytes)
+                TableStorage::Memory(bytes)
             }
             Room::Here(_) => {
                 let files = Files::new(copies_a_message, table_bytes)?;
@@ -115,8 +115,8 @@ impl Tables {
                     true => files.write(k, tables),
                     false => Ok(()),
                 };
-                piece_by_piece(total, message, receive, write)?;
-                Kept::Files(files)
+                message_by_message(total, message, receive, write)?;
+                TableStorage::Files(files)
             }
             Room::Segment(writer) => {
                 // What is sealed was checked.
@@ -124,8 +124,8 @@ impl Tables {
                     true => writer.put((k * copies_a_message) as u32, 0, tables),
                     false => Ok(()),
                 };
-                piece_by_piece(total, message, receive, write)?;
-                Kept::Segment(writer)
+                message_by_message(total, message, receive, write)?;
+                TableStorage::Segment(writer)
             }
         };
         if bad.into_inner() {
@@ -133,23 +133,31 @@ impl Tables {
         }
         let mut ranks = vec![0; order.len()];
         order.iter().zip(0..).for_each(|(&place, rank)| ranks[place] = rank);
-        Ok(Tables { kept: Arc::new(kept), table_bytes, ranks })
+        Ok(Tables { storage: Arc::new(storage), table_bytes, ranks })
     }
 
     /// No tables, of any number of copies.
     pub fn none(copies: usize) -> Tables {
-        Tables { kept: Arc::new(Kept::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
+        Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
 
     /// Those of some of the copies.
     pub fn slice(&self, places: Range<usize>) -> Tables {
-        Tables { kept: self.kept.clone(), table_bytes: self.table_bytes, ranks: self.ranks[places].to_vec() }
+        Tables {
+            storage: self.storage.clone(),
+            table_bytes: self.table_bytes,
+            ranks: self.ranks[places].to_vec(),
+        }
     }
 
     /// Tables that are in memory, copy after copy.
     pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
         assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
-        Tables { kept: Arc::new(Kept::Memory(bytes)), table_bytes, ranks: (0..copies as u32).collect() }
+        Tables {
+            storage: Arc::new(TableStorage::Memory(bytes)),
+            table_bytes,
+            ranks: (0..copies as u32).collect(),
+        }
     }
 
     /// How many tables lie before that of each copy.
@@ -164,8 +172,8 @@ impl Tables {
 
     /// The segment that they went into, if they did.
     pub fn into_segment(self) -> Option<Writer> {
-        match Arc::into_inner(self.kept)? {
-            Kept::Segment(writer) => Some(*writer),
+        match Arc::into_inner(self.storage)? {
+            TableStorage::Segment(writer) => Some(*writer),
             _ => None,
         }
     }
@@ -195,7 +203,7 @@ fn into_memory(
 
 /// Each message is checked and written while the next ones come, a few at most. Memory for them is had as
 /// they come: sixteen copies of a large component are hundreds of megabytes.
-fn piece_by_piece(
+fn message_by_message(
     total: u64,
     message: usize,
     mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
@@ -252,7 +260,7 @@ pub(super) struct Source<'a> {
     tables: &'a Tables,
     /// The copies of the walk, by their places in `tables`.
     places: Vec<usize>,
-    /// The copies whose piece is at hand, if it came from the files.
+    /// The copies whose chunk is at hand, if it came from the files.
     members: Vec<usize>,
     buffer: Vec<u8>,
     piece: usize,
@@ -270,10 +278,10 @@ impl Source<'_> {
 
 impl TableSource for Source<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
-        let files = match &*self.tables.kept {
-            Kept::Memory(_) => return Ok(()),
-            Kept::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
-            Kept::Files(files) => files,
+        let files = match &*self.tables.storage {
+            TableStorage::Memory(_) => return Ok(()),
+            TableStorage::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
+            TableStorage::Files(files) => files,
         };
         self.piece = bytes.len();
         self.members.clear();
@@ -290,10 +298,10 @@ impl TableSource for Source<'_> {
     }
 
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
-        match &*self.tables.kept {
-            Kept::Memory(tables) => &tables[self.rank(copy) * self.tables.table_bytes..][bytes],
-            Kept::Segment(_) => unreachable!("they were not prepared"),
-            Kept::Files(_) => {
+        match &*self.tables.storage {
+            TableStorage::Memory(tables) => &tables[self.rank(copy) * self.tables.table_bytes..][bytes],
+            TableStorage::Segment(_) => unreachable!("they were not prepared"),
+            TableStorage::Files(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
                 &self.buffer[k * (self.piece + SPACE)..][..self.piece]
             }
@@ -328,7 +336,7 @@ mod tests {
         assert_eq!(ranked(&COPIES), [4, 1, 3, 2, 0]);
         for in_memory in [0, 5 * BYTES as u64 - 1, 5 * BYTES as u64] {
             let tables = receive(in_memory, None).unwrap();
-            assert_eq!(matches!(*tables.kept, Kept::Memory(_)), in_memory == 5 * BYTES as u64);
+            assert_eq!(matches!(*tables.storage, TableStorage::Memory(_)), in_memory == 5 * BYTES as u64);
             let mut source = tables.walk(vec![3, 0, 4]);
             for piece in [0..32, 32..96] {
                 source.prepare(&[2, 0], piece.clone()).unwrap();
@@ -356,7 +364,7 @@ mod tests {
             let tables =
                 Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
             assert_eq!(left, rest * BYTES as u64);
-            assert_eq!(matches!(*tables.kept, Kept::Memory(_)), room >= (copies * BYTES) as u64);
+            assert_eq!(matches!(*tables.storage, TableStorage::Memory(_)), room >= (copies * BYTES) as u64);
         }
     }
 

@@ -24,57 +24,49 @@ mod decode;
 mod evaluate;
 pub mod msg;
 mod prepare;
+mod report;
 mod setup;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
-
 use brickwork_base::{Error, Party};
-use brickwork_session::{Job, Observer, PhaseReport, Run};
+use brickwork_session::{Job, Observer, Protocol, Run};
 use brickwork_wire::Channel;
 
 use batch::Layout;
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
+use report::report;
+pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
 
-/// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
-pub const COMPUTATIONAL_BITS: f64 = 111.0;
+impl Protocol for SemiHonest {
+    const NAME: &'static str = "semi-honest";
+    const CODE: [u8; 2] = *b"SH";
+    const PHASES: &'static [&'static str] = &["setup", "prepare", "evaluate", "decode"];
+    type Security = SecurityReport;
+    type Proposal = Executions;
+    type Limits<'a> = Executions;
+    type Aside = ();
 
-/// What a run promises.
-#[derive(Clone, Debug, Serialize)]
-pub struct SecurityReport {
-    /// `semi-honest`: nothing is promised if a party does not follow the protocol.
-    pub model: &'static str,
-    /// kappa minus what its uses lose, in bits.
-    pub computational_bits: f64,
-}
-
-/// A party's result. The outputs are left out of what `Debug` shows.
-pub struct Report {
-    /// The bits of the outputs that this party learns, as [`Program::repeat`](brickwork_circuit::Program)
-    /// orders them: of one execution port after port.
-    pub outputs: Vec<bool>,
-    /// What each phase took.
-    pub phases: Vec<PhaseReport>,
-    /// What is promised.
-    pub security: SecurityReport,
-}
-
-impl std::fmt::Debug for Report {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { outputs, phases, security } = self;
-        f.debug_struct("Report")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("phases", phases)
-            .field("security", security)
-            .finish()
+    fn garbler(
+        channel: Channel,
+        job: &Job,
+        &Executions(executions): &Executions,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        garbler(channel, job, executions, input, observer)
     }
-}
 
-fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>) -> Report {
-    let security = SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS };
-    Report { outputs, phases, security }
+    fn evaluator(
+        channel: Channel,
+        job: &Job,
+        &Executions(executions): &Executions,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        evaluator(channel, job, executions, input, observer)
+    }
 }
 
 /// Runs the protocol as the garbler, `executions` times on inputs that do not depend on each other. `input`
@@ -93,14 +85,14 @@ pub fn garbler(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
     let mut inputs = layout.inputs(Party::Garbler, input)?;
-    let mut party = setup::garbler(Run::new(channel, Party::Garbler, observer), job, &layout)?; // 1
+    let mut party = setup::garbler(Run::new::<SemiHonest>(channel, Party::Garbler, observer), job, &layout)?; // 1
     let mut outputs = layout.outputs(Party::Garbler);
     for batch in layout.batches() {
         let theirs = prepare::garbler(&mut party, &batch)?; // 2
         let decoding = evaluate::garbler(&mut party, &batch, inputs.next(&batch), theirs)?; // 3
         outputs.put(&batch, decode::garbler(&mut party, &batch, decoding)?); // 4
     }
-    Ok(report(outputs.finish(), party.close()?))
+    Ok(report(outputs.finish(), party.close()?, executions))
 }
 
 /// Runs the protocol as the evaluator. Everything as for [`garbler`].
@@ -116,12 +108,13 @@ pub fn evaluator(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
     let mut inputs = layout.inputs(Party::Evaluator, input)?;
-    let mut party = setup::evaluator(Run::new(channel, Party::Evaluator, observer), job, &layout)?; // 1
+    let mut party =
+        setup::evaluator(Run::new::<SemiHonest>(channel, Party::Evaluator, observer), job, &layout)?; // 1
     let mut outputs = layout.outputs(Party::Evaluator);
     for batch in layout.batches() {
         let mine = prepare::evaluator(&mut party, &batch, inputs.next(&batch))?; // 2
         let evaluated = evaluate::evaluator(&mut party, &batch, mine)?; // 3
         outputs.put(&batch, decode::evaluator(&mut party, &batch, &evaluated)?); // 4
     }
-    Ok(report(outputs.finish(), party.close()?))
+    Ok(report(outputs.finish(), party.close()?, executions))
 }

@@ -2,11 +2,12 @@
 
 use zeroize::Zeroizing;
 
-use crate::Layout;
+use crate::batch::Layout;
+use crate::report::SemiHonest;
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::extension;
 use brickwork_session::{Digests, Greeting, Job, PhaseReport, Run};
@@ -22,7 +23,7 @@ pub(super) struct Garbler<'o> {
     pub delta: Zeroizing<Delta>,
     pub cot: extension::Sender,
     /// Of each component that is used.
-    pub plans: Vec<Option<Plan>>,
+    pub plans: Vec<Option<Schedule>>,
     /// The start of each component's hash keys, once they are drawn.
     pub starts: Vec<u128>,
     /// Slots garbled so far, of each component, each for several executions.
@@ -34,7 +35,7 @@ pub(super) struct Evaluator<'o> {
     pub run: Run<'o>,
     pub cot: extension::Receiver,
     /// Of each component that is used.
-    pub plans: Vec<Option<Plan>>,
+    pub plans: Vec<Option<Schedule>>,
     /// The start of each component's hash keys, once they are told.
     pub starts: Vec<u128>,
     /// Slots evaluated so far, of each component, each for several executions.
@@ -60,10 +61,10 @@ fn digests(job: &Job, layout: &Layout) -> Digests {
     Digests { stock: false, program: *hasher.finalize().as_bytes(), parameters: [0; 32] }
 }
 
-fn plans(job: &Job) -> Vec<Option<Plan>> {
+fn plans(job: &Job) -> Vec<Option<Schedule>> {
     let used = job.program.slots_by_component().into_iter().map(|slots| slots > 0);
     let components = job.program.components().iter().zip(used);
-    components.map(|(component, used)| used.then(|| Plan::new(&component.circuit))).collect()
+    components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
 }
 
 pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Result<Garbler<'o>, Error> {
@@ -72,7 +73,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
     let delta = Zeroizing::new(rng.delta());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
-    let greeting = Greeting::send(&mut run.channel, Party::Garbler, &job.terms(), &digests(job, layout))?;
+    let greeting =
+        Greeting::send::<SemiHonest>(&mut run.channel, Party::Garbler, &job.terms(), &digests(job, layout))?;
     let begun = base::Begun::send(
         &mut run.channel,
         Direction::GarblerSends,
@@ -90,7 +92,12 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
 
 pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Result<Evaluator<'o>, Error> {
     run.phase("setup");
-    let greeting = Greeting::send(&mut run.channel, Party::Evaluator, &job.terms(), &digests(job, layout))?;
+    let greeting = Greeting::send::<SemiHonest>(
+        &mut run.channel,
+        Party::Evaluator,
+        &job.terms(),
+        &digests(job, layout),
+    )?;
     let begun =
         base::Begun::send(&mut run.channel, Direction::EvaluatorSends, &greeting.digest(), &[], job.threads)?;
     let plans = plans(job);

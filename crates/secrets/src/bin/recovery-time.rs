@@ -65,7 +65,7 @@ fn session(program: &Arc<Program>, parameters: &Parameters, cheat: bool, rng: &m
             report.map(|_| taken)
         });
         let evaluated = evaluator(right, job, &y, known);
-        (garbled.join().expect("no panic").expect("a run"), evaluated.expect("a run").recovered)
+        (garbled.join().expect("no panic").expect("a run"), evaluated.expect("a run").aside.recovered)
     });
     (taken.as_nanos() as f64, recovered)
 }

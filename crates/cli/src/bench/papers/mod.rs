@@ -19,16 +19,13 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{
-    Choice, Commitments, Executions, Map, Parameters, ProgramArguments, Protocol, Resources,
-};
-use crate::chart;
+use crate::arguments::{Choice, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::files::Folder;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use crate::{files, machine, resources, words};
+use crate::{chart, machine, programs, resources, words};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -98,7 +95,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let folder = Folder::new()?;
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.table)) {
-        let key = row.key(arguments);
+        let key = row.key(arguments.rounds, &arguments.resources, &arguments.choice);
         let measured = match results.find(&key) {
             Some(measured) => measured,
             None => match measured(row, arguments, &folder)? {
@@ -181,7 +178,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     }
     let program = row.workload.program()?;
     let executions = (row.executions > 1).then_some(row.executions);
-    let repeated = files::repeated(&program, executions)?;
+    let repeated = programs::repeated(&program, executions)?;
     let machine = machine::measured(false, true)?.with_threads(arguments.resources.threads);
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
@@ -221,8 +218,8 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
-            commitments: Commitments::Split,
-            security: 40,
+            commitments: None,
+            security: Some(40),
             executions: Executions { executions },
         },
         resources: &arguments.resources,

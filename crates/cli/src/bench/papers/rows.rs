@@ -6,7 +6,7 @@ use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
 use clap::ValueEnum;
 
-use super::Arguments;
+use crate::arguments::{Choice, Resources};
 use crate::link::Link;
 
 /// A table or figure of the paper.
@@ -206,18 +206,17 @@ impl Row {
         }
     }
 
-    /// By what a row is found again in the file of results.
-    pub fn key(&self, arguments: &Arguments) -> String {
-        let threads = arguments.resources.threads.map_or("all".into(), |threads| threads.to_string());
-        let rest =
-            format!("{} rounds, {threads} threads, {} lanes", arguments.rounds, arguments.resources.lanes);
+    /// By what a row of so many rounds is found again in the file of results.
+    pub fn key(&self, rounds: u32, resources: &Resources, choice: &Choice) -> String {
+        let threads = resources.threads.map_or("all".into(), |threads| threads.to_string());
+        let rest = format!("{rounds} rounds, {threads} threads, {} lanes", resources.lanes);
         let version = env!("CARGO_PKG_VERSION");
         format!(
             "{version}, {}, N = {}, {}, {rest}, {}",
             self.workload.name(),
             self.executions,
             self.link_name(),
-            arguments.choice.as_flag()
+            choice.as_flag()
         )
     }
 }

@@ -146,8 +146,9 @@ pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usi
 mod tests {
     use std::cell::Cell;
 
-    use super::super::{Code, Committer};
+    use super::super::Code;
     use super::*;
+    use crate::commit::Sender as _;
     use brickwork_base::random::{Rng, Seed};
     use brickwork_wire::memory_pair;
 

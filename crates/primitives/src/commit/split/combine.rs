@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::{BLOCK, CHUNK, CHUNK_BLOCKS, DIMENSION, Shares, row, values_to_rows};
-use crate::commit::{COLUMN_WORDS, Claim, Claims, Column, Each, Known, NewValues, Part, Weights};
+use crate::commit::{COLUMN_WORDS, Claim, Claims, Coefficient, Column, Each, Known, NewValues, Weights};
 use brickwork_base::label::Label;
 
 /// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
@@ -266,8 +266,8 @@ impl Accumulator {
         let blocks = elements.len();
         let claims = chunk * CHUNK..each.count().min((chunk + 1) * CHUNK);
         let mut parts = [0; CHUNK_BLOCKS];
-        for (shares, part) in &each.terms {
-            pack(part, each.places(claims.clone()), &mut parts);
+        for (shares, coefficient) in &each.terms {
+            pack(coefficient, each.places(claims.clone()), &mut parts);
             self.rows.resize(self.shares.len() * blocks, 0);
             shares.rows(chunk, &mut self.rows);
             for row in self.rows.chunks_exact_mut(blocks) {
@@ -275,8 +275,8 @@ impl Accumulator {
             }
             kernels::hash_rows(&mut self.shares, &self.rows, elements);
         }
-        if let Some((_, part)) = &each.one {
-            pack(part, each.places(claims.clone()), &mut parts);
+        if let Some((_, coefficient)) = &each.one {
+            pack(coefficient, each.places(claims.clone()), &mut parts);
             kernels::hash_rows(&mut self.one, &parts[..blocks], elements);
         }
         if let (false, Some(fill)) = (self.values.is_empty(), &each.values) {
@@ -324,9 +324,13 @@ impl Drop for Accumulator {
 }
 
 /// Of claims about these places, which begin a block, those that a commitment is part of: block after block.
-fn pack(part: &Part, places: impl Iterator<Item = (usize, usize)>, parts: &mut [u128; CHUNK_BLOCKS]) {
+fn pack(
+    coefficient: &Coefficient,
+    places: impl Iterator<Item = (usize, usize)>,
+    parts: &mut [u128; CHUNK_BLOCKS],
+) {
     parts.fill(0);
     for (k, (item, wire)) in places.enumerate() {
-        parts[k / BLOCK] |= u128::from(part(item, wire) & 1) << (k % BLOCK);
+        parts[k / BLOCK] |= u128::from(coefficient(item, wire) & 1) << (k % BLOCK);
     }
 }

@@ -15,7 +15,7 @@ use super::{
     BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Lsb, Recipe, Sender, Shares, rows_to_values,
 };
 use crate::commit::{Committed, New, NewValues, Selection};
-use crate::scratch::{Fault, Held, Scratch};
+use crate::spill::{Fault, Held, SpillFile};
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
 use brickwork_wire::Channel;
@@ -41,7 +41,7 @@ pub struct Origin {
     recipe: Arc<Recipe>,
     second: Arc<Vec<kernels::Aes128>>,
     /// Of chosen values: what corrects the first coordinates, chunk after chunk, one row of blocks each.
-    corrections: Option<Scratch>,
+    corrections: Option<SpillFile>,
     fault: Arc<Fault>,
 }
 
@@ -357,12 +357,12 @@ pub struct Committing {
     waiting: Labels,
     corrections: Vec<u128>,
     sent: usize,
-    kept: Kept,
+    storage: RowStorage,
 }
 
-enum Kept {
+enum RowStorage {
     Memory(Labels, Option<Held>),
-    File(Scratch),
+    File(SpillFile),
 }
 
 /// Commitments whose corrections are one message.
@@ -392,9 +392,9 @@ impl Sender {
     /// [`Error::Resource`] if there is no room for a file.
     pub fn begin_row(&mut self, count: usize) -> Result<Committing, Error> {
         let held = self.budget.take((16 * count) as u64);
-        let kept = match count <= CHUNK || held.is_some() {
-            true => Kept::Memory(Labels::new(Vec::with_capacity(count)), held),
-            false => Kept::File(Scratch::new()?),
+        let storage = match count <= CHUNK || held.is_some() {
+            true => RowStorage::Memory(Labels::new(Vec::with_capacity(count)), held),
+            false => RowStorage::File(SpillFile::new()?),
         };
         let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
         Ok(Committing {
@@ -402,7 +402,7 @@ impl Sender {
             waiting,
             corrections: Vec::new(),
             sent: 0,
-            kept,
+            storage,
         })
     }
 
@@ -428,12 +428,12 @@ impl Sender {
     }
 
     fn send_waiting(&self, channel: &mut Channel, row: &mut Committing) -> Result<(), Error> {
-        let Committing { recipe, waiting, corrections, sent, kept } = row;
+        let Committing { recipe, waiting, corrections, sent, storage } = row;
         let message = *sent / MESSAGE;
         self.send_message(channel, recipe, message, Some(waiting), None, corrections)?;
-        match kept {
-            Kept::Memory(values, _) => values.extend_from_slice(waiting),
-            Kept::File(file) => {
+        match storage {
+            RowStorage::Memory(values, _) => values.extend_from_slice(waiting),
+            RowStorage::File(file) => {
                 let first = message * CHUNKS_IN_HAND;
                 for (c, corrections) in corrections.chunks(self.code.length() * CHUNK_BLOCKS).enumerate() {
                     let message = &corrections[..DIMENSION * recipe.blocks(first + c)];
@@ -451,18 +451,18 @@ impl Sender {
     /// # Panics
     /// If they are not.
     pub fn finish(&self, row: Committing) -> Row {
-        let Committing { recipe, sent, kept, .. } = row;
+        let Committing { recipe, sent, storage, .. } = row;
         assert_eq!(sent, recipe.count, "a value for each commitment");
-        match kept {
-            Kept::Memory(values, held) => {
+        match storage {
+            RowStorage::Memory(values, held) => {
                 Row { values: Values::Held(Memory(values, held)), shares: Shares::of_recipe(recipe) }
             }
-            Kept::File(file) => self.made(recipe, Some(file)),
+            RowStorage::File(file) => self.made(recipe, Some(file)),
         }
     }
 
     /// Many commitments that were made.
-    fn made(&self, recipe: Recipe, corrections: Option<Scratch>) -> Row {
+    fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> Row {
         let shares = Shares::of_recipe(recipe);
         let recipe = shares.recipe().expect("there are many").clone();
         let origin = Origin { recipe, second: self.second.clone(), corrections, fault: self.fault.clone() };
@@ -472,8 +472,9 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Code, Committer};
+    use super::super::Code;
     use super::*;
+    use crate::commit::Sender as _;
     use crate::commit::{Claims, Column, Shares};
     use brickwork_base::random::{Rng, Seed};
     use brickwork_wire::memory_pair;
@@ -582,7 +583,7 @@ mod tests {
         sender.push(&mut left, &mut row, &vec![Label::from_bits(9); MESSAGE + 1]).unwrap();
         let row = sender.finish(row);
         let Values::Again(whole) = &row.values else { panic!("no file") };
-        let (file, mut bytes) = (Scratch::new().unwrap(), vec![0; Origin::offset(CHUNKS_IN_HAND) as usize]);
+        let (file, mut bytes) = (SpillFile::new().unwrap(), vec![0; Origin::offset(CHUNKS_IN_HAND) as usize]);
         whole.corrections.as_ref().unwrap().read(&mut bytes, 0).unwrap();
         file.write(&bytes, 0).unwrap();
         let (recipe, second, fault) = (whole.recipe.clone(), whole.second.clone(), whole.fault.clone());

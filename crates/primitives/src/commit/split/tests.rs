@@ -1,8 +1,8 @@
 use super::super::ideal;
 use super::combine::COMBINE_BLOCKS;
 use super::*;
-use crate::commit::{Claimed, Column, Each};
-use crate::scratch::Depot;
+use crate::commit::{Claimed, Column, Each, Receiver as _, Sender as _};
+use crate::spill::Spill;
 use brickwork_wire::{Tag, Tamper, memory_pair};
 
 /// Seeds as ideal OTs would deal them.
@@ -55,7 +55,11 @@ impl Script {
         self.with(sender, receiver)
     }
 
-    fn with(self, mut sender: impl Committer + Send, mut receiver: impl Holder) -> Result<Vec<Label>, Error> {
+    fn with(
+        self,
+        mut sender: impl crate::commit::Sender + Send,
+        mut receiver: impl crate::commit::Receiver,
+    ) -> Result<Vec<Label>, Error> {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = self.tamper {
             left.set_tamper(tamper);
@@ -72,15 +76,15 @@ impl Script {
                 // Claims: chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
                 let sum = |i: usize| made[3].values[i] ^ made[0].values[i] ^ made[2].values[i];
                 let values: Vec<Label> = (0..count).map(sum).collect();
-                let mut told = values.clone();
+                let mut received = values.clone();
                 if let Some((at, flip)) = self.lie {
-                    told[at] ^= Label::from_bits(flip);
+                    received[at] ^= Label::from_bits(flip);
                 }
                 let mut bits: Vec<u8> = values.iter().map(|v| v.colour()).collect();
                 if let Some(at) = self.lie_bit {
                     bits[at] ^= 1;
                 }
-                left.send(Tag(200), bytemuck::cast_slice(&told))?;
+                left.send(Tag(200), bytemuck::cast_slice(&received))?;
                 left.send(Tag(201), &bits)?;
                 let mut claims = Claims::new();
                 let add = |i: usize, sum: &mut Column| {
@@ -104,8 +108,8 @@ impl Script {
                     .map(|(lsb, n)| receiver.receive_random(&mut right, n, lsb))
                     .collect::<Result<Vec<_>, _>>()?;
                 got.push(receiver.receive(&mut right, chosen.len())?);
-                let mut told = vec![Label::ZERO; count];
-                right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut told))?;
+                let mut received = vec![Label::ZERO; count];
+                right.receive_into(Tag(200), bytemuck::cast_slice_mut(&mut received))?;
                 let bits = right.receive(Tag(201), count)?;
                 let add = |i: usize, sum: &mut Column| {
                     got[3].shares().add(i, sum);
@@ -115,7 +119,7 @@ impl Script {
                 let mut claims = Claims::new();
                 claims.known(count, |i, sum| {
                     add(i, sum);
-                    told[i]
+                    received[i]
                 });
                 claims.bits(count, |i, sum| {
                     add(i, sum);
@@ -123,13 +127,13 @@ impl Script {
                 });
                 receiver.verify(&mut right, &got.iter().collect::<Vec<_>>(), &claims)?;
                 drop(claims);
-                Ok(told)
+                Ok(received)
             })();
             drop(right);
             let committed = committer.join().unwrap();
             // The ideal scheme: what is claimed is accepted iff it is what was committed.
-            if let (Ok(committed), Ok(told)) = (&committed, &verdict) {
-                assert_eq!(committed, told, "a lie was accepted");
+            if let (Ok(committed), Ok(received)) = (&committed, &verdict) {
+                assert_eq!(committed, received, "a lie was accepted");
             }
             verdict
         })
@@ -331,13 +335,13 @@ fn parts_are_the_columns() {
         };
         for shares in made.iter().map(|made| &made.shares).chain(got.iter().map(|got| got.shares())) {
             assert_eq!((shares.len(), shares.recipe().is_some()), (count, count > CHUNK));
-            for (part, list) in shares.parts(&lists).iter().zip(lists) {
+            for (part, list) in shares.select_each(&lists).iter().zip(lists) {
                 assert!(part.len() == list.len() && part.recipe().is_none());
                 assert!(list.iter().enumerate().all(|(k, &i)| expected(part, k) == expected(shares, i)));
             }
             assert!((0..9).all(|k| expected(&shares.slice(11..20), k) == expected(shares, 11 + k)));
         }
-        for (part, list) in made[1].parts(&lists).iter().zip(lists) {
+        for (part, list) in made[1].select_each(&lists).iter().zip(lists) {
             assert!(list.iter().zip(&part.values).all(|(&i, value)| *value == values[i]));
         }
     }
@@ -402,8 +406,8 @@ fn row_03_every_row_has_a_number_of_its_own() {
     assert!((1..numbers.len()).all(|k| !numbers[..k].contains(&numbers[k])), "{numbers:?}");
 }
 
-/// What was told is had for the proof of the claims about it, from the holder to whom it was told: not for a
-/// proof before or after that, of other claims, or of another holder's; and no holder verifies what is
+/// What was told is had for the proof of the claims about it, from the receiver to whom it was told: not for
+/// a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what is
 /// another's.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
@@ -412,17 +416,17 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     let refused = |misuse: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(misuse)).is_err();
     let (mut left, mut right) = memory_pair();
     let mut sender = ideal::Sender(Rng::replayable("test values"));
-    let [mut holder, mut another] = [ideal::Receiver::default(), ideal::Receiver::default()];
+    let [mut receiver, mut another] = [ideal::Receiver::default(), ideal::Receiver::default()];
     let committed = [(), ()].map(|()| sender.commit_random(&mut left, 1, Lsb::Random).unwrap());
     left.flush().unwrap();
     let value = committed[0].values[0];
-    let shares = holder.receive_random(&mut right, 1, Lsb::Random).unwrap();
+    let shares = receiver.receive_random(&mut right, 1, Lsb::Random).unwrap();
     let others = another.receive_random(&mut right, 1, Lsb::Random).unwrap();
-    let told = [(); 4].map(|()| holder.claimed(value));
-    // Named like the first one, but for the holder.
+    let received = [(); 4].map(|()| receiver.claimed(value));
+    // Named like the first one, but for the receiver.
     let foreign = another.claimed(value);
     let about =
-        |of: &[&Claimed<Label>], new: &[&Pending], holder: &mut ideal::Receiver, right: &mut Channel| {
+        |of: &[&Claimed<Label>], new: &[&Pending], receiver: &mut ideal::Receiver, right: &mut Channel| {
             let mut claims = Claims::new();
             for claimed in of {
                 claims.about(claimed, |value, claims| {
@@ -432,18 +436,18 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
                     });
                 });
             }
-            holder.verify(right, new, &claims)
+            receiver.verify(right, new, &claims)
         };
-    let before = about(&[&told[0]], &[], &mut holder, &mut right).unwrap();
-    let proof = about(&[&told[1], &told[2]], &[&shares], &mut holder, &mut right).unwrap();
+    let before = about(&[&received[0]], &[], &mut receiver, &mut right).unwrap();
+    let proof = about(&[&received[1], &received[2]], &[&shares], &mut receiver, &mut right).unwrap();
     let theirs = about(&[&foreign], &[&others], &mut another, &mut right).unwrap();
-    assert!(refused(&mut || drop(about(&[&foreign], &[], &mut holder, &mut right))));
-    assert!(refused(&mut || drop(about(&[], &[&others], &mut holder, &mut right))));
+    assert!(refused(&mut || drop(about(&[&foreign], &[], &mut receiver, &mut right))));
+    assert!(refused(&mut || drop(about(&[], &[&others], &mut receiver, &mut right))));
 
-    let [first, second, third, never] = told;
+    let [first, second, third, never] = received;
     assert_eq!(second.proven(&proof), value);
     for (claimed, wrong) in
-        [(first, &proof), (third, &before), (never, &before), (holder.claimed(value), &theirs)]
+        [(first, &proof), (third, &before), (never, &before), (receiver.claimed(value), &theirs)]
     {
         // What more rests on it changes nothing.
         let mut claimed = Some(claimed.map(|value| (value, "more")));
@@ -461,7 +465,7 @@ fn no_commitment_is_taken_twice() {
     let (mut sender, _) = deal(40);
     let (mut left, _right) = memory_pair();
     let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
-    made.parts(&[&[4, 5], &[4]]);
+    made.select_each(&[&[4, 5], &[4]]);
 }
 
 /// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they
@@ -489,9 +493,13 @@ fn two_ways<'a>(
         values[k]
     });
     // The values of even claims with them, those of odd ones in an order of their own.
-    let even = move |item: usize, wires: std::ops::Range<usize>, told: &mut [Label]| {
+    let even = move |item: usize, wires: std::ops::Range<usize>, received: &mut [Label]| {
         let all = 3 * item + wires.start..3 * item + wires.end;
-        told.iter_mut().zip(all).filter(|(_, k)| k.is_multiple_of(2)).for_each(|(told, k)| *told = values[k]);
+        received
+            .iter_mut()
+            .zip(all)
+            .filter(|(_, k)| k.is_multiple_of(2))
+            .for_each(|(received, k)| *received = values[k]);
     };
     let group = each.each(
         Each::new(count / 3, 3)
@@ -501,10 +509,10 @@ fn two_ways<'a>(
             .with_one(ka, move |item, wire| flip(3 * item + wire)),
     );
     let odd = count / 2;
-    each.values(odd, move |weights, first, told, of| {
-        for (j, (told, of)) in (first..).zip(told.iter_mut().zip(of)) {
+    each.values(odd, move |weights, first, received, of| {
+        for (j, (received, of)) in (first..).zip(received.iter_mut().zip(of)) {
             let k = 2 * (odd - 1 - j) + 1;
-            (*told, *of) = (values[k], weights.of(group, k));
+            (*received, *of) = (values[k], weights.of(group, k));
         }
     });
     each.weighted(heads, move |weights, first, sums| {
@@ -730,17 +738,17 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
                 sender.prove(&mut left, &[], &claims).unwrap();
             });
             let got = receiver.receive_random(&mut right, CHUNK + 1, Lsb::Random).unwrap();
-            let depot = Depot::file(receiver.fault()).unwrap();
-            let told = depot
-                .fill(CHUNK + 1, |told: &mut [Label]| {
-                    right.receive_into(Tag(200), bytemuck::cast_slice_mut(told))
+            let spill = Spill::file(receiver.fault()).unwrap();
+            let received = spill
+                .fill(CHUNK + 1, |received: &mut [Label]| {
+                    right.receive_into(Tag(200), bytemuck::cast_slice_mut(received))
                 })
                 .unwrap();
-            let values = told.read(0..told.len()).unwrap().to_vec();
-            assert!(!lost || told.lose());
+            let values = received.read(0..received.len()).unwrap().to_vec();
+            assert!(!lost || received.lose());
             let mut claims = Claims::new();
             let followed = Each::new(CHUNK + 1, 1)
-                .are(|k, _, value| value.copy_from_slice(&told.read_or_note(k..k + 1)));
+                .are(|k, _, value| value.copy_from_slice(&received.read_or_note(k..k + 1)));
             claims.each(followed.with(got.shares(), |_, _| 1));
             claims.known(CHUNK + 1, |k, sum| {
                 got.shares().add(k, sum);
@@ -759,7 +767,7 @@ fn nothing_is_proven_from_lost_values() {
         let (mut sender, _) = deal(40);
         let (mut left, mut right) = memory_pair();
         let made = sender.commit_random(&mut left, 3, Lsb::Random).unwrap();
-        let values = Depot::file(sender.fault()).unwrap().put(made.values.clone()).unwrap();
+        let values = Spill::file(sender.fault()).unwrap().put(made.values.clone()).unwrap();
         assert!(!lost || values.lose());
         let mut claims = Claims::new();
         claims.bits(3, |k, sum| {

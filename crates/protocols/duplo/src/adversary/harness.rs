@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::super::adversary::proposal;
-use super::super::challenge::{Batch, Challenge};
+use super::super::challenge::{BatchSizes, Challenge};
 use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with, msg};
 use crate::hooks::{Hooks, Point};
 use crate::{Cheat, Report};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{Job, Observer};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
@@ -331,7 +331,7 @@ impl Outcome {
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
         let ending = match self.result(victim) {
             Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if report.recovered => Ending::Recovered,
+            Ok(report) if report.aside.recovered => Ending::Recovered,
             Ok(_) => Ending::Survived,
             Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
             Err(Error::Mismatch(_)) => Ending::Refused,
@@ -441,7 +441,7 @@ impl Outcome {
             Err(error) => panic!("{error}"),
         });
         assert_eq!((&garbler.outputs, &evaluator.outputs), (&self.expected[0], &self.expected[1]));
-        assert_eq!((garbler.recovered, evaluator.recovered), (false, recovered));
+        assert_eq!((garbler.aside.recovered, evaluator.aside.recovered), (false, recovered));
         assert_eq!(&self.events, self.honest());
     }
 
@@ -455,8 +455,8 @@ impl Outcome {
 pub const SEED: u8 = 0x5e;
 
 /// The items that a challenge opens, and those in buckets, bucket after bucket.
-pub fn challenge(cut: Cut, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
-    let Challenge { opened, chosen } = Challenge::expand(seed, &Batch::from(cut));
+pub fn challenge(cut: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
+    let Challenge { opened, chosen } = Challenge::expand(seed, &BatchSizes::from(cut));
     (places(&opened), places(&chosen))
 }
 
@@ -464,22 +464,22 @@ fn places(items: &[u32]) -> Vec<usize> {
     items.iter().map(|&item| item as usize).collect()
 }
 
-fn known_challenge(cut: Cut) -> Challenge {
-    Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &Batch::from(cut))
+fn known_challenge(cut: Bucketing) -> Challenge {
+    Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &BatchSizes::from(cut))
 }
 
 /// The copies that the known challenge opens.
-pub fn opened(cut: Cut) -> Vec<usize> {
+pub fn opened(cut: Bucketing) -> Vec<usize> {
     places(&known_challenge(cut).opened)
 }
 
 /// The copies in buckets, bucket after bucket.
-pub fn chosen(cut: Cut) -> Vec<usize> {
+pub fn chosen(cut: Bucketing) -> Vec<usize> {
     places(&known_challenge(cut).chosen)
 }
 
 /// How the copies of a component are cut where this is made for a store.
-pub fn stock_cut(request: &Request, component: usize) -> Cut {
+pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
     Parameters::for_stock(request, 40).expect("a request that can be met").components[component]
 }
 
@@ -487,7 +487,7 @@ pub fn stock_cut(request: &Request, component: usize) -> Cut {
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
     let request = Request::of(program);
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
-    let cut = |slots: usize, [bucket, opened]: [u32; 2]| Cut { slots: slots as u32, bucket, opened };
+    let cut = |slots: usize, [bucket, opened]: [u32; 2]| Bucketing { slots: slots as u32, bucket, opened };
     Parameters {
         decomposition: String::new(),
         security: 40,

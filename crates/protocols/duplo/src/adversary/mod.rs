@@ -6,7 +6,7 @@ pub mod harness;
 pub mod parsers;
 
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
-use super::proposal::Cut;
+use super::proposal::Decomposition;
 use super::{Error, Job, Limits, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
 use brickwork_circuit::Party;
 use brickwork_session::{Observer, Terms, Unobserved};
@@ -42,7 +42,7 @@ pub fn stocked<'o>(
     observer: &'o mut dyn Observer,
     hooks: Hooks,
 ) -> Result<Stocked<'o>, Error> {
-    Stocked::open_with(party, channel, store, terms, &Cut::NONE, observer, hooks)
+    Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
 }
 
 /// The standard parameters, or whatever the cheater wants.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::Cheat;
-use crate::proposal::{Cut, Decompose, MAX_DECOMPOSITION_BYTES};
-use crate::{Parameters, stored};
+use crate::proposal::{Decompose, Decomposition, MAX_DECOMPOSITION_BYTES};
+use crate::{Duplo, Parameters, stored};
 use brickwork_base::Error;
 use brickwork_base::bits;
 use brickwork_circuit::{Component, Party, Program};
@@ -33,8 +33,12 @@ pub fn greeting(
     terms: &Terms,
     program: [u8; 32],
 ) -> Result<SessionId, Error> {
-    let greeting =
-        Greeting::send(channel, role, terms, &Digests { stock: false, program, parameters: [0; 32] })?;
+    let greeting = Greeting::send::<Duplo>(
+        channel,
+        role,
+        terms,
+        &Digests { stock: false, program, parameters: [0; 32] },
+    )?;
     channel.flush()?;
     Ok(greeting.answered(channel)?.session)
 }
@@ -62,7 +66,7 @@ pub fn decomposition(
     let (mut peer, mut own) = memory_pair();
     peer.send(DECOMPOSITION, bytes)?;
     peer.flush()?;
-    let cut = Cut::receive(&mut own)?;
+    let cut = Decomposition::receive(&mut own)?;
     let program = cut.make(given, decompose)?;
     cut.send(&mut own)?;
     own.flush()?;

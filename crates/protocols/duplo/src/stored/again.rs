@@ -11,11 +11,13 @@ use super::shelf::kind;
 use super::side::Side;
 use crate::hooks::Hooks;
 use crate::parameters::code;
+use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
 
 /// A record of so many items of a batch of this kind.
@@ -30,11 +32,11 @@ pub(crate) fn record(
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let (plan, digest) = (Arc::new(Plan::new(&component.circuit)), component.digest());
+    let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
-    let header = Header::decode(header, 1)?;
+    let header = Header::decode(header, GivenUp::default())?;
     match party {
         Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
         Party::Evaluator => of_side::<Evaluator>(&context, kind_of_batch, &header, items, bytes),
@@ -79,7 +81,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
         Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (channel, _) = memory_pair();
     let mut observer = Unobserved;
-    let run = Run::new(channel, party, &mut observer);
+    let run = Run::new::<Duplo>(channel, party, &mut observer);
     Ok(match party {
         Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
         Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),

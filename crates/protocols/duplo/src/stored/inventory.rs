@@ -7,7 +7,7 @@ use super::shelf::{Shelves, bound_of_epoch, kind};
 use crate::parameters::known_bound;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::cut_and_choose::{Kind, Upper};
+use brickwork_primitives::cut_and_choose::{BatchKind, Upper};
 use brickwork_stock::{Entry, Epoch, EpochId, PairId, Serial, State, Store};
 
 /// An epoch of a store.
@@ -21,6 +21,8 @@ pub struct Inventory {
     pub pair: Option<PairId>,
     /// Where its log stands: the same at both parties between two runs.
     pub state: State,
+    /// The steps that were begun in it and not made.
+    pub given_up: GivenUpInventory,
     /// Programs that took from it.
     pub uses: u64,
     /// Steps of the last preprocessing that are made, and of how many.
@@ -29,6 +31,16 @@ pub struct Inventory {
     pub batches: Vec<BatchInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
     /// it; none where it is burned.
+    pub bound_log2: Option<f64>,
+}
+
+/// What was begun in an epoch and not made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GivenUpInventory {
+    /// How many steps.
+    pub steps: u32,
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all of them; none where nothing was
+    /// cut and chosen. It counts in the bound of every program from the epoch.
     pub bound_log2: Option<f64>,
 }
 
@@ -50,15 +62,13 @@ pub struct BatchInventory {
     pub left: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// How many steps were begun until its own was made, since one was made before.
-    pub attempts: u32,
     /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
     /// from the store.
     pub missing: Option<String>,
     /// Copies in a bucket, and opened ones.
     pub cuts: Vec<CutInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none where nothing is
-    /// cut and chosen.
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without what was given
+    /// up before it was made; none where nothing is cut and chosen.
     pub bound_log2: Option<f64>,
 }
 
@@ -96,21 +106,19 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
     let missing = store.missing(&id)?;
     let mut batches = Vec::new();
     for left in store.batches(&id)? {
-        let attempts = state.attempts(left.serial);
-        let header = Header::decode(&left.batch.header, attempts)?;
+        let header = Header::decode(&left.batch.header, state.given_up())?;
         let cuts = header.origins.iter().map(|origin| CutInventory {
             of: match origin.kind {
-                Kind::Component => "copies",
-                Kind::KeyAuthenticator => "key authenticators",
-                Kind::InputAuthenticator => "input authenticators",
+                BatchKind::Component => "copies",
+                BatchKind::KeyAuthenticator => "key authenticators",
+                BatchKind::InputAuthenticator => "input authenticators",
             },
-            bucket_size: origin.cut.bucket,
-            items: origin.cut.copies(),
-            opened: origin.cut.opened,
+            bucket_size: origin.bucketing.bucket,
+            items: origin.bucketing.copies(),
+            opened: origin.bucketing.opened,
         });
         let cuts = cuts.collect();
-        let bound: Upper =
-            header.origins.iter().map(|o| known_bound(o) * Upper::integer(attempts.into())).sum();
+        let bound: Upper = header.origins.iter().map(|o| known_bound(o.kind, o.bucketing)).sum();
         batches.push(BatchInventory {
             serial: left.serial,
             kind: match left.batch.kind {
@@ -123,7 +131,6 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
             items: left.items,
             left: left.left,
             bytes: left.bytes,
-            attempts,
             missing: missing
                 .iter()
                 .find(|(serial, _)| *serial == left.serial)
@@ -137,7 +144,12 @@ fn of_epoch(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error
         Some(_) => None,
     };
     let pair = store.pair(&epoch.relation())?;
-    Ok(Inventory { id, epoch, pair, state, uses, progress, batches, bound_log2 })
+    let vain = state.given_up();
+    let given_up = GivenUpInventory {
+        steps: vain.steps,
+        bound_log2: (vain.risk > 0).then(|| Upper::fixed(vain.risk).log2()),
+    };
+    Ok(Inventory { id, epoch, pair, state, given_up, uses, progress, batches, bound_log2 })
 }
 
 impl Inventory {

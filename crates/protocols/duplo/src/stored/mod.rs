@@ -35,8 +35,9 @@ mod side;
 use std::sync::Arc;
 
 use super::hooks::Hooks;
-use super::parameters::Parameters;
-use super::proposal::{Cut, Decompose};
+use super::parameters::{Parameters, may_begin};
+use super::proposal::{Decompose, Decomposition};
+use super::report::Duplo;
 use super::sessions::{check_input, in_pool};
 use super::stock::Request;
 use super::{Evaluator, Garbler, msg};
@@ -49,17 +50,13 @@ use brickwork_session::{
 };
 use brickwork_stock::{Entry, Epoch, EpochId, Step, Store};
 use brickwork_wire::Channel;
-pub use inventory::{BatchInventory, CutInventory, Inventory, inventory};
+pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
 pub use reconcile::compare_stores;
 #[cfg(any(test, feature = "adversary"))]
 pub(super) use reconcile::compared;
 use reconcile::{PROTOCOL, living, meet, other_levels, reconcile, room_for_one_more};
 use shelf::{Plans, Shelves};
 use side::{Outcome, Side};
-
-/// How many steps are begun in an epoch without one of them being made before nothing more is added to it:
-/// each counts in the bound of what is made next. What is there stays of use.
-const MAX_ATTEMPTS: u32 = 8;
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +139,7 @@ impl<'o> Stocked<'o> {
         terms: &Terms,
         observer: &'o mut dyn Observer,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, &Cut::NONE, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
     /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
@@ -162,7 +159,7 @@ impl<'o> Stocked<'o> {
             channel,
             store,
             terms,
-            &Cut::of(program, decomposition),
+            &Decomposition::of(program, decomposition),
             observer,
             Hooks::none(),
         )
@@ -189,11 +186,11 @@ impl<'o> Stocked<'o> {
         channel: Channel,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         observer: &'o mut dyn Observer,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Run::new(channel, party, observer);
+        let run = Run::new::<Duplo>(channel, party, observer);
         Ok(Stocked(match party {
             Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
             Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
@@ -317,7 +314,7 @@ struct Inner<'o, S> {
     epochs: Vec<EpochId>,
     plans: Plans,
     /// What the garbler proposed for the first program.
-    cut: Cut,
+    cut: Decomposition,
 }
 
 /// A hash over what both parties do next, to be compared: always of as many parts.
@@ -353,19 +350,20 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         mut run: Run<'o>,
         store: &'o mut Store,
         terms: &Terms,
-        cut: &Cut,
+        cut: &Decomposition,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
         let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
         let digests = Digests { stock: true, program, parameters: [0; 32] };
-        let greeting = Greeting::send(&mut run.channel, run.role, terms, &digests)?;
+        let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
         let answer = greeting.answered(&mut run.channel)?;
         super::setup::no_proposal(&answer)?;
-        let cut = if run.role == Party::Garbler { cut.clone() } else { Cut::receive(&mut run.channel)? };
+        let cut =
+            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
         let epochs = reconcile(&mut run, store, terms, &answer.session)?;
         Ok(Inner {
             line: Line::Nobody(run, hooks),
@@ -433,12 +431,13 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         Ok((Open { store, terms, epochs, plans, cut }, session))
     }
 
-    /// The newest epoch to which something may be added.
+    /// The newest epoch to which something may be added: too much that was given up closes one. What is there
+    /// stays of use.
     fn unused(&self) -> Result<Option<EpochId>, Error> {
         for id in self.epochs.iter().rev() {
             let state = self.store.state(id)?;
             // A peer may say that it has begun one more: then this party has, too.
-            if !state.is_used() && state.attempts_so_far() < MAX_ATTEMPTS {
+            if !state.is_used() && may_begin(state.given_up(), self.terms.security)? {
                 return Ok(Some(*id));
             }
         }
@@ -542,7 +541,7 @@ struct Open<'o> {
     terms: Terms,
     epochs: Vec<EpochId>,
     plans: Plans,
-    cut: Cut,
+    cut: Decomposition,
 }
 
 impl<'o> Open<'o> {
@@ -564,8 +563,8 @@ impl<'o> Open<'o> {
         let left = steps.iter().zip(parameters).skip(resumed as usize);
         session.run().expect(left.map(|(request, parameters)| parameters.table_bytes(request)).sum());
         for number in resumed..of {
-            let step = Step { job, number, of };
             let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
+            let step = Step { job, number, of, risk: parameters.risk() };
             let made = fill_step(self.store, &mut *session, &epoch, step, request, parameters);
             burn_if_cheated(self.store, &epoch, made)?;
         }

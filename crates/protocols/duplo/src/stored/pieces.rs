@@ -11,24 +11,26 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{In, Out};
-use crate::challenge::Batch;
-use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GadgetRows, GarblerComponent, GarblerGadgets};
+use crate::authenticators::{
+    AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use crate::challenge::BatchSizes;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
-use crate::stock::{Origin, Pieces, Places};
+use crate::stock::{Items, Origin, Places};
 use crate::tables::Tables;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{Component, ComponentDigest};
-use brickwork_primitives::authenticator::{Hasher, Kind};
+use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::split::{self, Row};
 use brickwork_primitives::commit::{Committed, Lsb, Shares};
 use brickwork_primitives::cut_and_choose;
-use brickwork_primitives::garbling::{GarblingKeys, Plan};
-use brickwork_primitives::scratch::Spool;
+use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::CommittedWire;
+use brickwork_primitives::spill::SpilledVec;
 use brickwork_session::SessionId;
-use brickwork_stock::Writer;
+use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
 const VERSION: u32 = 2;
@@ -52,7 +54,7 @@ impl Header {
         Header { version: VERSION, origins, start: 0, made: 0, rows: Vec::new() }
     }
 
-    pub fn decode(bytes: &[u8], attempts: u32) -> Result<Self, Error> {
+    pub fn decode(bytes: &[u8], given_up: GivenUp) -> Result<Self, Error> {
         let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
@@ -60,12 +62,12 @@ impl Header {
                 header.version
             )));
         }
-        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.cut)) {
+        if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.bucketing)) {
             return Err(Error::Stock(
                 "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
             ));
         }
-        header.origins.iter_mut().for_each(|origin| origin.attempts = attempts);
+        header.origins.iter_mut().for_each(|origin| origin.given_up = given_up);
         Ok(header)
     }
 
@@ -94,7 +96,7 @@ pub(super) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
     /// At the evaluator.
-    pub plan: Option<&'a Arc<Plan>>,
+    pub plan: Option<&'a Arc<Schedule>>,
 }
 
 /// What pieces are made of besides their records.
@@ -127,8 +129,8 @@ fn no_component() -> Error {
     Error::Stock("a batch of a component that the program does not have".into())
 }
 
-/// Pieces that a store can keep.
-pub(super) trait Stored: Pieces {
+/// Items that a store can keep.
+pub(super) trait Stored: Items {
     fn header(&self) -> Header;
 
     /// Writes some of the items.
@@ -169,7 +171,7 @@ pub(super) trait Stored: Pieces {
     fn put_units(&mut self, _: Vec<u8>) {}
 }
 
-impl Stored for GarblerGadgets {
+impl Stored for GarblerAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
     }
@@ -181,7 +183,13 @@ impl Stored for GarblerGadgets {
 
     fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
-        Ok(GarblerGadgets { origin, at, made: header.made, wires: Row::default(), offsets: Row::default() })
+        Ok(GarblerAuthenticators {
+            origin,
+            at,
+            made: header.made,
+            wires: Row::default(),
+            offsets: Row::default(),
+        })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -193,12 +201,12 @@ impl Stored for GarblerGadgets {
     fn derive(&mut self, context: &Context) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
-        if self.origin.kind == cut_and_choose::Kind::KeyAuthenticator {
+        if self.origin.kind == cut_and_choose::BatchKind::KeyAuthenticator {
             self.wires = committer.again(wires, Lsb::Random, &numbers).into();
             return Ok(());
         }
         let offsets = committer.again(offsets, Lsb::One, &numbers);
-        let hasher = Hasher::new(context.session, Kind::Input).after(self.made);
+        let hasher = Hasher::new(context.session, AuthenticatorKind::Input).after(self.made);
         let delta = |i: usize| Delta::new(offsets.values[i].bits());
         let values = hasher.false_labels(numbers.len(), |i| (numbers[i], delta(i)));
         let mut values = Labels::new(values);
@@ -231,9 +239,10 @@ impl Stored for GarblerComponent {
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let Known { component, digest, .. } = context.known()?;
         let origin = header.origin(0)?;
-        let shape = Shape::new(&component.circuit, Batch::from(origin.cut).part(count).heads());
+        let shape =
+            Shape::new(&component.circuit, BatchSizes::from(origin.bucketing).with_buckets(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
-        let authenticators = GarblerGadgets::decode(header, context, count * shape.outputs, bytes)?;
+        let authenticators = GarblerAuthenticators::decode(header, context, count * shape.outputs, bytes)?;
         let [inputs, offsets] = std::array::from_fn(|_| Row::default());
         Ok(GarblerComponent {
             batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
@@ -290,7 +299,7 @@ impl Stored for GarblerOts {
     }
 }
 
-impl Stored for EvaluatorGadgets {
+impl Stored for EvaluatorAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.hasher.made(), ..Header::new(self.origins()) }
     }
@@ -301,49 +310,51 @@ impl Stored for EvaluatorGadgets {
         out.shares(&self.wires.slice(items.clone()));
         if !self.offsets.is_empty() {
             out.shares(&self.offsets.slice(items.clone()));
-            out.pods(&self.rows.links.read(gadgets.clone())?);
+            out.pods(&self.rows.delta_differences.read(gadgets.clone())?);
         }
         out.pods(&self.rows.indices.read(gadgets.clone())?);
-        out.pods(&self.rows.authenticators.read(gadgets)?);
+        out.pods(&self.rows.hashes.read(gadgets)?);
         out.pods(&self.rows.solderings.read(items.start * (size - 1)..items.end * (size - 1))?);
         Ok(())
     }
 
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let origin = header.of_gadgets()?;
-        let (size, input) =
-            (origin.cut.bucket.max(1) as usize, origin.kind == cut_and_choose::Kind::InputAuthenticator);
-        let kind = if input { Kind::Input } else { Kind::Plain };
+        let (size, input) = (
+            origin.bucketing.bucket.max(1) as usize,
+            origin.kind == cut_and_choose::BatchKind::InputAuthenticator,
+        );
+        let kind = if input { AuthenticatorKind::Input } else { AuthenticatorKind::Plain };
         let wires = bytes.shares(count)?;
         let (offsets, links) = if input {
             (bytes.shares(count)?, bytes.pods::<Label>(count * size)?)
         } else {
             (Shares::default(), Vec::new())
         };
-        Ok(EvaluatorGadgets {
+        Ok(EvaluatorAuthenticators {
             origin,
             size,
             hasher: Hasher::new(context.session, kind).after(header.made),
             wires,
             offsets,
-            head_links: links.iter().step_by(size).copied().collect(),
-            rows: GadgetRows {
-                indices: Spool::of(bytes.pods(count * size)?),
-                authenticators: Spool::of(bytes.pods(count * size)?),
-                links: Spool::of(links),
-                solderings: Spool::of(bytes.pods(count * (size - 1))?),
+            head_delta_differences: links.iter().step_by(size).copied().collect(),
+            rows: AuthenticatorRows {
+                indices: SpilledVec::of(bytes.pods(count * size)?),
+                hashes: SpilledVec::of(bytes.pods(count * size)?),
+                delta_differences: SpilledVec::of(links),
+                solderings: SpilledVec::of(bytes.pods(count * (size - 1))?),
             },
         })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        let GadgetRows { indices, authenticators, links, solderings } = &others.rows;
+        let AuthenticatorRows { indices, hashes, delta_differences, solderings } = &others.rows;
         self.rows.indices.append(indices)?;
-        self.rows.authenticators.append(authenticators)?;
+        self.rows.hashes.append(hashes)?;
         self.wires.append(&others.wires);
         self.offsets.append(&others.offsets);
-        self.head_links.extend(&others.head_links);
-        self.rows.links.append(links)?;
+        self.head_delta_differences.extend(&others.head_delta_differences);
+        self.rows.delta_differences.append(delta_differences)?;
         self.rows.solderings.append(solderings)
     }
 }
@@ -366,7 +377,7 @@ impl Stored for EvaluatorComponent {
         out.shares(&b.offsets.slice(items.clone()));
         out.pods(&b.copies[copies.clone()]);
         out.pods(&b.tables.ranks()[copies.clone()]);
-        out.pods(&b.links[copies.clone()]);
+        out.pods(&b.delta_differences[copies.clone()]);
         out.pods(&b.solderings.read(items.start * pairs..items.end * pairs)?);
         out.pods(&self.output_solderings.read(copies.start * outputs..copies.end * outputs)?);
         self.authenticators.encode(items.start * outputs..items.end * outputs, out)
@@ -375,24 +386,24 @@ impl Stored for EvaluatorComponent {
     fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let Known { component, digest, plan } = context.known()?;
         let origin = header.origin(0)?;
-        let whole = Batch::from(origin.cut);
-        let shape = Shape::new(&component.circuit, whole.part(count));
+        let whole = BatchSizes::from(origin.bucketing);
+        let shape = Shape::new(&component.circuit, whole.with_buckets(count));
         let (copies, pairs) = (shape.batch.chosen(), shape.bucket_solderings());
         let batch = EvaluatorBatch {
             origin,
             component: *digest,
             shape,
-            plan: plan.ok_or_else(no_component)?.clone(),
+            schedule: plan.ok_or_else(no_component)?.clone(),
             keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
             inputs: bytes.shares(count * shape.inputs)?,
             offsets: bytes.shares(count)?,
             copies: bytes.pods(copies)?,
             tables: Tables::elsewhere(bytes.pods(copies)?),
-            links: bytes.pods(copies)?,
-            solderings: Spool::of(bytes.pods(pairs)?),
+            delta_differences: bytes.pods(copies)?,
+            solderings: SpilledVec::of(bytes.pods(pairs)?),
         };
-        let output_solderings = Spool::of(bytes.pods(copies * shape.outputs)?);
-        let authenticators = EvaluatorGadgets::decode(header, context, count * shape.outputs, bytes)?;
+        let output_solderings = SpilledVec::of(bytes.pods(copies * shape.outputs)?);
+        let authenticators = EvaluatorAuthenticators::decode(header, context, count * shape.outputs, bytes)?;
         Ok(EvaluatorComponent { batch, authenticators, output_solderings })
     }
 
@@ -403,7 +414,7 @@ impl Stored for EvaluatorComponent {
         self.batch.tables = Tables::elsewhere([self.batch.tables.ranks(), b.tables.ranks()].concat());
         self.batch.inputs.append(&b.inputs);
         self.batch.offsets.append(&b.offsets);
-        self.batch.links.extend(&b.links);
+        self.batch.delta_differences.extend(&b.delta_differences);
         self.batch.solderings.append(&b.solderings)?;
         self.output_solderings.append(&others.output_solderings)?;
         self.authenticators.append(others.authenticators)
@@ -458,11 +469,11 @@ mod tests {
     use super::*;
     use crate::adversary::harness::pair;
     use crate::parameters::code;
-    use brickwork_primitives::cut_and_choose::{Cut, Kind};
+    use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
 
     const ITEMS: usize = 5;
 
-    /// Pieces that lie in two records, wherever the second begins, are those that lie in one.
+    /// Items that lie in two records, wherever the second begins, are those that lie in one.
     fn cut_and_joined<P: Stored>(header: &Header, context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
         let write = |pieces: &P, items: Range<usize>| {
@@ -490,21 +501,21 @@ mod tests {
     #[test]
     fn what_lies_in_two_records_is_joined() {
         let component = pair();
-        let (digest, plan) = (component.digest(), Arc::new(Plan::new(&component.circuit)));
+        let (digest, plan) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
         let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
         let words = code(40).unwrap().words();
         let context = |component| Context { session: &[3; 32], words, component, committer: None };
-        let header = |kinds: &[Kind]| {
-            let cut = Cut { slots: 8, bucket: 3, opened: 20 };
-            let origin = |(&kind, serial)| Origin { serial, kind, cut, attempts: 1 };
+        let header = |kinds: &[BatchKind]| {
+            let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };
+            let origin = |(&kind, serial)| Origin::new(serial, kind, cut);
             Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
         };
-        let copies = header(&[Kind::Component, Kind::KeyAuthenticator]);
+        let copies = header(&[BatchKind::Component, BatchKind::KeyAuthenticator]);
         cut_and_joined::<GarblerComponent>(&copies, &context(known));
         cut_and_joined::<EvaluatorComponent>(&copies, &context(known));
-        let gadgets = header(&[Kind::InputAuthenticator]);
-        cut_and_joined::<GarblerGadgets>(&gadgets, &context(None));
-        cut_and_joined::<EvaluatorGadgets>(&gadgets, &context(None));
+        let gadgets = header(&[BatchKind::InputAuthenticator]);
+        cut_and_joined::<GarblerAuthenticators>(&gadgets, &context(None));
+        cut_and_joined::<EvaluatorAuthenticators>(&gadgets, &context(None));
         cut_and_joined::<GarblerOts>(&header(&[]), &context(None));
         cut_and_joined::<EvaluatorOts>(&header(&[]), &context(None));
     }
@@ -512,27 +523,26 @@ mod tests {
     #[test]
     fn row_25_a_header_of_another_version_is_refused() {
         let header = Header::new(vec![]);
-        assert!(Header::decode(&header.encode(), 1).is_ok());
+        assert!(Header::decode(&header.encode(), GivenUp::default()).is_ok());
         let other = Header { version: VERSION + 1, ..header };
         assert!(
-            matches!(Header::decode(&other.encode(), 1), Err(Error::Stock(why)) if why.contains("version"))
+            matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why)) if why.contains("version"))
         );
         assert!(
-            matches!(Header::decode(&other.encode()[..3], 1), Err(Error::Stock(why)) if why.contains("malformed"))
+            matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why)) if why.contains("malformed"))
         );
     }
 
     #[test]
     fn row_25_a_header_of_parameters_that_nobody_chooses_is_refused() {
-        let cut = |bucket| cut_and_choose::Cut { slots: 8, bucket, opened: 20 };
+        let cut = |bucket| cut_and_choose::Bucketing { slots: 8, bucket, opened: 20 };
         let header = |bucket| {
-            let origin =
-                Origin { serial: 1, kind: cut_and_choose::Kind::Component, cut: cut(bucket), attempts: 1 };
+            let origin = Origin::new(1, cut_and_choose::BatchKind::Component, cut(bucket));
             Header::new(vec![origin]).encode()
         };
-        assert!(Header::decode(&header(3), 1).is_ok());
+        assert!(Header::decode(&header(3), GivenUp::default()).is_ok());
         assert!(
-            matches!(Header::decode(&header(0), 1), Err(Error::Stock(why)) if why.contains("nobody would choose"))
+            matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why)) if why.contains("nobody would choose"))
         );
     }
 }

@@ -379,6 +379,7 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Duplo;
     use brickwork_session::Unobserved;
     use brickwork_stock::{Batch, PairId, Step, StoreKey, serial};
     use brickwork_wire::memory_pair;
@@ -428,7 +429,7 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1 })];
+    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })];
 
     /// Makes a batch of one item of the step that is begun.
     fn make(store: &mut Store, id: &EpochId) {
@@ -452,7 +453,7 @@ mod tests {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
             let mut observer = Unobserved;
-            reconcile(&mut Run::new(channel, role, &mut observer), store, &TERMS, &SESSION)
+            reconcile(&mut Run::new::<Duplo>(channel, role, &mut observer), store, &TERMS, &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -624,7 +625,12 @@ mod tests {
                         peer.flush().unwrap();
                     });
                     let mut observer = Unobserved;
-                    reconcile(&mut Run::new(channel, honest, &mut observer), &mut mine, &TERMS, &SESSION)
+                    reconcile(
+                        &mut Run::new::<Duplo>(channel, honest, &mut observer),
+                        &mut mine,
+                        &TERMS,
+                        &SESSION,
+                    )
                 });
                 assert_eq!(told(&mine) != before, lost, "{pair:?} {holds}");
                 assert_eq!(matches!(result, Err(Error::Strangers(_))), !lost, "{result:?}");
@@ -661,7 +667,7 @@ mod tests {
             let (channel, peer) = memory_pair();
             drop(peer);
             let mut observer = Unobserved;
-            reconcile(&mut Run::new(channel, Party::Garbler, &mut observer), store, &TERMS, &SESSION)
+            reconcile(&mut Run::new::<Duplo>(channel, Party::Garbler, &mut observer), store, &TERMS, &SESSION)
         };
         let refused = meet_nobody(&mut mine);
         assert!(

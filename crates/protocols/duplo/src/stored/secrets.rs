@@ -16,7 +16,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_primitives::commit::{Committed, Shares, split};
 use brickwork_primitives::ot::extension;
-use brickwork_session::{Run, SessionId, Terms, garbler_memory, told_memory};
+use brickwork_session::{Run, SessionId, Terms, garbler_memory, openings_memory};
 use brickwork_stock::encoded_secret;
 
 /// Version of the secrets.
@@ -46,7 +46,7 @@ struct OfEvaluator {
     ots: Vec<[SeedBytes; 2]>,
     ka: Vec<u64>,
     ot: Vec<u64>,
-    link_ot: u128,
+    ot_delta_difference: u128,
 }
 
 fn bytes(seeds: &[Seed]) -> Vec<SeedBytes> {
@@ -80,7 +80,7 @@ impl<'o> Garbler<'o> {
         encoded_secret(&OfGarbler {
             version: VERSION,
             session: self.session,
-            commitments: pairs(self.committer.seeds()),
+            commitments: pairs(self.sender.seeds()),
             ots: bytes(ots),
             delta_ot: delta_ot.bits(),
             ka: committed(&self.ka),
@@ -107,7 +107,7 @@ impl<'o> Garbler<'o> {
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            committer: split::Sender::new(
+            sender: split::Sender::new(
                 code,
                 &seed_pairs(&secrets.commitments),
                 garbler_memory(terms.table_memory),
@@ -119,7 +119,7 @@ impl<'o> Garbler<'o> {
             hooks,
             window: window(terms),
             binding: stock_ot_binding(terms.security),
-            gadgets: 0,
+            authenticators: 0,
             serial: 0,
             used: false,
             stock: Stock::new(),
@@ -129,7 +129,7 @@ impl<'o> Garbler<'o> {
 
 impl<'o> Evaluator<'o> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let (commitments, watch_bits) = self.core.holder.seeds();
+        let (commitments, watch_bits) = self.core.receiver.seeds();
         encoded_secret(&OfEvaluator {
             version: VERSION,
             session: self.core.session,
@@ -138,7 +138,7 @@ impl<'o> Evaluator<'o> {
             ots: pairs(self.core.cot.seeds()),
             ka: self.ka.words().to_vec(),
             ot: self.ot.words().to_vec(),
-            link_ot: self.link_ot.bits(),
+            ot_delta_difference: self.ot_delta_difference.bits(),
         })
     }
 
@@ -163,7 +163,7 @@ impl<'o> Evaluator<'o> {
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            holder: split::Receiver::new(
+            receiver: split::Receiver::new(
                 code,
                 &seeds(&secrets.commitments),
                 &secrets.watch_bits,
@@ -173,14 +173,15 @@ impl<'o> Evaluator<'o> {
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
-            told_memory: told_memory(terms.table_memory),
+            openings_memory: openings_memory(terms.table_memory),
             segments: None,
             binding: stock_ot_binding(terms.security),
-            gadgets: 0,
+            authenticators: 0,
             serial: 0,
         };
-        let (ka, ot, link_ot) = (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.link_ot));
-        Ok(Evaluator { core, ka, ot, link_ot, used: false, stock: Stock::new() })
+        let (ka, ot, ot_delta_difference) =
+            (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.ot_delta_difference));
+        Ok(Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() })
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
             ots: vec![[seed; 2]; 128],
             ka: columns.clone(),
             ot: columns.clone(),
-            link_ot: 2,
+            ot_delta_difference: 2,
         };
         assert!(again::secrets(Party::Garbler, &postcard::to_stdvec(&garbler()).unwrap()).is_ok());
         assert!(again::secrets(Party::Evaluator, &postcard::to_stdvec(&evaluator()).unwrap()).is_ok());

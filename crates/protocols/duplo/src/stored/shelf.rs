@@ -1,4 +1,4 @@
-//! Pieces in the store: what a step has made is put there, what a program takes is fetched.
+//! Items in the store: what a step has made is put there, what a program takes is fetched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::codec::{In, Out};
 use super::pieces::{Context, Header, Known, Stored};
 use super::side::Side;
-use crate::parameters::{bound_of_parts, code, report_of_parts};
-use crate::stock::{ComponentPieces, Counts, Origin, Request, Stock, garbler_wires};
+use crate::parameters::{bound_of_origins, code, report_of_origins};
+use crate::stock::{ComponentItems, Counts, Origin, Request, Stock, garbler_wires};
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_primitives::garbling::Plan;
+use brickwork_primitives::garbling::Schedule;
 use brickwork_stock::{Batch, EpochId, Left, Record, Serial, Store, Taken};
 
 /// What the items of a batch are: the `kind` of [`Batch`].
@@ -32,7 +32,7 @@ pub(super) fn keep<'o, S: Side<'o>>(
     stock: Stock<S::Component, S::Gadgets, S::Ots>,
     request: &Request,
 ) -> Result<(), Error> {
-    let (components, input, ots) = stock.into_pieces();
+    let (components, input, ots) = stock.into_items();
     let mut shelf = Shelf { store, epoch, next: brickwork_stock::serial(number, 0) };
     for pieces in components {
         let digest = *pieces.digest();
@@ -91,7 +91,7 @@ impl Shelves {
     pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
         let state = store.state(epoch)?;
         let header = |left: Left| {
-            let header = Header::decode(&left.batch.header, state.attempts(left.serial))?;
+            let header = Header::decode(&left.batch.header, state.given_up())?;
             Ok((left, header))
         };
         Ok(Shelves {
@@ -161,7 +161,7 @@ impl Shelves {
                 "the program takes nothing from the stock; run it without --store".into(),
             ));
         }
-        report_of_parts(&origins, security)?;
+        report_of_origins(&origins, security)?;
         Ok(taken)
     }
 }
@@ -172,18 +172,18 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
-        origins.extend(Header::decode(&left.batch.header, state.attempts(left.serial))?.origins);
+        origins.extend(Header::decode(&left.batch.header, state.given_up())?.origins);
     }
-    bound_of_parts(&origins, security)
+    bound_of_origins(&origins, security)
 }
 
 /// The evaluator's plans for components, made once.
-pub(super) type Plans = HashMap<ComponentDigest, Arc<Plan>>;
+pub(super) type Plans = HashMap<ComponentDigest, Arc<Schedule>>;
 
 /// Makes the plans that a program needs.
 pub(super) fn plan(plans: &mut Plans, program: &Program) {
     for (component, digest) in program.components().iter().zip(program.component_digests()) {
-        plans.entry(*digest).or_insert_with(|| Arc::new(Plan::new(&component.circuit)));
+        plans.entry(*digest).or_insert_with(|| Arc::new(Schedule::new(&component.circuit)));
     }
 }
 
@@ -210,7 +210,7 @@ pub(super) fn fetch<'o, S: Side<'o>>(
             .find(|b| b.serial == serial)
             .ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?
             .batch;
-        let header = Header::decode(&batch.header, state.attempts(serial))?;
+        let header = Header::decode(&batch.header, state.given_up())?;
         let mut components = program.components().iter().zip(program.component_digests());
         let component =
             components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);

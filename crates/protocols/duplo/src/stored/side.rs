@@ -6,13 +6,15 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::pieces::Stored;
-use crate::build::{GarblerUnproven, Joined};
-use crate::gadgets::{EvaluatorComponent, EvaluatorGadgets, GarblerComponent, GarblerGadgets};
+use crate::authenticators::{
+    EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::Parameters;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
-use crate::stock::{CUTS_OF_AN_ENTRY, ComponentPieces, Request, Stock};
+use crate::stock::{CUTS_OF_AN_ENTRY, ComponentItems, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
@@ -32,7 +34,7 @@ pub(super) struct Outcome {
 /// close before what a cheat was about is burned.
 pub(super) trait Side<'o>: Sized + Pooled {
     const ROLE: Party;
-    type Component: Stored + ComponentPieces;
+    type Component: Stored + ComponentItems;
     type Gadgets: Stored;
     type Ots: Stored;
 
@@ -67,7 +69,7 @@ const GADGETS_OF_A_RANGE: u32 = 36;
 impl<'o> Side<'o> for Garbler<'o> {
     const ROLE: Party = Party::Garbler;
     type Component = GarblerComponent;
-    type Gadgets = GarblerGadgets;
+    type Gadgets = GarblerAuthenticators;
     type Ots = GarblerOts;
 
     fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -104,18 +106,18 @@ impl<'o> Side<'o> for Garbler<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerGadgets, GarblerOts> {
+    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerOts> {
         &mut self.stock
     }
 
     fn committer(&self) -> Option<&split::Sender> {
-        Some(&self.committer)
+        Some(&self.sender)
     }
 
     fn enter(&mut self, number: u64) {
-        self.committer.enter(number);
+        self.sender.enter(number);
         self.cot.enter(number);
-        self.gadgets = number << GADGETS_OF_A_RANGE;
+        self.authenticators = number << GADGETS_OF_A_RANGE;
         self.serial = number << CUTS_OF_AN_ENTRY;
     }
 
@@ -132,7 +134,7 @@ impl<'o> Side<'o> for Garbler<'o> {
             let masked = evaluate::garbler_receives(party, &ready)?;
             // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on
             // them.
-            let unproven = GarblerUnproven { program, joints: &joints, told: &told };
+            let unproven = GarblerClaims { program, solderings: &joints, openings: &told };
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
@@ -143,7 +145,7 @@ impl<'o> Side<'o> for Garbler<'o> {
 impl<'o> Side<'o> for Evaluator<'o> {
     const ROLE: Party = Party::Evaluator;
     type Component = EvaluatorComponent;
-    type Gadgets = EvaluatorGadgets;
+    type Gadgets = EvaluatorAuthenticators;
     type Ots = EvaluatorOts;
 
     fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -179,14 +181,14 @@ impl<'o> Side<'o> for Evaluator<'o> {
         (run, hooks)
     }
 
-    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorGadgets, EvaluatorOts> {
+    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts> {
         &mut self.stock
     }
 
     fn enter(&mut self, number: u64) {
-        self.core.holder.enter(number);
+        self.core.receiver.enter(number);
         self.core.cot.enter(number);
-        self.core.gadgets = number << GADGETS_OF_A_RANGE;
+        self.core.authenticators = number << GADGETS_OF_A_RANGE;
         self.core.serial = number << CUTS_OF_AN_ENTRY;
     }
 
@@ -203,9 +205,9 @@ impl<'o> Side<'o> for Evaluator<'o> {
         let (outputs, recovered) = in_pool(self, |party| {
             let (parts, opened) = party.with_ots(parts)?;
             let ready = build::evaluator(party, parts)?;
-            let masked = evaluate::evaluator_sends(party, &ready.told().ots, input)?;
+            let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
             let (ready, evaluated) =
-                evaluate::evaluator(party, program, Joined::Told(ready, opened), input, masked)?;
+                evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
         Ok(Outcome { outputs, recovered, security })

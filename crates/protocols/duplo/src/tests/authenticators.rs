@@ -10,31 +10,33 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_circuit::Recipient;
 use brickwork_primitives::commit::split::msg::SEED as PROOF;
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::cut_and_choose::Bucketing;
 
 /// Of the toy's 8 wires with plain authenticators: the outputs of its slots.
-const PLAIN: Cut = Cut { slots: 8, bucket: 3, opened: 6 };
+const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
 /// Of the toy's 5 wires with self-authenticating ones: the garbler's inputs, then its private outputs.
-const INPUT: Cut = Cut { slots: 5, bucket: 3, opened: 4 };
+const INPUT: Bucketing = Bucketing { slots: 5, bucket: 3, opened: 4 };
 
 /// The first, or the last, `bad` authenticators of a bucket.
-fn some_of(cut: Cut, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
-    let size = cut.bucket as usize;
-    let all = chosen(cut)[bucket * size..(bucket + 1) * size].to_vec();
+fn some_of(bucketing: Bucketing, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
+    let size = bucketing.bucket as usize;
+    let all = chosen(bucketing)[bucket * size..(bucket + 1) * size].to_vec();
     if last { all[size - bad..].to_vec() } else { all[..bad].to_vec() }
 }
 
 /// These authenticators refuse both labels.
-fn refuse(gadgets: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
+fn refuse(authenticators: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
     move |hashes| {
-        gadgets.iter().for_each(|&g| hashes[32 * g..32 * (g + 1)].iter_mut().for_each(|byte| *byte ^= 0x3c))
+        authenticators
+            .iter()
+            .for_each(|&g| hashes[32 * g..32 * (g + 1)].iter_mut().for_each(|byte| *byte ^= 0x3c))
     }
 }
 
 #[test]
 fn row_08_checked_authenticator_refuses_its_label() {
-    for gadget in opened(PLAIN) {
-        let outcome = Case::toy().lie(Point::PlainAuthenticators, refuse(vec![gadget])).run();
+    for authenticator in opened(PLAIN) {
+        let outcome = Case::toy().lie(Point::PlainAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
@@ -63,9 +65,9 @@ fn row_08_wrong_label_of_a_checked_authenticator() {
 fn row_08_threshold_of_refusals() {
     let program = toy();
     for (size, last) in [(3, false), (3, true), (5, false), (5, true), (1, false)] {
-        let cut = Cut { bucket: size, ..PLAIN };
+        let bucketing = Bucketing { bucket: size, ..PLAIN };
         let case = || Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
-        let bad = |bucket, count| refuse(some_of(cut, bucket, count, last));
+        let bad = |bucket, count| refuse(some_of(bucketing, bucket, count, last));
         let half = size as usize / 2;
         for bucket in [0, 5, 7] {
             case().lie(Point::PlainAuthenticators, bad(bucket, half)).run().survived();
@@ -80,15 +82,15 @@ fn row_08_threshold_of_refusals() {
 fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
-    let copies = chosen(Cut { slots: 1, bucket: 3, opened: 4 });
+    let copies = chosen(Bucketing { slots: 1, bucket: 3, opened: 4 });
     // The committed wire differs by what the soldering then adds to the label: all but the lowest bit, which
     // the authenticators are made for.
     let rubbish = |labels: Vec<usize>| {
         move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55)
     };
-    let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 6 }, 0, bad, last);
+    let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 6 }, 0, bad, last);
     let case = case
-        .lie(Point::PlainHashed, rubbish(gadgets))
+        .lie(Point::PlainHashed, rubbish(authenticators))
         .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
     // It stands for the opposite bit too, so that one sees who believed it.
     case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
@@ -107,28 +109,30 @@ fn row_08_threshold_of_rubbish() {
 
 #[test]
 fn row_09_checked_input_authenticator_is_wrong() {
-    for gadget in opened(INPUT) {
-        let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![gadget])).run();
+    for authenticator in opened(INPUT) {
+        let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
         // One hash is enough.
-        let outcome =
-            Case::toy().lie(Point::InputAuthenticators, move |hashes| hashes[32 * gadget + 31] ^= 1).run();
+        let outcome = Case::toy()
+            .lie(Point::InputAuthenticators, move |hashes| hashes[32 * authenticator + 31] ^= 1)
+            .run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
 
 #[test]
 fn row_09_checked_label_is_not_self_authenticating() {
-    let gadget = opened(INPUT)[1];
-    // The gadget accepts the labels that were committed to, but they do not follow from the offset.
-    let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).run();
+    let authenticator = opened(INPUT)[1];
+    // The authenticator accepts the labels that were committed to, but they do not follow from the offset.
+    let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 40)).run();
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     // Labels and hashes are right, the indicator bit is not.
-    let outcome = Case::toy().lie(Point::InputGadgets, flip(gadget, 0)).run();
+    let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 0)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     // The hashes are right, the committed labels are not.
-    let case =
-        Case::toy().lie(Point::InputGadgets, flip(gadget, 40)).lie(Point::InputHashed, flip(gadget, 40));
+    let case = Case::toy()
+        .lie(Point::InputWires, flip(authenticator, 40))
+        .lie(Point::InputHashed, flip(authenticator, 40));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
@@ -144,10 +148,10 @@ fn row_09_wrong_offset_of_a_checked_input_authenticator() {
 /// committed to.
 #[test]
 fn row_09_opened_offset_is_not_the_committed_one() {
-    for (k, gadget) in opened(INPUT).into_iter().enumerate() {
+    for (k, authenticator) in opened(INPUT).into_iter().enumerate() {
         let other = move |offsets: &mut [u8]| {
             if !offsets.is_empty() {
-                flip(gadget, 30)(offsets)
+                flip(authenticator, 30)(offsets)
             }
         };
         let outcome = Case::toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
@@ -159,9 +163,9 @@ fn row_09_opened_offset_is_not_the_committed_one() {
 fn row_09_threshold_of_refusals() {
     let program = toy();
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
-        let cut = Cut { bucket: size, ..INPUT };
+        let bucketing = Bucketing { bucket: size, ..INPUT };
         let case = || Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4]));
-        let bad = |bucket, count| refuse(some_of(cut, bucket, count, last));
+        let bad = |bucket, count| refuse(some_of(bucketing, bucket, count, last));
         let half = size as usize / 2;
         for bucket in 0..3 {
             case().lie(Point::InputAuthenticators, bad(bucket, half)).run().survived();
@@ -171,32 +175,32 @@ fn row_09_threshold_of_refusals() {
     }
 }
 
-/// A bucket yields two labels, so that the garbler's input is recovered from gadgets of which `bad` do not
-/// authenticate themselves.
+/// A bucket yields two labels, so that the garbler's input is recovered from authenticators of which `bad` do
+/// not authenticate themselves.
 fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
-    let gadgets = some_of(Cut { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
-    let two_labels = flip(chosen(Cut { slots: 1, bucket: 3, opened: 4 })[0], 0);
-    // Wherever the gadgets lie.
+    let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
+    let two_labels = flip(chosen(Bucketing { slots: 1, bucket: 3, opened: 4 })[0], 0);
+    // Wherever the authenticators lie.
     let case = if last { case.in_files() } else { case };
-    case.lie(Point::InputGadgets, flips(gadgets, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
+    case.lie(Point::InputWires, flips(authenticators, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
 }
 
-/// A strict majority of a bucket tells the garbler's input bit: ⌊B/2⌋ bad gadgets do not change it.
+/// A strict majority of a bucket tells the garbler's input bit: ⌊B/2⌋ bad authenticators do not change it.
 #[test]
 fn row_09_threshold_of_recovery() {
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
         let half = size as usize / 2;
         recovery_from(size, half, last).recovered();
         let lost = recovery_from(size, half + 1, last);
-        assert!(lost.fooled() && lost.evaluator.is_ok_and(|report| report.recovered));
+        assert!(lost.fooled() && lost.evaluator.is_ok_and(|report| report.aside.recovered));
     }
 }
 
-/// One pair of hashes does not serve two gadgets: each hashes under its own index.
+/// One pair of hashes does not serve two authenticators: each hashes under its own index.
 #[test]
-fn row_29_hashes_of_another_gadget() {
+fn row_29_hashes_of_another_authenticator() {
     let everywhere = |hashes: &mut [u8]| {
         let (first, others) = hashes.split_at_mut(32);
         others.chunks_mut(32).for_each(|other| other.copy_from_slice(first));

@@ -8,13 +8,13 @@ use crate::hooks::Point;
 use brickwork_circuit::{Builder, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::commit::code::{Code, DIMENSION};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ot::extension::msg::CHECK;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Of both components of the toy.
-const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 const PAIR: usize = 0;
 const MIX: usize = 1;
 
@@ -102,7 +102,7 @@ fn flipped_table(component: usize, copy: usize, byte: usize) -> Case {
 
 #[test]
 fn row_05_flipped_table_bit_in_an_opened_copy() {
-    for copy in opened(CUT) {
+    for copy in opened(BUCKETING) {
         flipped_table(PAIR, copy, 31).run().evaluator_caught(
             Cheat::OpenedCopy,
             "preprocess",
@@ -110,7 +110,7 @@ fn row_05_flipped_table_bit_in_an_opened_copy() {
         );
     }
     for byte in [0, 40, 4 * 32 - 1] {
-        flipped_table(MIX, opened(CUT)[3], byte).run().evaluator_caught(
+        flipped_table(MIX, opened(BUCKETING)[3], byte).run().evaluator_caught(
             Cheat::OpenedCopy,
             "preprocess",
             msg::OT_BINDING,
@@ -120,7 +120,7 @@ fn row_05_flipped_table_bit_in_an_opened_copy() {
 
 #[test]
 fn row_05_flipped_table_bit_in_a_chosen_copy() {
-    for copy in chosen(CUT) {
+    for copy in chosen(BUCKETING) {
         flipped_table(MIX, copy, 7).run().survived();
     }
 }
@@ -131,7 +131,7 @@ fn row_05_flipped_table_bit_in_a_chosen_copy() {
 fn row_05_one_good_copy_is_enough() {
     let refused = Arc::new(AtomicU64::new(0));
     for good in 0..3 {
-        let bad: Vec<usize> = (0..3).filter(|&k| k != good).map(|k| chosen(CUT)[k]).collect();
+        let bad: Vec<usize> = (0..3).filter(|&k| k != good).map(|k| chosen(BUCKETING)[k]).collect();
         let rubbish = move |_, copy: usize, _, bytes: &mut [u8]| {
             if bad.contains(&copy) {
                 bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(5) ^ 0x77);
@@ -186,7 +186,7 @@ fn row_05_tables_altered_after_the_challenge() {
 
 #[test]
 fn row_05_hashes_of_other_tables() {
-    let (o, c) = (opened(CUT), chosen(CUT));
+    let (o, c) = (opened(BUCKETING), chosen(BUCKETING));
     let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, c[0], c[5]));
     case.run().evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
     let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, o[0], o[1]));
@@ -232,8 +232,10 @@ fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
 #[test]
 fn row_05_empty_tables_are_hashed_too() {
     let program = xor();
-    let cut = Cut { slots: 1, bucket: 3, opened: 4 };
-    for (copy, cheat) in [(opened(cut)[0], Cheat::OpenedCopy), (chosen(cut)[2], Cheat::ChosenTables)] {
+    let bucketing = Bucketing { slots: 1, bucket: 3, opened: 4 };
+    for (copy, cheat) in
+        [(opened(bucketing)[0], Cheat::OpenedCopy), (chosen(bucketing)[2], Cheat::ChosenTables)]
+    {
         let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
         let outcome = case.lie(Point::TableHashes(0), move |hashes| hashes[32 * copy] ^= 1).run();
         outcome.evaluator_caught(cheat, "preprocess", msg::OT_BINDING);
@@ -259,7 +261,7 @@ fn row_05_another_function() {
 /// The original implementation left out the last output wire of an opened copy.
 #[test]
 fn row_05_last_output_wire_of_an_opened_copy() {
-    for copy in opened(CUT) {
+    for copy in opened(BUCKETING) {
         for bit in [0, 1, 127] {
             let last = copy * 2 + 1;
             let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flip(last, bit)).run();
@@ -271,9 +273,12 @@ fn row_05_last_output_wire_of_an_opened_copy() {
 #[test]
 fn row_05_wrong_output_wire_of_a_chosen_copy() {
     for wire in 0..2 {
-        Case::toy().lie(Point::CommittedOutputs(MIX), flip(chosen(CUT)[1] * 2 + wire, 9)).run().survived();
+        Case::toy()
+            .lie(Point::CommittedOutputs(MIX), flip(chosen(BUCKETING)[1] * 2 + wire, 9))
+            .run()
+            .survived();
     }
-    let bucket: Vec<usize> = chosen(CUT)[..3].iter().map(|copy| copy * 2).collect();
+    let bucket: Vec<usize> = chosen(BUCKETING)[..3].iter().map(|copy| copy * 2).collect();
     let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flips(bucket, 9)).run();
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
@@ -283,11 +288,13 @@ fn row_05_wrong_output_wire_of_a_chosen_copy() {
 #[test]
 fn row_05_errors_of_worker_threads_reach_the_caller() {
     let program = ands(20, Recipient::Both);
-    let cut = Cut { slots: 20, bucket: 3, opened: 40 };
+    let bucketing = Bucketing { slots: 20, bucket: 3, opened: 40 };
     for threads in [1, 2, 4] {
         // The last of the opened copies belongs to a task of its own.
-        let (last, case) =
-            (opened(cut)[39], Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads));
+        let (last, case) = (
+            opened(bucketing)[39],
+            Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads),
+        );
         let outcome = case.tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == last)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
         // The last of the chosen copies comes in the last message.
@@ -296,7 +303,7 @@ fn row_05_errors_of_worker_threads_reach_the_caller() {
             case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
         outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
         // No copy of the last slot gives a valid label.
-        let bad = chosen(cut)[57..].to_vec();
+        let bad = chosen(bucketing)[57..].to_vec();
         let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
         let outcome = case.lie(Point::CommittedOutputs(0), flips(bad, 70)).run();
         outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
@@ -305,7 +312,7 @@ fn row_05_errors_of_worker_threads_reach_the_caller() {
 
 #[test]
 fn row_06_opened_copy_garbled_with_another_offset() {
-    for copy in opened(CUT) {
+    for copy in opened(BUCKETING) {
         let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
     }
@@ -314,7 +321,7 @@ fn row_06_opened_copy_garbled_with_another_offset() {
 /// It is opened with that offset too, so that its tables and outputs are right: but it was not committed to.
 #[test]
 fn row_06_opened_offset_is_not_the_committed_one() {
-    for (k, copy) in opened(CUT).into_iter().enumerate() {
+    for (k, copy) in opened(BUCKETING).into_iter().enumerate() {
         let outcome = Case::toy()
             .lie(Point::GarbledOffsets(MIX), flip(copy, 50))
             .lie(Point::Opened(MIX), flip(k, 50))
@@ -323,17 +330,18 @@ fn row_06_opened_offset_is_not_the_committed_one() {
     }
 }
 
-/// The garbler links and solders with the offset that it garbled with: no longer what it committed to.
+/// The garbler forms delta differences and solderings with the offset that it garbled with: no longer what it
+/// committed to.
 #[test]
 fn row_06_another_offset_is_visible_in_solderings() {
-    for copy in chosen(CUT) {
+    for copy in chosen(BUCKETING) {
         let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
-/// The garbler links and solders with the committed offset: the copy is bad, the others of its bucket are
-/// not.
+/// The garbler forms delta differences and solderings with the committed offset: the copy is bad, the others
+/// of its bucket are not.
 #[test]
 fn row_06_chosen_copy_garbled_with_another_offset() {
     for place in 0..6 {
@@ -346,8 +354,8 @@ fn row_06_chosen_copy_garbled_with_another_offset() {
             }
         };
         let case = Case::toy()
-            .lie(Point::GarbledOffsets(MIX), flip(chosen(CUT)[place], 50))
-            .lie(Point::Links(MIX), flip(place, 50));
+            .lie(Point::GarbledOffsets(MIX), flip(chosen(BUCKETING)[place], 50))
+            .lie(Point::DeltaDifferences(MIX), flip(place, 50));
         case.lie(Point::BucketSolderings(MIX), to_committed).run().survived();
     }
 }
@@ -361,9 +369,9 @@ fn row_06_offset_differs_inside_a_copy() {
             }
         }
     };
-    let outcome = Case::toy().tables(from_second_gate(opened(CUT)[1])).run();
+    let outcome = Case::toy().tables(from_second_gate(opened(BUCKETING)[1])).run();
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
-    Case::toy().tables(from_second_gate(chosen(CUT)[1])).run().survived();
+    Case::toy().tables(from_second_gate(chosen(BUCKETING)[1])).run().survived();
 }
 
 #[test]
@@ -382,33 +390,33 @@ fn row_06_offsets_that_end_in_0() {
 }
 
 #[test]
-fn row_06_links_that_end_in_1() {
-    let outcome = Case::toy().lie(Point::Links(PAIR), flip(5, 0)).run();
-    outcome.evaluator_caught(Cheat::LinkColour, "preprocess", msg::OT_BINDING);
+fn row_06_delta_differences_that_end_in_1() {
+    let outcome = Case::toy().lie(Point::DeltaDifferences(PAIR), flip(5, 0)).run();
+    outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "preprocess", msg::OT_BINDING);
     // The first time the hook is called there is none: plain authenticators have no offset of their own.
-    let last = |links: &mut [u8]| {
-        if let Some(link) = links.chunks_mut(16).last() {
-            link[0] ^= 1
+    let last = |delta_differences: &mut [u8]| {
+        if let Some(delta_difference) = delta_differences.chunks_mut(16).last() {
+            delta_difference[0] ^= 1
         }
     };
-    let outcome = Case::toy().lie(Point::InputLinks, last).run();
-    outcome.evaluator_caught(Cheat::LinkColour, "prepare", msg::OT_BINDING);
-    // An OT offset that ends in 0, whose link to the others then ends in 1.
+    let outcome = Case::toy().lie(Point::InputDeltaDifferences, last).run();
+    outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "prepare", msg::OT_BINDING);
+    // An OT offset that ends in 0, whose delta difference to the others then ends in 1.
     let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
-    outcome.evaluator_caught(Cheat::LinkColour, "setup", CHECK);
-    // The same with a link that looks right.
+    outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "setup", CHECK);
+    // The same with a delta difference that looks right.
     let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
         Party::Garbler,
-        msg::LINK_OT,
+        msg::OT_DELTA_DIFFERENCE,
         0,
-        |link| link[0] ^= 1,
+        |delta_difference| delta_difference[0] ^= 1,
     );
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
 }
 
 /// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator
 /// watches in one of two ways; the garbler guesses which, and corrects the parity of the others to match. All
-/// links end in 0 then.
+/// delta differences end in 0 then.
 #[test]
 fn row_06_session_offset_that_ends_in_0() {
     let code = Code::for_security(40).unwrap();
@@ -435,17 +443,22 @@ fn row_06_session_offset_that_ends_in_0() {
 }
 
 #[test]
-fn row_06_wrong_links() {
-    for link in 0..6 {
-        let outcome = Case::toy().lie(Point::Links(MIX), flip(link, 90)).run();
+fn row_06_wrong_delta_differences() {
+    for delta_difference in 0..6 {
+        let outcome = Case::toy().lie(Point::DeltaDifferences(MIX), flip(delta_difference, 90)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
-    let first = |links: &mut [u8]| {
-        if let Some(link) = links.chunks_mut(16).next() {
-            link[3] ^= 1
+    let first = |delta_differences: &mut [u8]| {
+        if let Some(delta_difference) = delta_differences.chunks_mut(16).next() {
+            delta_difference[3] ^= 1
         }
     };
-    Case::toy().lie(Point::InputLinks, first).run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().sends(Party::Garbler, msg::LINK_OT, 0, |link| link[1] ^= 1);
+    Case::toy().lie(Point::InputDeltaDifferences, first).run().evaluator_caught(
+        Cheat::Opening,
+        "build",
+        PROOF,
+    );
+    let case = Case::toy()
+        .sends(Party::Garbler, msg::OT_DELTA_DIFFERENCE, 0, |delta_difference| delta_difference[1] ^= 1);
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
 }

@@ -9,7 +9,7 @@ use crate::hooks::Point;
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::split::msg::CORRECTIONS;
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ot::BASE_OT;
 use brickwork_primitives::ot::extension::msg::CHECK;
 
@@ -59,11 +59,11 @@ impl<T> Detected for Result<T, Error> {
     }
 }
 
-const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
 /// The three copies of the first bucket, two output wires each.
 fn first_bucket() -> Vec<usize> {
-    chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect()
+    chosen(BUCKETING)[..3].iter().map(|copy| 2 * copy).collect()
 }
 
 provoked! {
@@ -72,11 +72,11 @@ provoked! {
     BaseOtIdentity by Case::toy().sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
     OtExtension by Case::toy().sends(Party::Evaluator, CHECK, 0, |answer| answer[16] ^= 1),
     Commitment by Case::toy().sends(Party::Garbler, CORRECTIONS, 2, |rows| rows.chunks_mut(16).for_each(|row| row[0] ^= 1)),
-    Opening by Case::toy().lie(Point::Joints(0), flip(0, 20)),
+    Opening by Case::toy().lie(Point::ProgramSolderings(0), flip(0, 20)),
     Indicator by Case::toy().lie(Point::Indicators, flip(0, 0)),
     OffsetColour by Case::toy().lie(Point::Opened(0), flip(0, 0)),
-    LinkColour by Case::toy().lie(Point::Links(0), flip(0, 0)),
-    OpenedCopy by Case::toy().tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0])),
+    DeltaDifferenceColour by Case::toy().lie(Point::DeltaDifferences(0), flip(0, 0)),
+    OpenedCopy by Case::toy().tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(BUCKETING)[0])),
     ChosenTables by Case::toy().sends(Party::Garbler, msg::TABLES, 0, |tables| tables[0] ^= 1),
     KeyAuthenticator by Case::toy().lie(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
     InputAuthenticator by Case::toy().lie(Point::InputAuthenticators, |hashes| hashes.fill(0)),

@@ -10,8 +10,8 @@ use crate::hooks::Point;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_circuit::{Party, Recipient};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
-use brickwork_primitives::commit::{Committer, Holder};
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::commit::{Receiver as _, Sender as _};
+use brickwork_primitives::cut_and_choose::Bucketing;
 
 /// The garbler lies about an indicator bit consistently: it claims what it says.
 #[test]
@@ -169,24 +169,27 @@ fn row_13_wrong_openings_for_the_evaluators_input() {
 fn row_13_other_valid_label() {
     let (program, x, y) = (toy(), [true, false, true], [false, true, true]);
     let expected = program.simulate(&[true, true, true], &y);
-    // The gadget's offset from the links of a copy, whose offset it knows, and of the gadget: Δ_c, then Δ_ka,
-    // then Δ_g.
+    // The authenticator's offset from the delta differences of a copy, whose offset it knows, and of the
+    // authenticator: Δ_c, then Δ_ka, then Δ_g.
     let offset = Arc::new(Mutex::new([0; LABEL_BYTES]));
-    let (copy_offset, copy_link, gadget_link, used) =
+    let (copy_offset, copy_delta_difference, authenticator_delta_difference, used) =
         (offset.clone(), offset.clone(), offset.clone(), offset);
-    let head = chosen(Cut { slots: 2, bucket: 3, opened: 4 })[0];
+    let head = chosen(Bucketing { slots: 2, bucket: 3, opened: 4 })[0];
     let case = Case::toy()
         .inputs(&x, &y)
         .lie(Point::GarbledOffsets(0), move |offsets| {
             xor(&mut *copy_offset.lock().unwrap(), offsets[16 * head..][..16].try_into().unwrap())
         })
-        .lie(Point::Links(0), move |links| {
-            xor(&mut *copy_link.lock().unwrap(), links[..16].try_into().unwrap())
+        .lie(Point::DeltaDifferences(0), move |delta_differences| {
+            xor(&mut *copy_delta_difference.lock().unwrap(), delta_differences[..16].try_into().unwrap())
         })
-        .lie(Point::InputLinks, move |links| {
-            // Of wire 1, the head of the second bucket; plain authenticators have no links.
-            if !links.is_empty() {
-                xor(&mut *gadget_link.lock().unwrap(), links[3 * 16..4 * 16].try_into().unwrap());
+        .lie(Point::InputDeltaDifferences, move |delta_differences| {
+            // Of wire 1, the head of the second bucket; plain authenticators have no delta differences.
+            if !delta_differences.is_empty() {
+                xor(
+                    &mut *authenticator_delta_difference.lock().unwrap(),
+                    delta_differences[3 * 16..4 * 16].try_into().unwrap(),
+                );
             }
         })
         .lie(Point::InputLabels, move |labels| xor(&mut labels[16..32], &used.lock().unwrap()));
@@ -216,7 +219,7 @@ fn row_17_masked_input_comes_after_the_openings() {
     let outcome = Case::toy().lie(Point::OpenedPlain, flip(0, 100)).run();
     outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     assert!(!sent(&outcome, msg::MASKED_INPUT));
-    let outcome = Case::toy().lie(Point::Joints(0), flip(0, 20)).run();
+    let outcome = Case::toy().lie(Point::ProgramSolderings(0), flip(0, 20)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
 }
@@ -267,9 +270,9 @@ fn row_27_every_proof_has_fresh_masks() {
         .filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _)))
         .collect();
     // Hidden parts, values and shares: new commitments and the colour of Δ_ka; nothing; indicator bits.
-    let parts = [2, 0, 1];
-    assert_eq!(answers.len(), parts.len());
-    for (at, hidden) in answers.into_iter().zip(parts) {
+    let places = [2, 0, 1];
+    assert_eq!(answers.len(), places.len());
+    for (at, hidden) in answers.into_iter().zip(places) {
         let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
         // What the evaluator knows has no mask.
         assert!(

@@ -1,4 +1,4 @@
-//! Lists that are too long to be held at once are made, sent, read and claimed part by part.
+//! Lists that are too long to be held at once are made, sent, read and claimed chunk by chunk.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
 use brickwork_session::Job;
 use brickwork_wire::memory_pair;
 
-/// An honest run with little memory. All lists about gadgets have several parts: gadgets in the making have
-/// 2^16, links and solderings that go to a file 2^16, heads that are weighted 2^14, OTs and joints in claims
-/// 2^11, and what depends on memory has 2^12. The last wires of either party are used like the first.
+/// An honest run with little memory. All lists about authenticators have several chunks: authenticators in
+/// the making have 2^16, delta differences and solderings that go to a file 2^16, heads that are weighted
+/// 2^14, OTs and solderings in claims 2^11, and what depends on memory has 2^12. The last wires of either
+/// party are used like the first.
 #[test]
-fn long_lists_go_part_by_part() {
+fn long_lists_go_chunk_by_chunk() {
     const MINE: u32 = 16_500;
     const YOURS: u32 = 4_200;
     const SLOTS: u32 = 1_400;

@@ -8,9 +8,9 @@ use crate::Cheat;
 use crate::hooks::Point;
 use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::commit::split::msg::ANSWER;
-use brickwork_primitives::cut_and_choose::Cut;
+use brickwork_primitives::cut_and_choose::Bucketing;
 
-const CUT: Cut = Cut { slots: 2, bucket: 3, opened: 4 };
+const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
 /// Each party learns its own output and not the other's: x ∧ y is the garbler's, x ⊕ y the evaluator's.
 #[test]
@@ -29,7 +29,7 @@ fn private_outputs_differ() {
     for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
         for cheat in [false, true] {
             let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[x], &[y]);
-            let both_wires = chosen(Cut { slots: 1, ..CUT })[1];
+            let both_wires = chosen(Bucketing { slots: 1, ..BUCKETING })[1];
             let lies = if cheat { vec![2 * both_wires, 2 * both_wires + 1] } else { vec![] };
             let outcome = case.lie(Point::CommittedOutputs(0), flips(lies, 0)).run();
             if cheat {
@@ -46,7 +46,7 @@ fn private_outputs_differ() {
 /// A copy that says the opposite on an output wire, with valid labels: its committed indicator bit is
 /// flipped. Copies are counted among the chosen ones of the toy's components.
 fn opposite(component: usize, copies: &[usize], wire: usize) -> Case {
-    let labels = copies.iter().map(|&k| 2 * chosen(CUT)[k] + wire).collect();
+    let labels = copies.iter().map(|&k| 2 * chosen(BUCKETING)[k] + wire).collect();
     Case::toy().lie(Point::CommittedOutputs(component), flips(labels, 0))
 }
 
@@ -70,14 +70,14 @@ fn row_14_all_copies_but_one_say_the_opposite() {
 #[test]
 fn row_14_every_bucket_disagrees() {
     for _ in 0..8 {
-        let all = |wires: usize, cut: Cut| {
-            (0..wires * cut.slots as usize)
-                .map(move |k| wires * chosen(cut)[k / wires * 3] + k % wires)
+        let all = |wires: usize, bucketing: Bucketing| {
+            (0..wires * bucketing.slots as usize)
+                .map(move |k| wires * chosen(bucketing)[k / wires * 3] + k % wires)
                 .collect()
         };
         let case = Case::toy()
-            .lie(Point::CommittedOutputs(0), flips(all(2, CUT), 0))
-            .lie(Point::CommittedOutputs(1), flips(all(2, CUT), 0));
+            .lie(Point::CommittedOutputs(0), flips(all(2, BUCKETING), 0))
+            .lie(Point::CommittedOutputs(1), flips(all(2, BUCKETING), 0));
         case.run().recovered();
     }
 }
@@ -91,7 +91,7 @@ fn row_14_whoever_learns_the_outputs() {
             let bit = |i: u8| input >> i & 1 == 1;
             let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]))
                 .inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
-            let copies = chosen(CUT);
+            let copies = chosen(BUCKETING);
             // Heads too, whose label evaluation goes on with, and which must not come back.
             let labels = if input % 3 == 0 {
                 vec![copies[0], copies[5]]
@@ -106,21 +106,21 @@ fn row_14_whoever_learns_the_outputs() {
 /// One copy gives away the offset, others are garbled as rubbish, and a minority of authenticators is bad.
 #[test]
 fn row_14_and_everything_else_that_is_survived() {
-    let rubbish = chosen(CUT)[1];
-    let plain = chosen(Cut { slots: 8, bucket: 3, opened: 6 });
-    let input = chosen(Cut { slots: 5, bucket: 3, opened: 4 });
+    let rubbish = chosen(BUCKETING)[1];
+    let plain = chosen(Bucketing { slots: 8, bucket: 3, opened: 6 });
+    let input = chosen(Bucketing { slots: 5, bucket: 3, opened: 4 });
     for _ in 0..4 {
-        let bad = move |gadgets: Vec<usize>| {
-            move |hashes: &mut [u8]| gadgets.iter().for_each(|g| hashes[32 * g..32 * (g + 1)].fill(7))
+        let bad = move |authenticators: Vec<usize>| {
+            move |hashes: &mut [u8]| authenticators.iter().for_each(|g| hashes[32 * g..32 * (g + 1)].fill(7))
         };
-        let one_of_each = |gadgets: &[usize], place: usize| {
-            gadgets.iter().copied().skip(place).step_by(3).collect::<Vec<_>>()
+        let one_of_each = |authenticators: &[usize], place: usize| {
+            authenticators.iter().copied().skip(place).step_by(3).collect::<Vec<_>>()
         };
         opposite(0, &[0], 1)
             .tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == rubbish) * 0xff)
             .lie(Point::PlainAuthenticators, bad(one_of_each(&plain, 2)))
             .lie(Point::InputAuthenticators, bad(one_of_each(&input, 1)))
-            .lie(Point::InputGadgets, flips(one_of_each(&input, 1), 20))
+            .lie(Point::InputWires, flips(one_of_each(&input, 1), 20))
             .run()
             .recovered();
     }
@@ -198,7 +198,7 @@ fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcom
     let case =
         case.sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, move |m| *keep.lock().unwrap() = m.clone());
     let case = if cheat {
-        case.lie(Point::CommittedOutputs(0), flips(vec![chosen(CUT)[0], chosen(CUT)[3]], 0))
+        case.lie(Point::CommittedOutputs(0), flips(vec![chosen(BUCKETING)[0], chosen(BUCKETING)[3]], 0))
     } else {
         case
     };
@@ -228,7 +228,7 @@ fn row_28_recovery_looks_like_nothing() {
 /// off there.
 #[test]
 fn row_28_no_later_abort() {
-    let rubbish = chosen(CUT)[3..5].to_vec();
+    let rubbish = chosen(BUCKETING)[3..5].to_vec();
     for wire in 0..2 {
         let later = rubbish.iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
         opposite(0, &[0], wire).lie(Point::CommittedOutputs(1), flips(later, 30)).run().recovered();

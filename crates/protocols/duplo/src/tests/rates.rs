@@ -7,7 +7,7 @@ use crate::Cheat;
 use crate::hooks::Point;
 use brickwork_base::random::Rng;
 use brickwork_circuit::Recipient;
-use brickwork_primitives::cut_and_choose::{Cut, Rule};
+use brickwork_primitives::cut_and_choose::{Bucketing, Rule};
 
 fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
@@ -39,12 +39,12 @@ struct Ends {
 
 /// The garbler flips `bit` of the committed output of `bad` copies: a high bit, and their label is none; the
 /// lowest, and it is a valid one for the opposite truth value. Opened they are seen.
-fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
-    let program = ands(cut.slots, Recipient::Evaluator);
+fn bad_copies(bucketing: Bucketing, bad: u32, bit: usize, trials: usize) -> Ends {
+    let program = ands(bucketing.slots, Recipient::Evaluator);
     let mut rng = Rng::replayable("test");
     let mut ends = Ends::default();
     for _ in 0..trials {
-        let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
+        let parameters = small(&program, [bucketing.bucket, bucketing.opened], [1, 0], [1, 0]);
         // The first copies, which the challenge treats like any others.
         let case = Case::new(&program, parameters)
             .lie(Point::CommittedOutputs(0), flips((0..bad as usize).collect(), bit));
@@ -53,32 +53,34 @@ fn bad_copies(cut: Cut, bad: u32, bit: usize, trials: usize) -> Ends {
             Err(error) if error.is_cheat(Cheat::Opening) => &mut ends.opened,
             Err(error) if error.is_cheat(Cheat::NoValidLabel) => &mut ends.no_valid_label,
             Ok(_) if outcome.fooled() => &mut ends.fooled,
-            Ok(report) if report.recovered => &mut ends.recovered,
+            Ok(report) if report.aside.recovered => &mut ends.recovered,
             Ok(_) => &mut ends.survived,
             Err(other) => panic!("{other}"),
         } += 1;
     }
-    println!("{cut:?}, {bad} bad: {ends:?}");
+    println!("{bucketing:?}, {bad} bad: {ends:?}");
     ends
 }
 
 /// That no bad copy is opened, and that then a bucket has only bad ones. Fewer than two buckets can, so that
 /// the sum over the buckets is exact.
-fn exact(cut: Cut, bad: u32) -> [f64; 2] {
-    let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
-    assert!(bad < 2 * cut.bucket);
-    let full = f64::from(cut.slots) * choose(kept - cut.bucket, bad - cut.bucket) / choose(kept, bad);
-    [choose(copies - bad, cut.opened) / choose(copies, cut.opened), full]
+fn exact(bucketing: Bucketing, bad: u32) -> [f64; 2] {
+    let (kept, copies) =
+        (bucketing.slots * bucketing.bucket, bucketing.slots * bucketing.bucket + bucketing.opened);
+    assert!(bad < 2 * bucketing.bucket);
+    let full = f64::from(bucketing.slots) * choose(kept - bucketing.bucket, bad - bucketing.bucket)
+        / choose(kept, bad);
+    [choose(copies - bad, bucketing.opened) / choose(copies, bucketing.opened), full]
 }
 
 /// Three bad copies, as many as serve the garbler best. A bucket of them has no valid label; nothing else is
 /// lost.
-fn all_bad(cut: Cut, expected: f64, trials: usize) {
-    let [hidden, full] = exact(cut, 3);
+fn all_bad(bucketing: Bucketing, expected: f64, trials: usize) {
+    let [hidden, full] = exact(bucketing, 3);
     assert!((hidden * full - expected).abs() < 5e-5);
-    let bound = cut.bound(Rule::COMPONENT).log2().exp2();
+    let bound = bucketing.bound(Rule::COMPONENT).log2().exp2();
     assert!((bound / (hidden * full) - 1.0).abs() < 1e-9, "the bound is {bound}");
-    let ends = bad_copies(cut, 3, 99, trials);
+    let ends = bad_copies(bucketing, 3, 99, trials);
     assert_eq!((ends.fooled, ends.recovered), (0, 0));
     assert_rate("no bad copy opened", trials - ends.opened, trials, hidden);
     assert_rate("all copies of a bucket bad", ends.no_valid_label, trials, hidden * full);
@@ -86,22 +88,22 @@ fn all_bad(cut: Cut, expected: f64, trials: usize) {
 
 #[test]
 fn row_05_rate_of_all_bad_buckets_among_4() {
-    all_bad(Cut { slots: 4, bucket: 2, opened: 8 }, 0.0429, 4000);
+    all_bad(Bucketing { slots: 4, bucket: 2, opened: 8 }, 0.0429, 4000);
 }
 
 #[test]
 fn row_05_rate_of_all_bad_buckets_among_8() {
-    all_bad(Cut { slots: 8, bucket: 2, opened: 16 }, 0.0226, 6000);
+    all_bad(Bucketing { slots: 8, bucket: 2, opened: 16 }, 0.0226, 6000);
 }
 
 /// To have a wrong output believed the garbler needs valid labels that stand for the wrong value, and no bad
 /// copy beside a good one: that would give its offset away. So a third bad copy never helps it.
 #[test]
 fn row_14_rate_of_wrong_outputs() {
-    let cut = Cut { slots: 4, bucket: 2, opened: 8 };
+    let bucketing = Bucketing { slots: 4, bucket: 2, opened: 8 };
     let trials = 3000;
-    let [hidden, full] = exact(cut, 2);
-    let ends = bad_copies(cut, 2, 0, trials);
+    let [hidden, full] = exact(bucketing, 2);
+    let ends = bad_copies(bucketing, 2, 0, trials);
     assert_eq!(
         (ends.no_valid_label, ends.survived),
         (0, 0),
@@ -109,7 +111,7 @@ fn row_14_rate_of_wrong_outputs() {
     );
     assert_rate("a wrong output", ends.fooled, trials, hidden * full);
     assert_rate("a recovered input", ends.recovered, trials, hidden * (1.0 - full));
-    let ends = bad_copies(cut, 3, 0, trials / 3);
+    let ends = bad_copies(bucketing, 3, 0, trials / 3);
     assert_eq!((ends.no_valid_label, ends.survived, ends.fooled), (0, 0, 0));
 }
 
@@ -117,8 +119,8 @@ fn row_14_rate_of_wrong_outputs() {
 /// refuse the honest label, so that a bad majority ends the run when the label comes.
 #[test]
 fn row_09_rate_of_bad_majorities() {
-    let (cut, bad, trials) = (Cut { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
-    let program = ands(cut.slots, Recipient::Evaluator);
+    let (bucketing, bad, trials) = (Bucketing { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
+    let program = ands(bucketing.slots, Recipient::Evaluator);
     let mut rng = Rng::replayable("test");
     let (mut opened, mut lost) = (0, 0);
     for _ in 0..trials {

@@ -1,10 +1,10 @@
 //! Sessions step by step, with their stock in memory.
 
 use crate::adversary::harness::wires;
-use crate::{Evaluator, Garbler, Request};
+use crate::{Duplo, Evaluator, Garbler, Request};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Recipient};
-use brickwork_session::{PHASES, PhaseReport, Terms, Unobserved};
+use brickwork_session::{PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
 /// What one party does with its session; both parties' closures run side by side.
@@ -64,7 +64,7 @@ fn a_program_draws_on_two_pools() {
         phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
     };
     assert_eq!(bytes(&garblers_phases), bytes(&evaluators_phases));
-    assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), PHASES);
+    assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), Duplo::PHASES);
 }
 
 /// An input of another length than the program's is the caller's mistake: the input is not sent.

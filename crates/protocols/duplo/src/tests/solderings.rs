@@ -1,7 +1,7 @@
 //! Rows 10, 11 and 30: solderings, decommitments, and what must never be opened twice.
 
-use super::super::build::{Home, Layout, Owner};
-use super::super::challenge::Batch;
+use super::super::build::{Layout, Owner, WireLocation};
+use super::super::challenge::BatchSizes;
 use super::super::msg;
 use super::super::prepare::output_bucket;
 use super::super::preprocess::Shape;
@@ -20,9 +20,9 @@ const SOLDERINGS: [Point; 9] = [
     Point::InputSolderings,
     Point::OutputSolderings(0),
     Point::OutputSolderings(1),
-    Point::Joints(0),
-    Point::Joints(1),
-    Point::PrivateJoints,
+    Point::ProgramSolderings(0),
+    Point::ProgramSolderings(1),
+    Point::PrivateSolderings,
 ];
 
 /// A lie about solderings of every kind is caught by the proof. Which labels there are differs, so the lie
@@ -139,17 +139,21 @@ fn row_11_two_lies_that_cancel() {
     let case =
         Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().lie(Point::Joints(0), flip(1, 60)).lie(Point::Joints(1), flip(1, 60));
-    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().lie(Point::Links(0), flips(vec![2, 4], 60));
-    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case = Case::toy()
-        .lie(Point::CommittedOutputs(1), flips(opened(toy_cut()).iter().map(|copy| 2 * copy).collect(), 60));
+        .lie(Point::ProgramSolderings(0), flip(1, 60))
+        .lie(Point::ProgramSolderings(1), flip(1, 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy().lie(Point::DeltaDifferences(0), flips(vec![2, 4], 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = Case::toy().lie(
+        Point::CommittedOutputs(1),
+        flips(opened(toy_bucketing()).iter().map(|copy| 2 * copy).collect(), 60),
+    );
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
 }
 
-fn toy_cut() -> brickwork_primitives::cut_and_choose::Cut {
-    brickwork_primitives::cut_and_choose::Cut { slots: 2, bucket: 3, opened: 4 }
+fn toy_bucketing() -> brickwork_primitives::cut_and_choose::Bucketing {
+    brickwork_primitives::cut_and_choose::Bucketing { slots: 2, bucket: 3, opened: 4 }
 }
 
 /// What is opened of a checked copy is not what was committed to: its tables give it away.
@@ -167,8 +171,8 @@ fn row_11_wrong_opening_of_a_copy() {
 /// coordinates, so the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    // Two of the offsets, three of each component, three of gadgets, two of OTs, two of masks: all in the
-    // first proof. Masks of the last one. The masks of bits come last in the first and alone in the last.
+    // Two of the offsets, three of each component, three of authenticators, two of OTs, two of masks: all in
+    // the first proof. Masks of the last one. The masks of bits come last in the first and alone in the last.
     for nth in 0..16 {
         let errors =
             |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
@@ -193,7 +197,7 @@ fn row_11_corrections_that_leave_the_code() {
 fn row_30_no_pair_is_soldered_twice() {
     let program = toy();
     let parameters = small(&program, [3, 4], [5, 6], [3, 4]);
-    let batch = |cut| Batch::from(cut);
+    let batch = |bucketing| BatchSizes::from(bucketing);
     let shapes: Vec<Shape> = (0..2)
         .map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c])))
         .collect();
@@ -217,12 +221,12 @@ fn row_30_no_pair_is_soldered_twice() {
     let (plain, input) = (batch(parameters.plain), batch(parameters.input));
     // The authenticators of each batch's outputs come one after the other.
     let first = |set: usize| shapes[..set].iter().map(|s| s.batch.buckets * s.outputs).sum::<usize>();
-    let wire_of = |home: Home| match home.set as usize {
-        set @ 0..=1 => Wire::Plain((first(set) + home.bucket as usize) * plain.size),
-        2 => Wire::Gadget(home.bucket as usize * input.size),
-        _ => Wire::Ot(home.bucket as usize),
+    let wire_of = |location: WireLocation| match location.set as usize {
+        set @ 0..=1 => Wire::Plain((first(set) + location.bucket as usize) * plain.size),
+        2 => Wire::Gadget(location.bucket as usize * input.size),
+        _ => Wire::Ot(location.bucket as usize),
     };
-    let home = |wire| wire_of(layout.home(wire));
+    let location = |wire| wire_of(layout.location(wire));
     let mut pairs: Vec<[Wire; 2]> = Vec::new();
     for (b, shape) in shapes.iter().enumerate() {
         pairs.extend((0..shape.bucket_solderings()).map(|k| {
@@ -241,14 +245,14 @@ fn row_30_no_pair_is_soldered_twice() {
                 inputs
                     .iter()
                     .enumerate()
-                    .map(|(w, &from)| [home(from), Wire::Input(b, bucket * shape.batch.size, w)]),
+                    .map(|(w, &from)| [location(from), Wire::Input(b, bucket * shape.batch.size, w)]),
             );
         }
     }
     pairs.extend((0..plain.pairs()).map(|k| [plain.pair(k).0, plain.pair(k).1].map(Wire::Plain)));
     pairs.extend((0..input.pairs()).map(|k| [input.pair(k).0, input.pair(k).1].map(Wire::Gadget)));
     let private = layout.private_outputs.iter().enumerate();
-    pairs.extend(private.map(|(k, &from)| [home(from), wire_of(layout.private_home(k))]));
+    pairs.extend(private.map(|(k, &from)| [location(from), wire_of(layout.private_location(k))]));
 
     assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 8 + 2 * 5 + 2);
     let unordered: HashSet<[Wire; 2]> = pairs

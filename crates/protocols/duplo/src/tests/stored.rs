@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::harness::toy;
 use crate::Cheat;
 use crate::hooks::{Hooks, Point};
-use crate::proposal::Cut;
+use crate::proposal::Decomposition;
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
 use brickwork_base::Error;
@@ -118,8 +118,15 @@ fn connect(
     let request = Request { ots: matches!(what, What::Fill).then_some(ots), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (mut store, mut observer) = (store(root, party), Unobserved);
-        let session =
-            Stocked::open_with(party, channel, &mut store, &TERMS, &Cut::NONE, &mut observer, hooks)?;
+        let session = Stocked::open_with(
+            party,
+            channel,
+            &mut store,
+            &TERMS,
+            &Decomposition::NONE,
+            &mut observer,
+            hooks,
+        )?;
         match what {
             What::Fill | What::FillWithoutOts => {
                 session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
@@ -201,8 +208,14 @@ fn ends_burned(
 }
 
 #[test]
-fn row_10_a_wrong_joint_burns_the_evaluators_epoch() {
-    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::Joints(0), 3, 4));
+fn row_10_a_wrong_soldering_burns_the_evaluators_epoch() {
+    burns(
+        &toy(),
+        Party::Garbler,
+        What::Run,
+        Cheat::Opening,
+        Cheater::alters(Point::ProgramSolderings(0), 3, 4),
+    );
 }
 
 #[test]
@@ -211,8 +224,14 @@ fn row_13_wrong_labels_burn_the_evaluators_epoch() {
 }
 
 #[test]
-fn row_06_a_wrong_link_burns_the_evaluators_epoch_while_it_is_filled() {
-    burns(&toy(), Party::Garbler, What::Fill, Cheat::Opening, Cheater::alters(Point::Links(0), 3, 4));
+fn row_06_a_wrong_delta_difference_burns_the_evaluators_epoch_while_it_is_filled() {
+    burns(
+        &toy(),
+        Party::Garbler,
+        What::Fill,
+        Cheat::Opening,
+        Cheater::alters(Point::DeltaDifferences(0), 3, 4),
+    );
 }
 
 #[test]
@@ -234,10 +253,10 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
 /// Input wires of the garbler in the toy program, and of the evaluator.
 const OWN: usize = 3;
 
-/// OTs are made on the spot for a program from stock: that they are bound, the joints, V and σ are all proven
-/// by the last proof, after the evaluator has sent its masked input. Whatever the garbler lies about then,
-/// alone or consistently, the evaluator ends in one way for either input: at the same place, after the same
-/// messages, with everything burned.
+/// OTs are made on the spot for a program from stock: that they are bound, the solderings, V and σ are all
+/// proven by the last proof, after the evaluator has sent its masked input. Whatever the garbler lies about
+/// then, alone or consistently, the evaluator ends in one way for either input: at the same place, after the
+/// same messages, with everything burned.
 #[test]
 fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     type Lie = fn() -> Cheater;
@@ -270,7 +289,7 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
         ("V", no, || Cheater::alters(Point::InputLabels, 16 * OWN + 3, 4), Cheat::Opening),
         ("the lowest bit of V", no, || Cheater::alters(Point::InputLabels, 16 * OWN, 1), Cheat::Opening),
         ("σ of an output", no, || Cheater::alters(Point::Indicators, 0, 1), Cheat::Indicator),
-        ("a joint", no, || Cheater::alters(Point::Joints(0), 3, 4), Cheat::Opening),
+        ("a joint", no, || Cheater::alters(Point::ProgramSolderings(0), 3, 4), Cheat::Opening),
     ];
 
     let program = toy();

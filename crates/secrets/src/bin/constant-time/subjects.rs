@@ -5,10 +5,10 @@ use std::hint::black_box;
 use std::io::{self, Read, Write};
 use zeroize::Zeroizing;
 
-use brickwork::authenticator::{Hasher, Kind};
+use brickwork::authenticator::{AuthenticatorKind, Hasher};
 use brickwork::commit::code::Code;
 use brickwork::commit::split;
-use brickwork::commit::{Claims, Committer, Holder, Lsb};
+use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{base, extension};
 use brickwork::random::{Rng, Seed};
@@ -178,10 +178,10 @@ pub fn labels() -> Vec<Subject> {
     };
     // Class 0 is accepted, class 1 refused; and both colours.
     let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> Call<'static> {
-        let hasher = Hasher::new(&[3; 32], Kind::Plain);
+        let hasher = Hasher::new(&[3; 32], AuthenticatorKind::Plain);
         let wires: Vec<(Label, Delta)> =
             (0..COUNT).map(|_| (rng.label().with_colour(0), rng.delta())).collect();
-        let gadgets = hasher.authenticators(COUNT, |i| (i as u64, wires[i].0, wires[i].1));
+        let authenticators = hasher.authenticators(COUNT, |i| (i as u64, wires[i].0, wires[i].1));
         let labels: Vec<Label> = wires
             .iter()
             .map(|&(base, delta)| {
@@ -194,10 +194,10 @@ pub fn labels() -> Vec<Subject> {
                 }
             })
             .collect();
-        Box::new(move || drop(black_box(hasher.accepts(COUNT, |i| (gadgets[i], i as u64, labels[i])))))
+        Box::new(move || drop(black_box(hasher.accepts(COUNT, |i| (authenticators[i], i as u64, labels[i])))))
     };
     let make = |class: bool, rng: &mut Rng| -> Call<'static> {
-        let hasher = Hasher::new(&[3; 32], Kind::Input);
+        let hasher = Hasher::new(&[3; 32], AuthenticatorKind::Input);
         let deltas: Vec<Delta> = (0..COUNT).map(|_| Delta::new(secret(class, rng))).collect();
         Box::new(move || drop(black_box(hasher.false_labels(COUNT, |i| (i as u64, deltas[i])))))
     };

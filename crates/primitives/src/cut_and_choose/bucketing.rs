@@ -41,7 +41,7 @@ impl Rule {
 
 /// The sizes of a batch: so many slots, copies a bucket, and opened copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Cut {
+pub struct Bucketing {
     /// `N`: slots to fill.
     pub slots: u32,
     /// `B`: copies in a bucket.
@@ -50,7 +50,7 @@ pub struct Cut {
     pub opened: u32,
 }
 
-impl Cut {
+impl Bucketing {
     /// `L`: how many copies are garbled.
     pub fn copies(&self) -> u64 {
         self.kept() + u64::from(self.opened)
@@ -62,8 +62,8 @@ impl Cut {
     }
 }
 
-/// The greatest `t` worth the effort. A cut that needs more has too few opened copies to be any good, and the
-/// peer who proposes it must not keep us busy.
+/// The greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be any good,
+/// and the peer who proposes it must not keep us busy.
 pub(super) fn most_bad(rule: Rule) -> u64 {
     match rule.detection {
         Detection::Full => 1 << 16,

@@ -9,36 +9,36 @@
 
 use std::ops::Range;
 
-use super::challenge::{Challenge, Fate, Fates, pair};
+use super::challenge::{Assigned, Assignment, Challenge, pair};
 use super::preprocess::Shape;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
-use brickwork_primitives::scratch::Spool;
 use brickwork_primitives::solder::{Soldering, Solderings};
+use brickwork_primitives::spill::SpilledVec;
 
 /// The claims about a component's copies. All commitments to them, as they were made.
-pub(super) struct Copies {
+pub(super) struct CopyClaims {
     pub shape: Shape,
-    pub fates: Fates,
+    pub assignment: Assignment,
     pub inputs: Shares,
     pub offsets: Shares,
     pub outputs: Shares,
 }
 
 /// What the opened items of a batch should be committed to.
-pub(super) struct Opened {
+pub(super) struct OpenedCopies {
     pub offsets: Vec<Label>,
     /// `[copy][wire]`.
-    pub inputs: Spool<Label>,
-    pub outputs: Spool<Label>,
+    pub inputs: SpilledVec<Label>,
+    pub outputs: SpilledVec<Label>,
 }
 
-/// What else was told of a batch. Labels are what the evaluator knows: the values of the claims.
+/// What else was said of a batch. Labels are what the evaluator knows: the values of the claims.
 #[derive(Clone, Copy)]
-pub(super) struct CopiesTold<'a> {
-    pub opened: Option<&'a Opened>,
-    pub links: Option<&'a [Label]>,
+pub(super) struct CopyOpenings<'a> {
+    pub opened: Option<&'a OpenedCopies>,
+    pub delta_differences: Option<&'a [Label]>,
     /// From the heads' inputs to those of the others in their buckets.
     pub solderings: Solderings<'a>,
     /// From the copies' outputs to the heads of their authenticators.
@@ -55,7 +55,7 @@ fn value(labels: Option<&[Label]>, k: usize) -> Label {
 }
 
 /// The values of some claims about an opened item, where they are known.
-fn copy(labels: Option<&Spool<Label>>, places: Range<usize>, values: &mut [Label]) {
+fn copy(labels: Option<&SpilledVec<Label>>, places: Range<usize>, values: &mut [Label]) {
     if let Some(labels) = labels {
         values.copy_from_slice(&labels.read_or_note(places));
     }
@@ -87,36 +87,45 @@ fn add(sums: &mut [u128], weights: impl Iterator<Item = u128>) {
     sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum ^= weight);
 }
 
-impl Copies {
+impl CopyClaims {
     /// States the claims. Returns those about outputs: each copy's is soldered to the head of its
     /// authenticators.
-    pub fn claim<'a>(&'a self, ka: &'a Shares, told: CopiesTold<'a>, claims: &mut Claims<'a>) -> ClaimGroup {
+    pub fn claim<'a>(
+        &'a self,
+        ka: &'a Shares,
+        openings: CopyOpenings<'a>,
+        claims: &mut Claims<'a>,
+    ) -> ClaimGroup {
         let Shape { batch, inputs, outputs, .. } = self.shape;
-        assert_eq!(told.solderings.len(), self.shape.bucket_solderings(), "solderings in buckets");
-        assert_eq!(told.outputs.len(), batch.chosen() * outputs, "solderings of outputs");
-        let fates = &self.fates;
+        assert_eq!(openings.solderings.len(), self.shape.bucket_solderings(), "solderings in buckets");
+        assert_eq!(openings.outputs.len(), batch.chosen() * outputs, "solderings of outputs");
+        let assignment = &self.assignment;
         let items = batch.items();
-        let opened = told.opened;
+        let opened = openings.opened;
 
-        let links = move |copy, _, values: &mut [Label]| {
-            values[0] = match fates.place(copy) {
+        let delta_differences = move |copy, _, values: &mut [Label]| {
+            values[0] = match assignment.place(copy) {
                 Ok(k) => value(opened.map(|opened| &opened.offsets[..]), k),
-                Err(k) => value(told.links, k),
+                Err(k) => value(openings.delta_differences, k),
             };
         };
-        let linked = move |copy, _| u8::from(!matches!(fates.of(copy), Fate::Opened(_)));
-        claims.each(Each::new(items, 1).are(links).with(&self.offsets, |_, _| 1).with_one(ka, linked));
+        let unopened = move |copy, _| u8::from(!matches!(assignment.of(copy), Assigned::Opened(_)));
+        claims.each(
+            Each::new(items, 1).are(delta_differences).with(&self.offsets, |_, _| 1).with_one(ka, unopened),
+        );
 
-        let soldered = move |item, wires, values: &mut [Label]| match fates.of(item) {
-            Fate::Opened(k) => copy(opened.map(|opened| &opened.inputs), of_item(k, inputs, &wires), values),
-            Fate::Head(_) => {}
-            Fate::Other(pair) => told.solderings.openings(of_item(pair, inputs, &wires), values),
+        let soldered = move |item, wires, values: &mut [Label]| match assignment.of(item) {
+            Assigned::Opened(k) => {
+                copy(opened.map(|opened| &opened.inputs), of_item(k, inputs, &wires), values)
+            }
+            Assigned::Head(_) => {}
+            Assigned::Other(pair) => openings.solderings.openings(of_item(pair, inputs, &wires), values),
         };
-        let not_a_head = move |copy, _| u8::from(!matches!(fates.of(copy), Fate::Head(_)));
+        let not_a_head = move |copy, _| u8::from(!matches!(assignment.of(copy), Assigned::Head(_)));
         let solderings = claims.each(Each::new(items, inputs).are(soldered).with(&self.inputs, not_a_head));
-        claims.weighted(told.head_inputs, move |weights, first, sums| {
+        claims.weighted(openings.head_inputs, move |weights, first, sums| {
             each_item(sums, first, inputs, |bucket, wire, sums| {
-                let others = &told.chosen[bucket * batch.size + 1..(bucket + 1) * batch.size];
+                let others = &openings.chosen[bucket * batch.size + 1..(bucket + 1) * batch.size];
                 others
                     .iter()
                     .for_each(|&copy| add(sums, weights.from(solderings, copy as usize * inputs + wire)));
@@ -125,75 +134,77 @@ impl Copies {
         // The solderings of a copy that flip.
         claims.weighted(&self.offsets, move |weights, first, sums| {
             for (sum, copy) in sums.iter_mut().zip(first..) {
-                let Fate::Other(pair) = fates.of(copy) else { continue };
+                let Assigned::Other(pair) = assignment.of(copy) else { continue };
                 let flips = (pair * inputs..(pair + 1) * inputs)
-                    .map(|k| u128::from(told.solderings.flip(k)).wrapping_neg());
+                    .map(|k| u128::from(openings.solderings.flip(k)).wrapping_neg());
                 *sum ^= flips
                     .zip(weights.from(solderings, copy * inputs))
                     .fold(0, |sum, (flip, weight)| sum ^ flip & weight);
             }
         });
 
-        let joint = move |item, wires, values: &mut [Label]| match fates.place(item) {
+        let output = move |item, wires, values: &mut [Label]| match assignment.place(item) {
             Ok(k) => copy(opened.map(|opened| &opened.outputs), of_item(k, outputs, &wires), values),
-            Err(k) => told.outputs.openings(of_item(k, outputs, &wires), values),
+            Err(k) => openings.outputs.openings(of_item(k, outputs, &wires), values),
         };
-        let flipped =
-            move |copy, wire| fates.place(copy).map_or_else(|k| told.outputs.flip(k * outputs + wire), |_| 0);
-        claims.each(Each::new(items, outputs).are(joint).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
+        let flipped = move |copy, wire| {
+            assignment.place(copy).map_or_else(|k| openings.outputs.flip(k * outputs + wire), |_| 0)
+        };
+        claims.each(Each::new(items, outputs).are(output).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
     }
 }
 
 /// The claims about authenticators of one kind. All commitments to them, as they were made.
-pub(super) struct Gadgets {
-    /// B: gadgets in a bucket.
+pub(super) struct AuthenticatorClaims {
+    /// B: authenticators in a bucket.
     pub size: usize,
     /// Ranges of buckets, all of them: each for something else.
     pub uses: Vec<Range<usize>>,
-    /// Of each gadget whether it was opened, whether it is the head of a bucket, and whether its offset is
-    /// part of the claim about its wire: of an opened plain one by the challenge, of one in a bucket by its
-    /// soldering.
+    /// Of each authenticator whether it was opened, whether it is the head of a bucket, and whether its
+    /// offset is part of the claim about its wire: of an opened plain one by the challenge, of one in a
+    /// bucket by its soldering.
     opened: Bits,
     heads: Bits,
     flips: Bits,
     wires: Shares,
-    /// Of input gadgets; none for plain ones, whose offset is Δ_ka.
+    /// Of input authenticators; none for plain ones, whose offset is Δ_ka.
     offsets: Shares,
 }
 
-/// The openings of the checked gadgets of one kind.
-pub(super) struct OpenedGadgets {
-    /// Which gadget each one is.
-    pub gadgets: Spool<u32>,
+/// The openings of the checked authenticators of one kind.
+pub(super) struct OpenedAuthenticators {
+    /// Which authenticator each one is.
+    pub authenticators: SpilledVec<u32>,
     /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can
     /// compute.
-    pub wires: Spool<Label>,
+    pub wires: SpilledVec<Label>,
     /// None for plain ones.
-    pub offsets: Spool<Label>,
+    pub offsets: SpilledVec<Label>,
 }
 
-impl OpenedGadgets {
-    /// Some of the gadgets, with what one of these lists says of them.
+impl OpenedAuthenticators {
+    /// Some of the authenticators, with what one of these lists says of them.
     fn with<T>(
         &self,
-        list: &Spool<Label>,
+        list: &SpilledVec<Label>,
         places: Range<usize>,
         tell: impl FnOnce(&mut dyn Iterator<Item = (u32, Label)>) -> T,
     ) -> T {
-        let (gadgets, values) = (self.gadgets.read_or_note(places.clone()), list.read_or_note(places));
-        tell(&mut gadgets.iter().copied().zip(values.iter().copied()))
+        let (authenticators, values) =
+            (self.authenticators.read_or_note(places.clone()), list.read_or_note(places));
+        tell(&mut authenticators.iter().copied().zip(values.iter().copied()))
     }
 }
 
-/// What was told of the gadgets of one use.
+/// What was said of the authenticators of one use.
 #[derive(Clone, Copy)]
-pub(super) struct UseTold<'a> {
-    /// Of the chosen gadgets, at the evaluator; of plain gadgets there are none.
-    pub links: Option<&'a Spool<Label>>,
-    /// From the head of each bucket to its other gadgets, at the evaluator.
-    pub solderings: Option<&'a Spool<Soldering>>,
-    /// Which gadget each chosen one is, from this place on.
-    pub chosen: &'a Spool<u32>,
+pub(super) struct UseOpenings<'a> {
+    /// Of the chosen authenticators, at the evaluator; of plain authenticators there are none.
+    pub delta_differences: Option<&'a SpilledVec<Label>>,
+    /// From the head of each bucket to its other authenticators, at the evaluator.
+    pub solderings: Option<&'a SpilledVec<Soldering>>,
+    /// Which authenticator each chosen one is, from this place on.
+    pub chosen: &'a SpilledVec<u32>,
     pub first: usize,
     /// The commitments to the heads' wires.
     pub heads: &'a Shares,
@@ -201,9 +212,9 @@ pub(super) struct UseTold<'a> {
     pub outputs: Option<OutputsOf<'a>>,
 }
 
-impl UseTold<'_> {
-    /// The gadgets in some of the buckets, where there are so many in each.
-    fn gadgets(&self, buckets: Range<usize>, size: usize) -> std::borrow::Cow<'_, [u32]> {
+impl UseOpenings<'_> {
+    /// The authenticators in some of the buckets, where there are so many in each.
+    fn authenticators(&self, buckets: Range<usize>, size: usize) -> std::borrow::Cow<'_, [u32]> {
         self.chosen.read_or_note(self.first + buckets.start * size..self.first + buckets.end * size)
     }
 }
@@ -228,21 +239,21 @@ impl OutputsOf<'_> {
     }
 }
 
-/// Values of claims, each with the gadget that its claim is about.
+/// Values of claims, each with the authenticator that its claim is about.
 fn tell<'a>(
     weights: &Weights,
     group: ClaimGroup,
     of: impl Iterator<Item = (u32, Label)>,
     into: impl Iterator<Item = (&'a mut Label, &'a mut u128)>,
 ) {
-    for ((gadget, value), (told, weight)) in of.zip(into) {
-        (*told, *weight) = (value, weights.of(group, gadget as usize));
+    for ((authenticator, value), (openings, weight)) in of.zip(into) {
+        (*openings, *weight) = (value, weights.of(group, authenticator as usize));
     }
 }
 
-impl Gadgets {
-    /// The gadgets after their challenge. `colours` are asked of the opened ones, 0 for input gadgets;
-    /// `flips` are of the solderings in buckets.
+impl AuthenticatorClaims {
+    /// The authenticators after their challenge. `colours` are asked of the opened ones, 0 for input
+    /// authenticators; `flips` are of the solderings in buckets.
     pub fn new(
         size: usize,
         uses: Vec<Range<usize>>,
@@ -254,61 +265,63 @@ impl Gadgets {
     ) -> Self {
         let all = || Bits::zeros(wires.len());
         let (mut opened, mut heads, mut flipped) = (all(), all(), all());
-        for (&gadget, &colour) in challenge.opened.iter().zip(colours) {
-            opened.add(gadget as usize, 1);
-            flipped.add(gadget as usize, colour);
+        for (&authenticator, &colour) in challenge.opened.iter().zip(colours) {
+            opened.add(authenticator as usize, 1);
+            flipped.add(authenticator as usize, colour);
         }
         challenge.chosen.iter().step_by(size.max(1)).for_each(|&head| heads.add(head as usize, 1));
         (0..flips.len()).for_each(|k| flipped.add(challenge.chosen[pair(size, k).1] as usize, flips.get(k)));
-        Gadgets { size, uses, opened, heads, flips: flipped, wires, offsets }
+        AuthenticatorClaims { size, uses, opened, heads, flips: flipped, wires, offsets }
     }
 
     fn plain(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// States the claims; `told` is about each use.
+    /// States the claims; `openings` is about each use.
     pub fn claim<'a>(
         &'a self,
         ka: &'a Shares,
-        opened: Option<&'a OpenedGadgets>,
-        told: Vec<UseTold<'a>>,
+        opened: Option<&'a OpenedAuthenticators>,
+        openings: Vec<UseOpenings<'a>>,
         claims: &mut Claims<'a>,
     ) {
-        assert_eq!(told.len(), self.uses.len(), "claims about every use");
+        assert_eq!(openings.len(), self.uses.len(), "claims about every use");
         let (size, plain, items) = (self.size, self.plain(), self.wires.len());
 
-        let not_a_head = |gadget, _| 1 - self.heads.get(gadget);
-        let flipped = |gadget, _| self.flips.get(gadget);
+        let not_a_head = |authenticator, _| 1 - self.heads.get(authenticator);
+        let flipped = |authenticator, _| self.flips.get(authenticator);
         let each = Each::new(items, 1).with(&self.wires, not_a_head);
         let solderings =
             claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
         if let Some(opened) = opened {
-            claims.values(opened.gadgets.len(), move |weights, first, values, of| {
+            claims.values(opened.authenticators.len(), move |weights, first, values, of| {
                 let places = first..first + values.len();
-                opened.with(&opened.wires, places, |told| {
-                    tell(weights, solderings, told, values.iter_mut().zip(of))
+                opened.with(&opened.wires, places, |openings| {
+                    tell(weights, solderings, openings, values.iter_mut().zip(of))
                 });
             });
         }
-        for (told, buckets) in told.iter().copied().zip(&self.uses) {
-            claims.weighted(told.heads, move |weights, first, sums| {
-                let gadgets = told.gadgets(first..first + sums.len(), size);
-                for ((sum, gadgets), bucket) in sums.iter_mut().zip(gadgets.chunks_exact(size)).zip(first..) {
-                    *sum ^= gadgets[1..]
+        for (openings, buckets) in openings.iter().copied().zip(&self.uses) {
+            claims.weighted(openings.heads, move |weights, first, sums| {
+                let authenticators = openings.authenticators(first..first + sums.len(), size);
+                for ((sum, authenticators), bucket) in
+                    sums.iter_mut().zip(authenticators.chunks_exact(size)).zip(first..)
+                {
+                    *sum ^= authenticators[1..]
                         .iter()
-                        .fold(0, |sum, &gadget| sum ^ weights.of(solderings, gadget as usize));
-                    *sum ^= told.outputs.map_or(0, |outputs| outputs.weight(bucket, weights));
+                        .fold(0, |sum, &authenticator| sum ^ weights.of(solderings, authenticator as usize));
+                    *sum ^= openings.outputs.map_or(0, |outputs| outputs.weight(bucket, weights));
                 }
             });
-            let Some(values) = told.solderings else { continue };
+            let Some(values) = openings.solderings else { continue };
             assert_eq!(values.len(), buckets.len() * size.saturating_sub(1), "solderings in buckets");
             claims.values(values.len(), move |weights, first, labels, of| {
                 let pairs = first..first + labels.len();
                 let buckets = pairs.start / (size - 1)..pairs.end.div_ceil(size - 1);
-                let (gadgets, values) =
-                    (told.gadgets(buckets.clone(), size), values.read_or_note(pairs.clone()));
-                let others = pairs.map(|k| gadgets[pair(size, k).1 - buckets.start * size]);
+                let (authenticators, values) =
+                    (openings.authenticators(buckets.clone(), size), values.read_or_note(pairs.clone()));
+                let others = pairs.map(|k| authenticators[pair(size, k).1 - buckets.start * size]);
                 let soldered = others.zip(values.iter().map(|soldering| soldering.opening()));
                 tell(weights, solderings, soldered, labels.iter_mut().zip(of));
             });
@@ -316,27 +329,29 @@ impl Gadgets {
         if plain {
             return;
         }
-        let linked = |gadget, _| 1 - self.opened.get(gadget);
-        let links = claims.each(Each::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, linked));
+        let unopened = |authenticator, _| 1 - self.opened.get(authenticator);
+        let delta_differences =
+            claims.each(Each::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, unopened));
         if let Some(opened) = opened {
-            claims.values(opened.gadgets.len(), move |weights, first, values, of| {
+            claims.values(opened.authenticators.len(), move |weights, first, values, of| {
                 let places = first..first + values.len();
-                opened.with(&opened.offsets, places, |told| {
-                    tell(weights, links, told, values.iter_mut().zip(of))
+                opened.with(&opened.offsets, places, |openings| {
+                    tell(weights, delta_differences, openings, values.iter_mut().zip(of))
                 });
             });
         }
-        for (told, buckets) in told.into_iter().zip(&self.uses) {
-            let Some(values) = told.links else { continue };
+        for (openings, buckets) in openings.into_iter().zip(&self.uses) {
+            let Some(values) = openings.delta_differences else { continue };
             assert_eq!(values.len(), buckets.len() * size, "links of all in buckets");
             claims.values(values.len(), move |weights, first, labels, of| {
                 let places = first..first + labels.len();
-                let gadgets = told.chosen.read_or_note(told.first + places.start..told.first + places.end);
+                let authenticators =
+                    openings.chosen.read_or_note(openings.first + places.start..openings.first + places.end);
                 let values = values.read_or_note(places);
                 tell(
                     weights,
-                    links,
-                    gadgets.iter().copied().zip(values.iter().copied()),
+                    delta_differences,
+                    authenticators.iter().copied().zip(values.iter().copied()),
                     labels.iter_mut().zip(of),
                 );
             });
@@ -352,16 +367,16 @@ mod tests {
     #[test]
     fn places_are_counted_from_the_first() {
         assert_eq!(of_item(3, 5, &(2..4)), 17..19);
-        let (chosen, heads) = (Spool::of((0..40).collect()), Shares::default());
-        let told = UseTold {
-            links: None,
+        let (chosen, heads) = (SpilledVec::of((0..40).collect()), Shares::default());
+        let openings = UseOpenings {
+            delta_differences: None,
             solderings: None,
             chosen: &chosen,
             first: 10,
             heads: &heads,
             outputs: None,
         };
-        assert_eq!(*told.gadgets(2..5, 3), (16..25).collect::<Vec<u32>>());
+        assert_eq!(*openings.authenticators(2..5, 3), (16..25).collect::<Vec<u32>>());
     }
 
     /// A run of wires may begin and end inside an item.

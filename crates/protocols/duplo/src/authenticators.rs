@@ -6,69 +6,69 @@ use std::ops::Range;
 
 use super::Error;
 use super::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
-use super::stock::{ComponentPieces, Origin, Pieces, Places};
+use super::stock::{ComponentItems, Items, Origin, Places};
 use brickwork_base::label::Label;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::authenticator::{Authenticator, Hasher};
 use brickwork_primitives::commit::Shares;
 use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::scratch::Spool;
 use brickwork_primitives::solder::Soldering;
+use brickwork_primitives::spill::SpilledVec;
 
 /// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are
 /// joined to.
-pub(super) struct GarblerGadgets {
+pub(super) struct GarblerAuthenticators {
     pub origin: Origin,
     /// Of the heads.
     pub at: Places,
-    /// Gadgets that the session had made before these, of either kind.
+    /// Authenticators that the session had made before these, of either kind.
     pub made: u64,
     pub wires: Row,
-    /// Offsets of input gadgets; empty for plain ones.
+    /// Offsets of input authenticators; empty for plain ones.
     pub offsets: Row,
 }
 
 /// What the evaluator keeps of authenticators of one kind, bucket after bucket.
-pub(super) struct EvaluatorGadgets {
+pub(super) struct EvaluatorAuthenticators {
     pub origin: Origin,
     pub size: usize,
     pub hasher: Hasher,
     /// Of the heads.
     pub wires: Shares,
-    /// Of the heads of input gadgets; empty for plain ones.
+    /// Of the heads of input authenticators; empty for plain ones.
     pub offsets: Shares,
-    /// The links of the heads of input gadgets; empty for plain ones.
-    pub head_links: Vec<Label>,
-    pub rows: GadgetRows,
+    /// The delta differences of the heads of input authenticators; empty for plain ones.
+    pub head_delta_differences: Vec<Label>,
+    pub rows: AuthenticatorRows,
 }
 
-/// Of each gadget what the evaluator checks labels by.
-pub(super) struct GadgetRows {
-    /// Index of each gadget in its batch, by which it hashes.
-    pub indices: Spool<u32>,
-    pub authenticators: Spool<Authenticator>,
-    /// S_g of each input gadget; empty for plain ones.
-    pub links: Spool<Label>,
-    /// From the head of each bucket to its other gadgets.
-    pub solderings: Spool<Soldering>,
+/// Of each authenticator what the evaluator checks labels by.
+pub(super) struct AuthenticatorRows {
+    /// Index of each authenticator in its batch, by which it hashes.
+    pub indices: SpilledVec<u32>,
+    pub hashes: SpilledVec<Authenticator>,
+    /// S_g of each input authenticator; empty for plain ones.
+    pub delta_differences: SpilledVec<Label>,
+    /// From the head of each bucket to its other authenticators.
+    pub solderings: SpilledVec<Soldering>,
 }
 
-/// What belongs to some gadgets.
+/// What belongs to some authenticators.
 #[derive(Default)]
 struct Rows<'a> {
     indices: Cow<'a, [u32]>,
-    authenticators: Cow<'a, [Authenticator]>,
-    links: Cow<'a, [Label]>,
+    hashes: Cow<'a, [Authenticator]>,
+    delta_differences: Cow<'a, [Label]>,
     solderings: Cow<'a, [Soldering]>,
 }
 
-impl GadgetRows {
+impl AuthenticatorRows {
     /// All of them, where they are in memory.
     fn in_memory(&self) -> Option<Rows<'_>> {
         Some(Rows {
             indices: self.indices.in_memory()?.into(),
-            authenticators: self.authenticators.in_memory()?.into(),
-            links: self.links.in_memory()?.into(),
+            hashes: self.hashes.in_memory()?.into(),
+            delta_differences: self.delta_differences.in_memory()?.into(),
             solderings: self.solderings.in_memory()?.into(),
         })
     }
@@ -76,17 +76,17 @@ impl GadgetRows {
     /// Those of some buckets.
     fn read(&self, buckets: Range<usize>, size: usize) -> Result<Rows<'_>, Error> {
         let of = |each: usize| buckets.start * each..buckets.end * each;
-        let links = if self.links.is_empty() { 0..0 } else { of(size) };
+        let delta_differences = if self.delta_differences.is_empty() { 0..0 } else { of(size) };
         Ok(Rows {
             indices: self.indices.read(of(size))?,
-            authenticators: self.authenticators.read(of(size))?,
-            links: self.links.read(links)?,
+            hashes: self.hashes.read(of(size))?,
+            delta_differences: self.delta_differences.read(delta_differences)?,
             solderings: self.solderings.read(of(size - 1))?,
         })
     }
 }
 
-/// Some buckets of gadgets, wherever they lay.
+/// Some buckets of authenticators, wherever they lay.
 pub(super) struct AtHand<'a> {
     rows: Rows<'a>,
     size: usize,
@@ -95,39 +95,40 @@ pub(super) struct AtHand<'a> {
 }
 
 impl AtHand<'_> {
-    /// Index of gadget `i` of the bucket that was asked for as number `k`.
+    /// Index of authenticator `i` of the bucket that was asked for as number `k`.
     pub fn index(&self, k: usize, i: usize) -> u64 {
         self.rows.indices[self.places[k] * self.size + i].into()
     }
 
-    /// `Δ_g ⊕ Δ_ka` of a gadget.
-    pub fn link(&self, k: usize, i: usize) -> Label {
-        self.rows.links.get(self.places[k] * self.size + i).copied().unwrap_or_default()
+    /// `Δ_g ⊕ Δ_ka` of an authenticator.
+    pub fn delta_difference(&self, k: usize, i: usize) -> Label {
+        self.rows.delta_differences.get(self.places[k] * self.size + i).copied().unwrap_or_default()
     }
 
-    /// The soldering from the head of a bucket to gadget `i`, if it is another one.
+    /// The soldering from the head of a bucket to authenticator `i`, if it is another one.
     pub fn soldering(&self, k: usize, i: usize) -> Option<Soldering> {
         (i > 0).then(|| self.rows.solderings[self.places[k] * (self.size - 1) + i - 1])
     }
 
-    /// The label that a label on the bucket's head becomes on gadget `i`.
+    /// The label that a label on the bucket's head becomes on authenticator `i`.
     pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
-        self.soldering(k, i)
-            .map_or(label, |soldering| soldering.carry(label, self.link(k, 0) ^ self.link(k, i)))
+        self.soldering(k, i).map_or(label, |soldering| {
+            soldering.carry(label, self.delta_difference(k, 0) ^ self.delta_difference(k, i))
+        })
     }
 
-    fn authenticator(&self, k: usize, i: usize) -> Authenticator {
-        self.rows.authenticators[self.places[k] * self.size + i]
+    fn hashes(&self, k: usize, i: usize) -> Authenticator {
+        self.rows.hashes[self.places[k] * self.size + i]
     }
 }
 
-impl EvaluatorGadgets {
+impl EvaluatorAuthenticators {
     /// `Δ_g ⊕ Δ_ka` of the head of a bucket.
-    pub fn head_link(&self, bucket: usize) -> Label {
-        self.head_links.get(bucket).copied().unwrap_or_default()
+    pub fn head_delta_difference(&self, bucket: usize) -> Label {
+        self.head_delta_differences.get(bucket).copied().unwrap_or_default()
     }
 
-    /// The gadgets of these buckets.
+    /// The authenticators of these buckets.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -145,8 +146,8 @@ impl EvaluatorGadgets {
                 all = rows;
             } else {
                 all.indices.to_mut().extend_from_slice(&rows.indices);
-                all.authenticators.to_mut().extend_from_slice(&rows.authenticators);
-                all.links.to_mut().extend_from_slice(&rows.links);
+                all.hashes.to_mut().extend_from_slice(&rows.hashes);
+                all.delta_differences.to_mut().extend_from_slice(&rows.delta_differences);
                 all.solderings.to_mut().extend_from_slice(&rows.solderings);
             }
             run.iter_mut().for_each(|place| *place = count + (*place - first));
@@ -156,15 +157,15 @@ impl EvaluatorGadgets {
     }
 
     /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It
-    /// asks all gadgets, whatever they say.
+    /// asks all authenticators, whatever they say.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
     pub fn accept(&self, labels: &[(usize, Label)]) -> Result<Vec<bool>, Error> {
-        let gadgets = self.at_hand(labels.iter().map(|&(bucket, _)| bucket))?;
+        let authenticators = self.at_hand(labels.iter().map(|&(bucket, _)| bucket))?;
         let query = |query: usize| {
             let (k, i) = (query / self.size, query % self.size);
-            (gadgets.authenticator(k, i), gadgets.index(k, i), gadgets.carry(k, i, labels[k].1))
+            (authenticators.hashes(k, i), authenticators.index(k, i), authenticators.carry(k, i, labels[k].1))
         };
         let votes = self.hasher.accepts(labels.len() * self.size, query);
         let majority =
@@ -176,18 +177,18 @@ impl EvaluatorGadgets {
 /// A batch of the garbler's with the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct GarblerComponent {
     pub batch: GarblerBatch,
-    pub authenticators: GarblerGadgets,
+    pub authenticators: GarblerAuthenticators,
 }
 
 /// A batch of the evaluator's with the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct EvaluatorComponent {
     pub batch: EvaluatorBatch,
-    pub authenticators: EvaluatorGadgets,
+    pub authenticators: EvaluatorAuthenticators,
     /// `[copy][output wire]`.
-    pub output_solderings: Spool<Soldering>,
+    pub output_solderings: SpilledVec<Soldering>,
 }
 
-impl Pieces for GarblerGadgets {
+impl Items for GarblerAuthenticators {
     fn origins(&self) -> Vec<Origin> {
         vec![self.origin]
     }
@@ -200,15 +201,15 @@ impl Pieces for GarblerGadgets {
         let (all, at) = (self.len(), self.at.slice(buckets.clone()));
         let (wires, offsets) =
             (self.wires.of_items(all, buckets.clone()), self.offsets.of_items(all, buckets));
-        GarblerGadgets { origin: self.origin, at, made: self.made, wires, offsets }
+        GarblerAuthenticators { origin: self.origin, at, made: self.made, wires, offsets }
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(GarblerGadgets { wires: self.wires.gathered()?, offsets: self.offsets.gathered()?, ..self })
+        Ok(GarblerAuthenticators { wires: self.wires.gathered()?, offsets: self.offsets.gathered()?, ..self })
     }
 }
 
-impl Pieces for EvaluatorGadgets {
+impl Items for EvaluatorAuthenticators {
     fn origins(&self) -> Vec<Origin> {
         vec![self.origin]
     }
@@ -219,29 +220,29 @@ impl Pieces for EvaluatorGadgets {
 
     fn slice(&self, buckets: Range<usize>) -> Self {
         let of = |each: usize| buckets.start * each..buckets.end * each;
-        let of_input = |each: usize| if self.head_links.is_empty() { 0..0 } else { of(each) };
-        EvaluatorGadgets {
+        let of_input = |each: usize| if self.head_delta_differences.is_empty() { 0..0 } else { of(each) };
+        EvaluatorAuthenticators {
             origin: self.origin,
             size: self.size,
             hasher: self.hasher.clone(),
             wires: self.wires.of_items(self.len(), buckets.clone()),
             offsets: self.offsets.of_items(self.len(), buckets.clone()),
-            head_links: self.head_links[of_input(1)].to_vec(),
-            rows: GadgetRows {
+            head_delta_differences: self.head_delta_differences[of_input(1)].to_vec(),
+            rows: AuthenticatorRows {
                 indices: self.rows.indices.slice(of(self.size)),
-                authenticators: self.rows.authenticators.slice(of(self.size)),
-                links: self.rows.links.slice(of_input(self.size)),
+                hashes: self.rows.hashes.slice(of(self.size)),
+                delta_differences: self.rows.delta_differences.slice(of_input(self.size)),
                 solderings: self.rows.solderings.slice(of(self.size - 1)),
             },
         }
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(EvaluatorGadgets { wires: self.wires.gathered(), offsets: self.offsets.gathered(), ..self })
+        Ok(EvaluatorAuthenticators { wires: self.wires.gathered(), offsets: self.offsets.gathered(), ..self })
     }
 }
 
-impl Pieces for GarblerComponent {
+impl Items for GarblerComponent {
     fn origins(&self) -> Vec<Origin> {
         vec![self.batch.origin, self.authenticators.origin]
     }
@@ -264,7 +265,7 @@ impl Pieces for GarblerComponent {
     }
 }
 
-impl Pieces for EvaluatorComponent {
+impl Items for EvaluatorComponent {
     fn origins(&self) -> Vec<Origin> {
         vec![self.batch.origin, self.authenticators.origin]
     }
@@ -292,7 +293,7 @@ impl Pieces for EvaluatorComponent {
     }
 }
 
-impl ComponentPieces for GarblerComponent {
+impl ComponentItems for GarblerComponent {
     fn digest(&self) -> &ComponentDigest {
         &self.batch.component
     }
@@ -302,7 +303,7 @@ impl ComponentPieces for GarblerComponent {
     }
 }
 
-impl ComponentPieces for EvaluatorComponent {
+impl ComponentItems for EvaluatorComponent {
     fn digest(&self) -> &ComponentDigest {
         &self.batch.component
     }
@@ -320,80 +321,85 @@ pub(super) mod tests {
     use crate::challenge::pair;
     use brickwork_base::label::Delta;
     use brickwork_base::random::Rng;
-    use brickwork_primitives::authenticator::Kind;
-    use brickwork_primitives::cut_and_choose::{self, Cut};
-    use brickwork_primitives::scratch::Depot;
+    use brickwork_primitives::authenticator::AuthenticatorKind;
+    use brickwork_primitives::cut_and_choose::{self, Bucketing};
     use brickwork_primitives::solder::CommittedWire;
+    use brickwork_primitives::spill::Spill;
 
-    /// Gadgets in so many buckets of a size, as the evaluator has them when all is proven, and the wires of
-    /// the heads. A bad one stands under another index than that of which it was made: it accepts nothing,
-    /// and does not authenticate itself.
-    pub fn gadgets(
-        kind: Kind,
+    /// Authenticators in so many buckets of a size, as the evaluator has them when all is proven, and the
+    /// wires of the heads. A bad one stands under another index than that of which it was made: it accepts
+    /// nothing, and does not authenticate itself.
+    pub fn authenticators(
+        kind: AuthenticatorKind,
         (buckets, size): (usize, usize),
         delta_ka: Delta,
-        depot: &Depot,
+        spill: &Spill,
         rng: &mut Rng,
         bad: impl Fn(usize, usize) -> bool,
-    ) -> (EvaluatorGadgets, Vec<CommittedWire>) {
+    ) -> (EvaluatorAuthenticators, Vec<CommittedWire>) {
         let (count, plain, hasher) =
-            (buckets * size, kind == Kind::Plain, Hasher::new(&[7; 32], kind).after(1000));
+            (buckets * size, kind == AuthenticatorKind::Plain, Hasher::new(&[7; 32], kind).after(1000));
         let index = |k: usize| (count - 1 - k) as u64;
         let deltas: Vec<Delta> = (0..count).map(|_| if plain { delta_ka } else { rng.delta() }).collect();
         let false_labels = match kind {
-            Kind::Plain => (0..count).map(|_| rng.label()).collect(),
-            Kind::Input => hasher.false_labels(count, |k| (index(k), deltas[k])),
+            AuthenticatorKind::Plain => (0..count).map(|_| rng.label()).collect(),
+            AuthenticatorKind::Input => hasher.false_labels(count, |k| (index(k), deltas[k])),
         };
         let wires: Vec<CommittedWire> = false_labels
             .into_iter()
             .zip(&deltas)
             .map(|(label, &delta)| CommittedWire::from_false_label(label, delta))
             .collect();
-        let authenticators = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
-        let links: Vec<Label> =
+        let hashes = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
+        let delta_differences: Vec<Label> =
             if plain { Vec::new() } else { deltas.iter().map(|delta| delta.label() ^ delta_ka).collect() };
         let solderings = (0..buckets * (size - 1))
             .map(|k| pair(size, k))
             .map(|(head, other)| Soldering::new(wires[head].value, wires[other]));
         let elsewhere = |k: usize| if bad(k / size, k % size) { count } else { 0 };
-        let cut = Cut { slots: buckets as u32, bucket: size as u32, opened: 0 };
-        let gadgets = EvaluatorGadgets {
-            origin: Origin { serial: 1, kind: cut_and_choose::Kind::InputAuthenticator, cut, attempts: 1 },
+        let bucketing = Bucketing { slots: buckets as u32, bucket: size as u32, opened: 0 };
+        let authenticators = EvaluatorAuthenticators {
+            origin: Origin::new(1, cut_and_choose::BatchKind::InputAuthenticator, bucketing),
             size,
             hasher,
             wires: Shares::default(),
             offsets: Shares::default(),
-            head_links: links.iter().copied().step_by(size).collect(),
-            rows: GadgetRows {
-                indices: depot
+            head_delta_differences: delta_differences.iter().copied().step_by(size).collect(),
+            rows: AuthenticatorRows {
+                indices: spill
                     .put((0..count).map(|k| index(k) as u32 + elsewhere(k) as u32).collect())
                     .unwrap(),
-                authenticators: depot.put(authenticators).unwrap(),
-                links: depot.put(links).unwrap(),
-                solderings: depot.put(solderings.collect()).unwrap(),
+                hashes: spill.put(hashes).unwrap(),
+                delta_differences: spill.put(delta_differences).unwrap(),
+                solderings: spill.put(solderings.collect()).unwrap(),
             },
         };
-        (gadgets, wires.into_iter().step_by(size).collect())
+        (authenticators, wires.into_iter().step_by(size).collect())
     }
 
-    /// Wherever gadgets lie, neighbours or not, in whatever order and however often they are asked for.
+    /// Wherever authenticators lie, neighbours or not, in whatever order and however often they are asked
+    /// for.
     #[test]
     fn what_is_at_hand_is_what_was_asked_for() {
         let mut rng = Rng::replayable("test gadgets");
-        for depot in [Depot::memory(), Depot::file(&Arc::default()).unwrap()] {
-            for (kind, size) in [(Kind::Plain, 3), (Kind::Input, 3), (Kind::Input, 1)] {
-                let (gadgets, _) = gadgets(kind, (9, size), rng.delta(), &depot, &mut rng, |_, _| false);
-                let all = gadgets.rows.read(0..9, size).unwrap();
+        for spill in [Spill::memory(), Spill::file(&Arc::default()).unwrap()] {
+            for (kind, size) in
+                [(AuthenticatorKind::Plain, 3), (AuthenticatorKind::Input, 3), (AuthenticatorKind::Input, 1)]
+            {
+                let (authenticators, _) =
+                    authenticators(kind, (9, size), rng.delta(), &spill, &mut rng, |_, _| false);
+                let all = authenticators.rows.read(0..9, size).unwrap();
                 for asked in
                     [&[][..], &[4], &[5, 6, 7], &[2, 2, 3, 3, 4], &[6, 0, 3, 4, 1, 1, 8], &[3, 2, 1, 7, 5]]
                 {
-                    let here = gadgets.at_hand(asked.iter().copied()).unwrap();
+                    let here = authenticators.at_hand(asked.iter().copied()).unwrap();
                     for (k, i) in (0..asked.len()).flat_map(|k| (0..size).map(move |i| (k, i))) {
                         let (place, pair) = (asked[k] * size + i, asked[k] * (size - 1) + i);
                         assert_eq!(here.index(k, i), u64::from(all.indices[place]), "{asked:?}");
-                        assert!(here.authenticator(k, i) == all.authenticators[place], "{asked:?}");
+                        assert!(here.hashes(k, i) == all.hashes[place], "{asked:?}");
                         assert!(
-                            here.link(k, i) == all.links.get(place).copied().unwrap_or_default(),
+                            here.delta_difference(k, i)
+                                == all.delta_differences.get(place).copied().unwrap_or_default(),
                             "{asked:?}"
                         );
                         assert!(
@@ -406,25 +412,27 @@ pub(super) mod tests {
         }
     }
 
-    /// EvKAs: a label is accepted by more than half of its bucket, whichever gadgets they are; what is none
-    /// is refused. That half of them are not enough shows in buckets of even size, which no cut has.
+    /// EvKAs: a label is accepted by more than half of its bucket, whichever authenticators they are; what is
+    /// none is refused. That half of them are not enough shows in buckets of even size, which no cut has.
     #[test]
     fn row_08_only_a_strict_majority_accepts() {
         let mut rng = Rng::replayable("test gadgets");
-        for (kind, size, last) in [Kind::Plain, Kind::Input].into_iter().flat_map(|kind| {
-            [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
-        }) {
+        for (kind, size, last) in
+            [AuthenticatorKind::Plain, AuthenticatorKind::Input].into_iter().flat_map(|kind| {
+                [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
+            })
+        {
             // As many are bad in a bucket as there are buckets before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
-            let (gadgets, heads) =
-                gadgets(kind, (size + 1, size), rng.delta(), &Depot::memory(), &mut rng, bad);
+            let (authenticators, heads) =
+                authenticators(kind, (size + 1, size), rng.delta(), &Spill::memory(), &mut rng, bad);
             let labels: Vec<(usize, Label)> =
                 (0..=size).flat_map(|bucket| [0, 1].map(|bit| (bucket, heads[bucket].of_bit(bit)))).collect();
             let expected: Vec<bool> = labels.iter().map(|(bucket, _)| 2 * (size - bucket) > size).collect();
-            assert_eq!(gadgets.accept(&labels).unwrap(), expected, "buckets of {size}");
+            assert_eq!(authenticators.accept(&labels).unwrap(), expected, "buckets of {size}");
             let rubbish: Vec<(usize, Label)> =
                 labels.iter().map(|&(bucket, label)| (bucket, label ^ Label::from_bits(1 << 77))).collect();
-            assert_eq!(gadgets.accept(&rubbish).unwrap(), vec![false; labels.len()]);
+            assert_eq!(authenticators.accept(&rubbish).unwrap(), vec![false; labels.len()]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Long lists of the garbler's are made, and sent, part by part.
+//! Long lists of the garbler's are made, and sent, chunk by chunk.
 
 use std::ops::Range;
 
@@ -24,10 +24,10 @@ pub(super) fn send_list<T: bytemuck::Pod>(
     let step = hooks.step(step, count);
     let mut message = run.channel.message(tag);
     for first in (0..count.max(1)).step_by(step) {
-        let mut part = make(first..count.min(first + step))?;
-        hooks.alter(point, &mut part);
-        sent(&part);
-        message.push(bytemuck::cast_slice(&part))?;
+        let mut chunk = make(first..count.min(first + step))?;
+        hooks.alter(point, &mut chunk);
+        sent(&chunk);
+        message.push(bytemuck::cast_slice(&chunk))?;
     }
     message.finish()
 }

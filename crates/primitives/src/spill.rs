@@ -14,13 +14,13 @@ use brickwork_base::place::{read_at, write_at};
 use brickwork_wire::MAX_FRAME_BYTES;
 
 /// A temporary file, in the folder that the system has for them.
-pub struct Scratch(File);
+pub struct SpillFile(File);
 
-impl Scratch {
+impl SpillFile {
     /// # Errors
     /// [`Error::Resource`] if there can be none.
     pub fn new() -> Result<Self, Error> {
-        tempfile::tempfile().map(Scratch).map_err(|e| no_room(&e))
+        tempfile::tempfile().map(SpillFile).map_err(|e| no_room(&e))
     }
 
     /// Writes bytes from `offset` on.
@@ -43,7 +43,7 @@ impl Scratch {
 }
 
 #[cfg(test)]
-impl Scratch {
+impl SpillFile {
     /// As if the disk had lost what was written.
     pub fn lose(&self) {
         self.0.set_len(0).unwrap();
@@ -114,28 +114,28 @@ impl Fault {
 
 /// Where long rows of values go: all of them into memory, or all of them into one file.
 #[derive(Clone)]
-pub struct Depot(Option<Arc<Shelf>>);
+pub struct Spill(Option<Arc<Rows>>);
 
-/// The file of a depot, row after row.
-struct Shelf {
-    file: Scratch,
+/// The file of a spill, row after row.
+struct Rows {
+    file: SpillFile,
     end: AtomicU64,
     fault: Arc<Fault>,
 }
 
-impl Depot {
-    /// A depot in memory.
+impl Spill {
+    /// A spill in memory.
     pub fn memory() -> Self {
-        Depot(None)
+        Spill(None)
     }
 
-    /// A depot in a file. What cannot be read where nobody can be told is noted as this fault.
+    /// A spill in a file. What cannot be read where nobody can be told is noted as this fault.
     ///
     /// # Errors
     /// [`Error::Resource`] if there can be no file.
     pub fn file(fault: &Arc<Fault>) -> Result<Self, Error> {
-        Ok(Depot(Some(Arc::new(Shelf {
-            file: Scratch::new()?,
+        Ok(Spill(Some(Arc::new(Rows {
+            file: SpillFile::new()?,
             end: AtomicU64::new(0),
             fault: fault.clone(),
         }))))
@@ -144,9 +144,9 @@ impl Depot {
     /// Another one of the same kind, whose file ends with what is in it.
     ///
     /// # Errors
-    /// As [`Depot::file`].
+    /// As [`Spill::file`].
     pub fn another(&self) -> Result<Self, Error> {
-        self.0.as_ref().map_or_else(|| Ok(Depot::memory()), |shelf| Depot::file(&shelf.fault))
+        self.0.as_ref().map_or_else(|| Ok(Spill::memory()), |rows| Spill::file(&rows.fault))
     }
 
     /// Holds `len` values, which `next` gives front to back: all at once into memory, a frame of a message at
@@ -158,22 +158,22 @@ impl Depot {
         &self,
         len: usize,
         mut next: impl FnMut(&mut [T]) -> Result<(), Error>,
-    ) -> Result<Spool<T>, Error> {
-        let Some(shelf) = &self.0 else {
+    ) -> Result<SpilledVec<T>, Error> {
+        let Some(rows) = &self.0 else {
             let mut values = vec![T::zeroed(); len];
             next(&mut values)?;
-            return Ok(Spool::of(values));
+            return Ok(SpilledVec::of(values));
         };
         let (at_once, mut left) = (MAX_FRAME_BYTES / size_of::<T>(), len);
-        let first = shelf.end.fetch_add((len * size_of::<T>()) as u64, Ordering::Relaxed);
+        let first = rows.end.fetch_add((len * size_of::<T>()) as u64, Ordering::Relaxed);
         let (mut buffer, mut offset) = (vec![T::zeroed(); at_once.min(len)], first);
         loop {
             let values = &mut buffer[..at_once.min(left)];
             next(values)?;
-            shelf.file.write(bytemuck::cast_slice(values), offset)?;
+            rows.file.write(bytemuck::cast_slice(values), offset)?;
             (left, offset) = (left - values.len(), offset + size_of_val(values) as u64);
             if left == 0 {
-                return Ok(Spool { kept: Kept::File(shelf.clone(), first), len });
+                return Ok(SpilledVec { storage: Storage::File(rows.clone(), first), len });
             }
         }
     }
@@ -182,9 +182,9 @@ impl Depot {
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room.
-    pub fn put<T: Pod>(&self, values: Vec<T>) -> Result<Spool<T>, Error> {
+    pub fn put<T: Pod>(&self, values: Vec<T>) -> Result<SpilledVec<T>, Error> {
         if self.0.is_none() {
-            return Ok(Spool::of(values));
+            return Ok(SpilledVec::of(values));
         }
         let mut rest = &values[..];
         self.fill(values.len(), |some| {
@@ -199,10 +199,10 @@ impl Depot {
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room or something cannot be read.
-    pub fn gather<T: Pod>(&self, from: &Spool<T>, order: &[u32]) -> Result<Spool<T>, Error> {
+    pub fn gather<T: Pod>(&self, from: &SpilledVec<T>, order: &[u32]) -> Result<SpilledVec<T>, Error> {
         if self.0.is_none() {
             let values = from.read(0..from.len())?;
-            return Ok(Spool::of(order.iter().map(|&k| values[k as usize]).collect()));
+            return Ok(SpilledVec::of(order.iter().map(|&k| values[k as usize]).collect()));
         }
         // Read front to back, they go to bins of neighbouring places in the order, each of which fits the
         // memory then.
@@ -242,7 +242,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Values on their way to their places, of which there is one for each: a file with two rows, of places and
 /// of values.
 struct Bins<T> {
-    file: Scratch,
+    file: SpillFile,
     len: usize,
     bins: Vec<Bin<T>>,
 }
@@ -257,7 +257,7 @@ struct Bin<T> {
 impl<T: Pod> Bins<T> {
     fn new(len: usize) -> Result<Self, Error> {
         let bin = |_| Bin { places: Vec::new(), values: Vec::new(), written: 0 };
-        Ok(Bins { file: Scratch::new()?, len, bins: (0..len.div_ceil(BIN)).map(bin).collect() })
+        Ok(Bins { file: SpillFile::new()?, len, bins: (0..len.div_ceil(BIN)).map(bin).collect() })
     }
 
     /// Where in the file the place and the value of number `k` begin.
@@ -300,29 +300,29 @@ impl<T: Pod> Bins<T> {
 
 /// Values that were written front to back, and are read anywhere.
 #[derive(Clone)]
-pub struct Spool<T> {
-    kept: Kept<T>,
+pub struct SpilledVec<T> {
+    storage: Storage<T>,
     len: usize,
 }
 
 #[derive(Clone)]
-enum Kept<T> {
+enum Storage<T> {
     Memory(Vec<T>),
     /// From this byte on.
-    File(Arc<Shelf>, u64),
+    File(Arc<Rows>, u64),
 }
 
-impl<T: Pod> Default for Spool<T> {
+impl<T: Pod> Default for SpilledVec<T> {
     fn default() -> Self {
-        Spool::of(Vec::new())
+        SpilledVec::of(Vec::new())
     }
 }
 
-impl<T: Pod> Spool<T> {
+impl<T: Pod> SpilledVec<T> {
     /// A row in memory.
     pub fn of(values: Vec<T>) -> Self {
         let len = values.len();
-        Spool { kept: Kept::Memory(values), len }
+        SpilledVec { storage: Storage::Memory(values), len }
     }
 
     /// How many values there are.
@@ -337,9 +337,9 @@ impl<T: Pod> Spool<T> {
 
     /// All of them, where they are in memory.
     pub fn in_memory(&self) -> Option<&[T]> {
-        match &self.kept {
-            Kept::Memory(values) => Some(values),
-            Kept::File(..) => None,
+        match &self.storage {
+            Storage::Memory(values) => Some(values),
+            Storage::File(..) => None,
         }
     }
 
@@ -349,11 +349,11 @@ impl<T: Pod> Spool<T> {
     /// [`Error::Resource`] if they cannot be read.
     pub fn read(&self, places: Range<usize>) -> Result<Cow<'_, [T]>, Error> {
         assert!(places.start <= places.end && places.end <= self.len, "places of the row");
-        match &self.kept {
-            Kept::Memory(values) => Ok(Cow::Borrowed(&values[places])),
-            Kept::File(shelf, first) => {
+        match &self.storage {
+            Storage::Memory(values) => Ok(Cow::Borrowed(&values[places])),
+            Storage::File(rows, first) => {
                 let mut values = vec![T::zeroed(); places.len()];
-                shelf.file.read(
+                rows.file.read(
                     bytemuck::cast_slice_mut(&mut values),
                     first + (places.start * size_of::<T>()) as u64,
                 )?;
@@ -362,12 +362,12 @@ impl<T: Pod> Spool<T> {
         }
     }
 
-    /// Some of the values, or anything if they cannot be read: then the fault of the depot tells it.
+    /// Some of the values, or anything if they cannot be read: then the fault of the spill tells it.
     pub fn read_or_note(&self, places: Range<usize>) -> Cow<'_, [T]> {
         let count = places.len();
         self.read(places).unwrap_or_else(|error| {
-            if let Kept::File(shelf, _) = &self.kept {
-                shelf.fault.note(error);
+            if let Storage::File(rows, _) = &self.storage {
+                rows.fault.note(error);
             }
             Cow::Owned(vec![T::zeroed(); count])
         })
@@ -376,10 +376,10 @@ impl<T: Pod> Spool<T> {
     /// Some some of the values: a copy where they are in memory, the same bytes of the file otherwise.
     pub fn slice(&self, places: Range<usize>) -> Self {
         assert!(places.start <= places.end && places.end <= self.len, "places of the row");
-        match &self.kept {
-            Kept::Memory(values) => Spool::of(values[places].to_vec()),
-            Kept::File(shelf, first) => Spool {
-                kept: Kept::File(shelf.clone(), first + (places.start * size_of::<T>()) as u64),
+        match &self.storage {
+            Storage::Memory(values) => SpilledVec::of(values[places].to_vec()),
+            Storage::File(rows, first) => SpilledVec {
+                storage: Storage::File(rows.clone(), first + (places.start * size_of::<T>()) as u64),
                 len: places.len(),
             },
         }
@@ -404,11 +404,11 @@ impl<T: Pod> Spool<T> {
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
-    pub fn append(&mut self, others: &Spool<T>) -> Result<(), Error> {
+    pub fn append(&mut self, others: &SpilledVec<T>) -> Result<(), Error> {
         let (len, others) = (self.len + others.len, others.read(0..others.len)?);
-        match &mut self.kept {
-            Kept::Memory(values) => values.extend_from_slice(&others),
-            Kept::File(..) => *self = Spool::of([self.read(0..self.len)?, others].concat()),
+        match &mut self.storage {
+            Storage::Memory(values) => values.extend_from_slice(&others),
+            Storage::File(..) => *self = SpilledVec::of([self.read(0..self.len)?, others].concat()),
         }
         self.len = len;
         Ok(())
@@ -416,13 +416,13 @@ impl<T: Pod> Spool<T> {
 }
 
 #[cfg(test)]
-impl<T> Spool<T> {
+impl<T> SpilledVec<T> {
     /// As if the disk had lost what was written; false for what is in memory.
     pub fn lose(&self) -> bool {
-        match &self.kept {
-            Kept::Memory(_) => false,
-            Kept::File(shelf, _) => {
-                shelf.file.lose();
+        match &self.storage {
+            Storage::Memory(_) => false,
+            Storage::File(rows, _) => {
+                rows.file.lose();
                 true
             }
         }
@@ -433,14 +433,14 @@ impl<T> Spool<T> {
 mod tests {
     use super::*;
 
-    fn depots() -> [(Depot, Arc<Fault>); 2] {
+    fn spills() -> [(Spill, Arc<Fault>); 2] {
         let fault = Arc::default();
-        [(Depot::memory(), Arc::default()), (Depot::file(&fault).unwrap(), fault)]
+        [(Spill::memory(), Arc::default()), (Spill::file(&fault).unwrap(), fault)]
     }
 
     #[test]
     fn a_row_gives_back_what_was_put_wherever_it_lies() {
-        for (depot, _) in depots() {
+        for (spill, _) in spills() {
             for len in [0, 1, 5000, MAX_FRAME_BYTES / 8, MAX_FRAME_BYTES / 8 + 1] {
                 let values: Vec<u64> = (0..len as u64).map(|k| k * k + 7).collect();
                 let mut given = 0;
@@ -449,7 +449,7 @@ mod tests {
                     given += some.len();
                     Ok(())
                 };
-                let (filled, put) = (depot.fill(len, next).unwrap(), depot.put(values.clone()).unwrap());
+                let (filled, put) = (spill.fill(len, next).unwrap(), spill.put(values.clone()).unwrap());
                 for row in [&filled, &put] {
                     assert_eq!((row.len(), row.is_empty()), (len, len == 0));
                     assert_eq!(*row.read(0..len).unwrap(), values);
@@ -461,7 +461,7 @@ mod tests {
                 }
                 for part in [vec![len], vec![len / 2, len - len / 2], vec![0, len, 0]] {
                     let parts = filled.clone().split(&part);
-                    assert_eq!(parts.iter().map(Spool::len).collect::<Vec<_>>(), part);
+                    assert_eq!(parts.iter().map(SpilledVec::len).collect::<Vec<_>>(), part);
                     assert_eq!(
                         parts
                             .iter()
@@ -480,13 +480,13 @@ mod tests {
     /// Everything comes in its order, across bins and however many wait to be written.
     #[test]
     fn what_is_gathered_stands_in_the_order_that_was_asked_for() {
-        for (depot, _) in depots() {
+        for (spill, _) in spills() {
             for len in [0, 1, BIN_IN_HAND + 1, BIN, 2 * BIN + 77] {
                 // Of a third more values; the step has no factor in common with any of the lengths.
                 let all = len + len / 3;
                 let order: Vec<u32> = (0..len).map(|k| (k * 7 % len + len / 3) as u32).collect();
-                let row = depot.put((0..all as u64).map(|k| k * k).collect()).unwrap();
-                let gathered = depot.gather(&row, &order).unwrap();
+                let row = spill.put((0..all as u64).map(|k| k * k).collect()).unwrap();
+                let gathered = spill.gather(&row, &order).unwrap();
                 let expected: Vec<u64> = order.iter().map(|&k| u64::from(k) * u64::from(k)).collect();
                 assert_eq!(*gathered.read(0..len).unwrap(), expected, "{len}");
             }
@@ -495,8 +495,8 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_told_or_noted() {
-        let [_, (depot, fault)] = depots();
-        let row = depot.put(vec![1u32, 2, 3]).unwrap();
+        let [_, (spill, fault)] = spills();
+        let row = spill.put(vec![1u32, 2, 3]).unwrap();
         assert!(row.lose());
         assert!(matches!(row.read(0..2), Err(Error::Resource(_))));
         fault.check().unwrap();
@@ -518,12 +518,12 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let scratch = Scratch::new().unwrap();
-        scratch.write(&[4, 5, 6], 3).unwrap();
-        scratch.write(&[1, 2, 3], 0).unwrap();
+        let spill = SpillFile::new().unwrap();
+        spill.write(&[4, 5, 6], 3).unwrap();
+        spill.write(&[1, 2, 3], 0).unwrap();
         let mut bytes = [0; 4];
-        scratch.read(&mut bytes, 1).unwrap();
+        spill.read(&mut bytes, 1).unwrap();
         assert_eq!(bytes, [2, 3, 4, 5]);
-        assert!(matches!(scratch.read(&mut bytes, 3), Err(Error::Resource(_))));
+        assert!(matches!(spill.read(&mut bytes, 3), Err(Error::Resource(_))));
     }
 }

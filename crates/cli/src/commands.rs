@@ -1,0 +1,64 @@
+//! The commands.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    bench, compile, demo_cheat, doctor, examples, failure, info, keygen, manual, party, plan, preprocess,
+    run, simulate, stock,
+};
+
+/// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
+/// the adversary's.
+const VERSION: &str = match brickwork::HAS_HOOKS {
+    false => env!("CARGO_PKG_VERSION"),
+    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
+};
+
+/// Secure two-party computation from garbled components.
+///
+/// Two parties who do not trust each other compute a function of their private inputs; neither learns more
+/// than its own output.
+#[derive(Parser)]
+#[command(
+    name = "brickwork",
+    version = VERSION,
+    max_term_width = 100,
+    after_long_help = failure::codes_text()
+)]
+pub struct Cli {
+    /// Print one JSON object on stdout, also for errors
+    #[arg(long, global = true, display_order = 100)]
+    pub json: bool,
+    /// No progress, no warnings and no tables of phases
+    #[arg(long, global = true, display_order = 100)]
+    pub quiet: bool,
+    /// Write warnings, and what happens at a listener, to the end of this file, too
+    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Compile(compile::Arguments),
+    Examples(examples::Arguments),
+    Info(info::Arguments),
+    Simulate(simulate::Arguments),
+    Keygen(keygen::Arguments),
+    Run(run::Arguments),
+    /// Garble: the first party of a computation
+    Garbler(party::Arguments),
+    /// Evaluate: the second party of a computation
+    Evaluator(party::EvaluatorArguments),
+    Preprocess(preprocess::Arguments),
+    Stock(stock::Arguments),
+    DemoCheat(demo_cheat::Arguments),
+    Doctor(doctor::Arguments),
+    Plan(plan::Arguments),
+    Bench(bench::Arguments),
+    Completions(manual::Completions),
+    Man(manual::Manual),
+}

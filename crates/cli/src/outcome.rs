@@ -1,0 +1,60 @@
+//! What parties print of a run, from its JSON form, which is the same whether this process ran it or a child.
+
+use brickwork::plan::Cost;
+use serde_json::{Value, json};
+
+use crate::report::bytes;
+
+/// A line for each party's output.
+pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
+    let line = |(role, value): &(&str, &Value)| match value {
+        Value::Null => format!("The {role} learns nothing.\n"),
+        value => format!("The {role} learns {value}\n"),
+    };
+    outputs.iter().map(line).collect()
+}
+
+/// The cut of a report in its JSON form, if the file says another one.
+pub fn cut_text(report: &Value) -> String {
+    match report["cut"].as_str() {
+        None | Some("given") => String::new(),
+        Some(cut) => format!("Cut: {cut} (`brickwork plan` shows others)\n"),
+    }
+}
+
+/// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with
+/// what was predicted of them; nothing for a user who wants quiet.
+pub fn phases_text(report: &Value, quiet: bool) -> String {
+    if quiet {
+        return String::new();
+    }
+    let phases = |of: &Value| of["phases"].as_array().cloned().unwrap_or_default();
+    let seconds = |phase: &Value| phase["seconds"].as_f64().unwrap_or_default();
+    let predicted = phases(&report["predicted"]);
+    let mut text = String::new();
+    for phase in phases(report) {
+        let number = |field: &str| phase[field].as_u64().unwrap_or_default();
+        let expected = predicted.iter().find(|other| other["name"] == phase["name"]);
+        text += &format!(
+            "  {:10} {:8.3} s{}   garbler sent {}, evaluator {}\n",
+            phase["name"].as_str().unwrap_or_default(),
+            seconds(&phase),
+            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", seconds(expected))),
+            bytes(number("garbler_sent_bytes")),
+            bytes(number("evaluator_sent_bytes"))
+        );
+    }
+    text
+}
+
+/// What is predicted, in the form in which runs report it too.
+pub fn cost_json(cost: &Cost) -> Value {
+    json!({
+        "phases": cost.phases,
+        "seconds": cost.seconds(),
+        "cpu_seconds": cost.cpu_seconds,
+        "round_trips": cost.crossings() as f64 / 2.0,
+        "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
+        "disk_bytes": cost.disk_bytes,
+    })
+}

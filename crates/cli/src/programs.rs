@@ -1,0 +1,64 @@
+//! Programs out of files of any kind.
+
+use std::fs::File;
+use std::path::Path;
+
+use brickwork::circuit::Program;
+use brickwork::circuit::formats::{self, InputMap, Kind};
+use brickwork_lang::Diagnostics;
+
+use crate::arguments::ProgramArguments;
+use crate::failure::Failure;
+use crate::files::{MAX_PROGRAM_BYTES, read_all};
+use crate::source::{self, SourceFlags};
+
+/// Reads a program or circuit; its kind is told by the content. What is odd in a source is said on stderr.
+pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
+    load(&arguments.file, &arguments.map.parties())
+}
+
+/// [`program`], of a file and whose the inputs are.
+pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
+    let (program, warnings) = load_with(path, map, &SourceFlags::default())?;
+    if let Some(warnings) = warnings {
+        source::warn(&warnings);
+    }
+    Ok(program)
+}
+
+/// Whether this file is a source of the language.
+pub fn is_source(path: &Path, bytes: &[u8]) -> bool {
+    match formats::kind(bytes) {
+        Some(kind) => kind == Kind::Wir,
+        None => path.extension().is_some_and(|extension| extension == "wir"),
+    }
+}
+
+/// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
+pub fn load_with(
+    path: &Path,
+    map: &InputMap,
+    flags: &SourceFlags,
+) -> Result<(Program, Option<Diagnostics>), Failure> {
+    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
+    if is_source(path, &bytes) && map.is_empty() {
+        return source::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let program = formats::load_mapped(&bytes, &name, map);
+    let hint = match map.is_empty() {
+        true => "is it the right file, and complete?",
+        false => {
+            "--map names inputs of a Bristol circuit, as `brickwork info FILE` without it lists them; leave it out for other files"
+        }
+    };
+    program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))
+}
+
+/// The program that is garbled: `program` itself, or its repetition.
+pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, Failure> {
+    match executions {
+        Some(n) => Ok(program.repeat(n as usize)?),
+        None => Ok(program.clone()),
+    }
+}

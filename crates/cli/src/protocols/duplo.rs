@@ -1,0 +1,305 @@
+//! DUPLO at the command line: what its garbler proposes, from stock or made for the occasion, and what was
+//! predicted of a run.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::cut_and_choose::at_most;
+use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
+use brickwork::plan::{self, Machine};
+use brickwork::session::Protocol;
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
+use serde_json::Value;
+
+use super::seam::{Done, Played, Ready};
+use crate::cut::{Cut, Wish};
+use crate::cuts::{self, Decomposition, Pricing};
+use crate::failure::{Failure, code};
+use crate::meeting::{Offer, Sheet};
+use crate::origin::gates_within;
+use crate::outcome::cost_json;
+use crate::progress::Bar;
+use crate::report::{bytes, hex, plural, thousands};
+use crate::work::{Flags, Work};
+use crate::{machine, programs, resources};
+
+/// What the garbler proposes.
+pub struct Proposed {
+    pub cut: Cut,
+    pub program: Arc<Program>,
+    /// Where all is made for this run.
+    pub parameters: Option<duplo::Parameters>,
+    /// Seconds in which the evaluator will make this cut.
+    seconds: f64,
+    /// Bytes that the garbler needs, and the evaluator, as far as it is known.
+    pub garbler_memory: Option<u64>,
+    pub evaluator_memory: Option<u64>,
+}
+
+impl Proposed {
+    /// As a sheet says it.
+    pub fn offer(&self) -> Offer {
+        Offer {
+            cut: self.cut.to_string(),
+            program: hex(&self.program.digest()),
+            memory: self.evaluator_memory,
+        }
+    }
+}
+
+impl Work<'_> {
+    /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the
+    /// occasion.
+    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
+        let Work { flags, origin, job, .. } = self;
+        let (executions, wish) = (self.executions(), flags.cut);
+        let Some(Estimate { machine, link }) = estimate else {
+            let is_there = |program: &Program| -> Result<bool, Failure> {
+                let Some(store) = store else { return Ok(true) };
+                Ok(duplo::in_stock(
+                    store,
+                    self.party,
+                    &job.terms(),
+                    &programs::repeated(program, executions)?,
+                )?)
+            };
+            let (cut, program) = match wish {
+                Wish::Fixed(cut) => (cut.clone(), origin.make(cut, gates_within(self.memory))?),
+                Wish::Fastest => cuts::in_stock(origin, is_there)?,
+            };
+            let program = Arc::new(programs::repeated(&program, executions)?);
+            return Ok(Proposed {
+                cut,
+                program,
+                parameters: None,
+                seconds: 0.0,
+                garbler_memory: None,
+                evaluator_memory: None,
+            });
+        };
+        let pricing = Pricing { executions, security: job.security, choice: flags.choice, machine, link };
+        let Decomposition { cut, program, parameters, cost, seconds, .. } =
+            cuts::choose(wish, origin, &pricing, self.memory)?;
+        let memory = cost.garbler_memory_bytes;
+        match flags.resources.max_ram {
+            Some(limit) if memory > limit => Err(Failure::new(
+                code::OTHER,
+                format!(
+                    "this takes some {} of memory here, and --max-ram allows {}",
+                    bytes(memory),
+                    bytes(limit)
+                ),
+                "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+            )),
+            _ => Ok(Proposed {
+                cut,
+                program: Arc::new(program),
+                parameters: Some(parameters),
+                seconds,
+                garbler_memory: Some(memory),
+                evaluator_memory: Some(cost.evaluator_memory_bytes),
+            }),
+        }
+    }
+}
+
+/// What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
+pub struct Estimate {
+    machine: Machine,
+    link: plan::Link,
+}
+
+impl Estimate {
+    pub fn of(flags: &Flags) -> Result<Self, Failure> {
+        let machine = machine::at_hand()?.with_threads(flags.resources.threads);
+        Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
+    }
+
+    /// What it says of this proposal, which took so many seconds to be cut.
+    fn predict(&self, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
+        let cost = plan::predict(program, parameters, &self.machine, &self.link);
+        cost_json(&cost.with_work("preprocess", cutting))
+    }
+}
+
+/// DUPLO.
+pub struct Malicious;
+
+impl Played for Malicious {
+    fn allows(&self, _: &Flags, _: bool) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn proposes(&self) -> bool {
+        true
+    }
+
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
+        programs::repeated(given, executions)
+    }
+
+    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        let estimate = if store.is_some() { None } else { Some(Estimate::of(&work.flags)?) };
+        let proposal = match work.party {
+            Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
+            Party::Evaluator => None,
+        };
+        Ok(Box::new(Member { work, store, estimate, proposal }))
+    }
+
+    fn promise_text(&self, security: &Value) -> String {
+        promise_text(security)
+    }
+}
+
+/// A party that knows what it will do.
+struct Member<'w> {
+    work: &'w Work<'w>,
+    store: Option<Store>,
+    /// Where all is made for this run.
+    estimate: Option<Estimate>,
+    /// Of a garbler.
+    proposal: Option<Proposed>,
+}
+
+impl Ready for Member<'_> {
+    fn offer(&self) -> Option<Offer> {
+        self.proposal.as_ref().map(Proposed::offer)
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(
+            own,
+            met,
+            self.proposal.as_ref().map(|proposed| &proposed.program),
+            self.store.as_ref(),
+        )
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let mut bar = Bar::of::<Duplo>(quiet);
+        match self.work.party {
+            Party::Garbler => self.garble(channel, input, &mut bar),
+            Party::Evaluator => self.evaluate(channel, input, &mut bar),
+        }
+    }
+}
+
+impl Member<'_> {
+    fn garble(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+        let Member { work, store, proposal, .. } = self;
+        let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
+            return Err(Error::Usage("there is no proposal".into()));
+        };
+        match (store, parameters) {
+            (None, Some(parameters)) => {
+                let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
+                let report = Duplo::garbler(channel, &work.job, &proposal, input, bar)?;
+                let (cut, seconds) = (cut.clone(), *seconds);
+                self.at_once(report, cut, seconds)
+            }
+            (Some(store), _) => {
+                let session =
+                    Stocked::open_proposing(channel, store, &work.job.terms(), program, &cut.name(), bar)?;
+                from_stock(work, session, cut.clone(), program.clone(), input)
+            }
+            (None, None) => Err(Error::Usage("there is neither a store nor a plan".into())),
+        }
+    }
+
+    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+        let work = self.work;
+        let (cutting, executions) = (Cell::new(0.0), work.executions());
+        let decompose = |name: &str| {
+            let begun = resources::cpu_seconds();
+            let program = work.origin.accept(work.flags.cut, name, work.memory, executions);
+            cutting.set(resources::cpu_seconds() - begun);
+            program
+        };
+        let cut = |name: &str| Cut::of_name(name).map_err(Error::Mismatch);
+        match &mut self.store {
+            Some(store) => {
+                let session = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+                let (program, name) = session.proposed(&work.job.program, Some(&decompose))?;
+                from_stock(work, session, cut(&name)?, program, input)
+            }
+            None => {
+                let limits = Limits { memory_bytes: work.memory, decompose: Some(&decompose) };
+                let report = Duplo::evaluator(channel, &work.job, &limits, input, bar)?;
+                let cut = cut(&report.proposal.parameters.decomposition)?;
+                self.at_once(report, cut, cutting.get())
+            }
+        }
+    }
+
+    /// What a run gave for which all was made; the cut took so many seconds.
+    fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, Error> {
+        let estimate = self.estimate.as_ref();
+        Ok(Done {
+            cut,
+            and_gates: report.proposal.program.and_gates(),
+            predicted: estimate.map_or(Value::Null, |estimate| estimate.predict(&report.proposal, cutting)),
+            security: promise(&report.security)?,
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: report.aside.recovered,
+            made: None,
+        })
+    }
+}
+
+/// Runs the program on stock.
+fn from_stock(
+    work: &Work,
+    session: Stocked,
+    cut: Cut,
+    program: Arc<Program>,
+    input: &[bool],
+) -> Result<Done, Error> {
+    let (done, session) = session.expect(&program)?.run(&program, input, work.flags.stock.lacking())?;
+    let FromStock { outputs, recovered, security, made } = done;
+    let made = Some(made.map(|made| made.to_string()));
+    let (and_gates, phases, security) = (program.and_gates(), session.close()?, promise(&security)?);
+    Ok(Done { cut, and_gates, outputs, phases, security, predicted: Value::Null, recovered, made })
+}
+
+/// A promise in its JSON form.
+fn promise(security: &duplo::SecurityReport) -> Result<Value, Error> {
+    serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
+}
+
+/// The promise of a run, in words.
+fn promise_text(security: &Value) -> String {
+    let word = |field: &str| security[field].as_str().unwrap_or_default().to_owned();
+    let mut text = format!(
+        "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit computational security; commitments {} {}\n",
+        word("model"),
+        at_most(security["bound_log2"].as_f64().unwrap_or_default()),
+        security["statistical_bits"],
+        security["computational_bits"].as_f64().unwrap_or_default(),
+        word("commitments"),
+        security["code"],
+    );
+    if let Some(bound) = security["epoch_bound_log2"].as_f64() {
+        text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
+    }
+    let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
+    {
+        let number = |field: &str| batch[field].as_u64().unwrap_or_default();
+        let slots = plural(number("slots"), "bucket");
+        let (size, copies, opened) =
+            (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
+        text += &format!(
+            "  {}: {slots} of {size}, {copies}, {opened} of them opened\n",
+            batch["name"].as_str().unwrap_or_default()
+        );
+    }
+    text
+}

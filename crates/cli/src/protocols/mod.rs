@@ -1,0 +1,19 @@
+//! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its name
+//! among [`Protocol`] and its line in [`played`].
+
+mod duplo;
+mod seam;
+mod semi_honest;
+
+use crate::arguments::Protocol;
+
+pub use duplo::{Estimate, Proposed};
+pub use seam::{Done, Played, Ready};
+
+/// The protocol of this name.
+pub fn played(protocol: Protocol) -> &'static dyn Played {
+    match protocol {
+        Protocol::Duplo => &duplo::Malicious,
+        Protocol::SemiHonest => &semi_honest::Honest,
+    }
+}

@@ -1,0 +1,77 @@
+//! What a protocol is to the command.
+
+use brickwork::Error;
+use brickwork::circuit::Program;
+use brickwork::session::PhaseReport;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
+use serde_json::Value;
+
+use crate::cut::Cut;
+use crate::failure::Failure;
+use crate::meeting::{Offer, Sheet};
+use crate::work::{Flags, Work};
+
+/// A protocol, as the command plays it.
+pub trait Played {
+    /// Refuses flags that say nothing in this protocol, so that nobody believes they did; `audited` if there is
+    /// to be a note of what must not show.
+    ///
+    /// # Errors
+    /// A mistake of usage that names the flag.
+    fn allows(&self, flags: &Flags, audited: bool) -> Result<(), Failure>;
+
+    /// Whether a garbler has a choice, of which it proposes one.
+    fn proposes(&self) -> bool;
+
+    /// What the parties compare and run, of a program and how often it is to be executed.
+    ///
+    /// # Errors
+    /// If there would be too much of it.
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure>;
+
+    /// Gets a party ready, as far as that is possible without its peer.
+    ///
+    /// # Errors
+    /// Whatever would make the run fail later.
+    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure>;
+
+    /// The promise of a run in words, from its JSON form.
+    fn promise_text(&self, security: &Value) -> String;
+}
+
+/// A party that knows what it will do.
+pub trait Ready {
+    /// Of a garbler, what it proposes, if it has a choice.
+    fn offer(&self) -> Option<Offer>;
+
+    /// Answers a visitor, who compares all that can be compared without a run. Returns what both agree on.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] with what differs; [`Error::Stock`] if stores do not go together.
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error>;
+
+    /// Runs the protocol with this party's input.
+    ///
+    /// # Errors
+    /// What the protocol's are.
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error>;
+}
+
+/// What a run gave, whatever its protocol.
+pub struct Done {
+    pub outputs: Vec<bool>,
+    pub phases: Vec<PhaseReport>,
+    /// What was promised, in its JSON form.
+    pub security: Value,
+    /// What was predicted of the run, likewise; null if nothing was.
+    pub predicted: Value,
+    /// Into which components the program was cut.
+    pub cut: Cut,
+    /// Of all executions.
+    pub and_gates: u64,
+    /// Depends on the evaluator's input, where the garbler cheats: for the audit file alone.
+    pub recovered: bool,
+    /// Where there is stock: what it lacked, in words.
+    pub made: Option<Option<String>>,
+}

@@ -1,0 +1,109 @@
+//! Yao's protocol with half-gates at the command line: for parties that trust each other to follow it.
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::semi_honest::{Executions, SemiHonest, WARNING};
+use brickwork::session::Protocol;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
+use serde_json::Value;
+
+use super::seam::{Done, Played, Ready};
+use crate::arguments::Buckets;
+use crate::cut::{Cut, Wish};
+use crate::failure::Failure;
+use crate::meeting::{Offer, Sheet};
+use crate::progress::Bar;
+use crate::work::{Flags, Work};
+
+/// Yao's protocol.
+pub struct Honest;
+
+impl Played for Honest {
+    fn allows(&self, flags: &Flags, audited: bool) -> Result<(), Failure> {
+        let parameters = flags.parameters;
+        let nothing = [
+            (
+                parameters.security.is_some(),
+                "--security",
+                "nothing is opened and checked, so there is no 2^-S",
+            ),
+            (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
+            (flags.choice.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (
+                !matches!(flags.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                "--cut",
+                "every gate is garbled once, in whatever component it lies",
+            ),
+            (flags.stock.store.is_some(), "--store", "it makes nothing ahead of time"),
+            (flags.resources.lanes > 1, "--lanes", "it streams over one connection"),
+            (audited, "--audit", "no cheat of the garbler's would be seen"),
+        ];
+        match nothing.into_iter().find(|(given, ..)| *given) {
+            Some((_, flag, why)) => Err(Failure::usage(
+                format!("{flag} says nothing with --protocol semi-honest: {why}"),
+                format!("leave {flag} out, or take --protocol duplo"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn proposes(&self) -> bool {
+        false
+    }
+
+    fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Failure> {
+        // Executions are streamed: memory does not grow with them.
+        Ok(given.clone())
+    }
+
+    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
+        tracing::warn!("{WARNING}");
+        Ok(Box::new(Member { work }))
+    }
+
+    fn promise_text(&self, security: &Value) -> String {
+        format!(
+            "Security: SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol: it could \
+             learn this party's input, or choose what this party learns. Against a peer that follows it: \
+             {:.0}-bit computational security\n",
+            security["computational_bits"].as_f64().unwrap_or_default(),
+        )
+    }
+}
+
+/// A party.
+struct Member<'w> {
+    work: &'w Work<'w>,
+}
+
+impl Ready for Member<'_> {
+    fn offer(&self) -> Option<Offer> {
+        None
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(own, met, None, None)
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let mut bar = Bar::of::<SemiHonest>(quiet);
+        let Work { party, job, .. } = self.work;
+        let executions = Executions(self.work.executions().unwrap_or(1) as usize);
+        let report = match party {
+            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, &mut bar)?,
+            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, &mut bar)?,
+        };
+        let security = serde_json::to_value(&report.security);
+        Ok(Done {
+            cut: Cut::Given,
+            and_gates: job.program.and_gates() * executions.0 as u64,
+            security: security.map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))?,
+            predicted: Value::Null,
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: false,
+            made: None,
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! Protocols besides DUPLO, as users meet them.
+
+use brickwork::circuit::Program;
+use brickwork::semi_honest::{WARNING, sent_bytes};
+use serde_json::json;
+
+use super::parties::Side;
+use super::*;
+
+const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
+
+/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what it
+/// does not promise.
+#[test]
+fn semi_honest_parties_compute_and_say_so() {
+    let keys = Keys::new();
+    let program = Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap()).unwrap();
+    for (inputs, flags, executions, learned) in [
+        (["1000000", "1250000"], &[][..], 1, json!({ "alice": 0, "bob": 1 })),
+        (
+            ["[7, 9, 0]", "[9, 7, 0]"],
+            &["--executions", "3"][..],
+            3,
+            json!([
+                { "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }, { "alice": 0, "bob": 0 }
+            ]),
+        ),
+    ] {
+        let flags = [&SEMI_HONEST[..], &["--json", "--timeout", "60"], flags].concat();
+        let [garbler, evaluator] = [
+            Side { input: inputs[0], ..Side::garbler(&keys) },
+            Side { input: inputs[1], ..Side::evaluator(&keys) },
+        ];
+        let (listening, address) = garbler.listen(&flags);
+        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("semi-honest")));
+            let security = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
+            assert_eq!(json["security"], security);
+            assert_eq!(json["and_gates"], program.and_gates() * executions);
+            assert!(text(&output.stderr).contains(WARNING) || role == "garbler", "{}", text(&output.stderr));
+            let sent = |field: &str| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            };
+            let expected = sent_bytes(&program, executions as usize).unwrap();
+            assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        }
+    }
+}
+
+/// One command for both parties gives what DUPLO gives, and says loudly what it does not promise.
+#[test]
+fn both_protocols_give_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    good(&["examples", "--write", folder.path().to_str().unwrap()]);
+    for (name, [garbler, evaluator]) in
+        [("auction", ["json", "json"]), ("accounts", ["csv", "csv"]), ("aes128_encrypt", ["json", "json"])]
+    {
+        let values = [
+            format!("@{}", at(&format!("{name}.garbler.{garbler}"))),
+            format!("@{}", at(&format!("{name}.evaluator.{evaluator}"))),
+        ];
+        let file = at(&format!("{name}.wir"));
+        let arguments = ["run", &file, "--garbler", &values[0], "--evaluator", &values[1]];
+        let (said, semi_honest) = good(&[&arguments[..], &SEMI_HONEST].concat());
+        assert!(said.contains("Security: SEMI-HONEST ONLY."), "{said}");
+        let (_, duplo) = good(&arguments);
+        for field in ["outputs", "output_bits"] {
+            assert_eq!(semi_honest[field], duplo[field], "{name}");
+        }
+    }
+    let file = at("hamming.wir");
+    let (said, timed) =
+        good(&[&["bench", "protocol", &file, "--executions", "2"], &SEMI_HONEST[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"].is_null(), "{said}");
+    let names: Vec<_> = timed["phases"].as_array().unwrap().iter().map(|phase| &phase["name"]).collect();
+    assert_eq!(names, ["setup", "prepare", "evaluate", "decode"]);
+}
+
+/// A flag that would say nothing is refused, so that nobody believes that it did.
+#[test]
+fn flags_of_another_protocol_are_refused() {
+    let file = example("millionaires.bwp");
+    for (flags, why) in [
+        (["--security", "64"], "--security says nothing"),
+        (["--commitments", "split"], "--commitments says nothing"),
+        (["--buckets", "standard"], "--buckets says nothing"),
+        (["--cut", "whole"], "--cut says nothing"),
+        (["--store", "nowhere"], "--store says nothing"),
+        (["--lanes", "2"], "--lanes says nothing"),
+        (["--audit", "nowhere"], "--audit says nothing"),
+    ] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+        bad(&[&run[..], &SEMI_HONEST, &flags].concat(), 2, why);
+        assert!(!Path::new("nowhere").exists());
+    }
+    bad(&["run", &file, "--garbler", "1", "--evaluator", "2", "--protocol", "honest"], 2, "semi-honest");
+}
+
+/// Both are told which protocol the other one runs, and `doctor` finds it before.
+#[test]
+fn parties_of_two_protocols_are_told() {
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
+    let words = "the garbler has --protocol duplo, the evaluator --protocol semi-honest";
+    is_error(&Side::evaluator(&keys).connect(&address, &[&SEMI_HONEST[..], &["--json"]].concat()), 7, words);
+    is_error(&finish(listening), 7, words);
+
+    let (listening, address) =
+        Side::garbler(&keys).listen(&[&SEMI_HONEST[..], &["--json", "--timeout", "60"]].concat());
+    let visit = |flags: &[&str]| {
+        let evaluator = Side::evaluator(&keys);
+        let arguments =
+            evaluator.arguments(&[&["--connect", &address, "--role", "evaluator", "--json"], flags].concat());
+        let arguments: Vec<&str> =
+            ["doctor"].into_iter().chain(arguments[1..].iter().map(String::as_str)).collect();
+        let output = self::run(&arguments);
+        let json = object(&output);
+        schema::holds(&["doctor"], &json);
+        (output.status.code(), json.to_string())
+    };
+    let (code, said) = visit(&[]);
+    let words = "the garbler has --protocol semi-honest, the evaluator --protocol duplo";
+    assert!(code == Some(7) && said.contains(words), "{said}");
+    let (code, said) = visit(&SEMI_HONEST);
+    assert_eq!(code, Some(0), "{said}");
+    let connected = Side::evaluator(&keys).connect(&address, &[&SEMI_HONEST[..], &["--json"]].concat());
+    assert_eq!(connected.status.code(), Some(0), "{}", text(&connected.stderr));
+    assert_eq!(finish(listening).status.code(), Some(0));
+}

@@ -1,0 +1,392 @@
+//! From commitments to checked items: components, authenticators and OTs that are made together go through
+//! the same flights.
+//!
+//! ```text
+//!   garbler -> evaluator    commitments to everything, hashes of tables and authenticators
+//!   evaluator -> garbler    seed;   garbler -> evaluator    answer: all of these are commitments
+//!   evaluator -> garbler    challenges of all batches; sums of labels and bits of the OTs
+//!   garbler -> evaluator    after a look at all of these: openings, delta differences, solderings, tables
+//! ```
+//!
+//! What the last message claims is settled by a proof that its receiver may put other claims into: of a
+//! program's solderings, where it is used at once. The items are [`Claimed`] until then.
+//!
+//! The first proof comes before the challenges: items whose words are no commitments could be read in two
+//! ways after them.
+
+use std::ops::Range;
+
+use super::authenticators::{
+    EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, UseOpenings};
+use super::ots::{self, EvaluatorOts, EvaluatorRandomCots, GarblerOts, GarblerRandomCots};
+use super::prepare;
+use super::preprocess;
+use super::sessions::EvaluatorCore;
+use super::setup::{self, PendingOffsets};
+use super::stock::{Items, Request};
+use super::{Error, Evaluator, Garbler, Parameters, challenge};
+use brickwork_base::bits::Bits;
+use brickwork_primitives::commit::{Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
+use brickwork_primitives::solder::Solderings;
+use brickwork_primitives::spill::Spill;
+
+/// Items that were made together: components, the pool for the garbler's wires, OTs.
+pub(super) struct PreprocessedItems<B, G, O> {
+    pub components: Vec<B>,
+    pub pools: Vec<G>,
+    pub ots: Option<O>,
+}
+
+impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
+    /// For a stock.
+    ///
+    /// # Errors
+    /// As [`Items::gathered`].
+    pub fn gathered(self) -> Result<Self, Error> {
+        Ok(PreprocessedItems {
+            components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            ots: self.ots.map(Items::gathered).transpose()?,
+        })
+    }
+}
+
+/// The garbler's items.
+pub(super) type GarblerPreprocessed = PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerOts>;
+
+/// The evaluator's items.
+pub(super) type EvaluatorPreprocessed =
+    PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
+
+/// What the garbler has committed to.
+#[derive(Default)]
+pub(super) struct GarblerCommitted {
+    components: Vec<preprocess::GarblerMade>,
+    authenticators: Option<[prepare::GarblerMade; 2]>,
+    ots: Option<ots::GarblerCommitted>,
+}
+
+impl GarblerCommitted {
+    /// Makes and commits to everything that is asked for.
+    pub fn to_all(
+        party: &mut Garbler,
+        request: &Request,
+        parameters: &Parameters,
+        ots: Option<GarblerRandomCots>,
+    ) -> Result<Self, Error> {
+        party.run.phase("preprocess");
+        party.run.expect(parameters.table_bytes(request));
+        let components = preprocess::garbler_commits(party, request, parameters)?;
+        party.run.phase("prepare");
+        let authenticators = Some(prepare::garbler_commits(party, parameters)?);
+        let ots = ots.map(|cots| cots.commit(party)).transpose()?;
+        Ok(GarblerCommitted { components, authenticators, ots })
+    }
+
+    /// Commits to OTs alone.
+    pub fn to_ots(party: &mut Garbler, ots: GarblerRandomCots) -> Result<Self, Error> {
+        Ok(GarblerCommitted { ots: Some(ots.commit(party)?), ..Self::default() })
+    }
+
+    /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
+    pub fn prove(&self, party: &mut Garbler, first: bool) -> Result<(), Error> {
+        let Garbler { run, sender, ka, ot, .. } = party;
+        let mut new: Vec<New> = Vec::new();
+        let mut claims = Claims::new();
+        if first {
+            new.extend([&*ka, &*ot].map(New::from));
+            setup::offset_claims(ka, ot, &mut claims);
+        }
+        new.extend(self.components.iter().flat_map(|made| made.new_commitments()));
+        new.extend(self.authenticators.iter().flatten().flat_map(|made| made.new_commitments()));
+        new.extend(self.ots.iter().flat_map(|ots| ots.new_commitments()));
+        sender.prove(&mut run.channel, &new, &claims)
+    }
+
+    /// Opens what E asks for, when it has shown what it must.
+    pub fn open(self, party: &mut Garbler) -> Result<(GarblerPreprocessed, GarblerOpenings), Error> {
+        let GarblerCommitted { components, authenticators, ots } = self;
+        let mut seeds = Vec::new();
+        if authenticators.is_some() {
+            for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
+                party.run.phase(phase);
+                seeds.extend(challenge::receive(&mut party.run.channel, batches)?);
+            }
+        }
+        let (ots, revealed) = ots.map(|ots| ots.receive_revealed(party)).transpose()?.unzip();
+
+        let (of_components, of_authenticators) = seeds.split_at(components.len());
+        let (mut preprocessed, mut openings) = (
+            PreprocessedItems { components: Vec::new(), pools: Vec::new(), ots },
+            GarblerOpenings { revealed, ..Default::default() },
+        );
+        let Some(authenticators) = authenticators else { return Ok((preprocessed, openings)) };
+        party.run.phase("preprocess");
+        let opened = components.into_iter().zip(of_components).map(|(made, seed)| made.open(party, seed));
+        let batches = opened.collect::<Result<Vec<_>, Error>>()?;
+        party.run.phase("prepare");
+        let opened = prepare::garbler_opens(party, authenticators, batches, of_authenticators)?;
+        (preprocessed.components, preprocessed.pools) = (opened.components, opened.pools);
+        (openings.copies, openings.authenticators) = (opened.copies, opened.authenticators.into());
+        Ok((preprocessed, openings))
+    }
+}
+
+/// What the garbler has opened and not proven yet.
+#[derive(Default)]
+pub(super) struct GarblerOpenings {
+    copies: Vec<prepare::GarblerOpenedCopies>,
+    authenticators: Vec<prepare::GarblerOpenedAuthenticators>,
+    revealed: Option<ots::RevealedCombinations>,
+}
+
+impl GarblerOpenings {
+    /// All claims: about what was opened, and about the items that were made with it, which stand first
+    /// here.
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        components: &'a [GarblerComponent],
+        pools: &'a [GarblerAuthenticators],
+        claims: &mut Claims<'a>,
+    ) {
+        self.revealed.iter().for_each(|revealed| revealed.claims(ot, claims));
+        let of_copies = |(made, component): (&'a prepare::GarblerOpenedCopies, &'a GarblerComponent)| {
+            let openings = CopyOpenings {
+                opened: None,
+                delta_differences: None,
+                solderings: Solderings { flips: &made.flips, received: None },
+                outputs: Solderings { flips: &made.output_flips, received: None },
+                chosen: &made.chosen,
+                head_inputs: component.batch.inputs.shares(),
+            };
+            OutputsOf {
+                shape: made.copies.shape,
+                chosen: &made.chosen,
+                claims: made.copies.claim(ka, openings, claims),
+            }
+        };
+        let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
+        let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
+        let mut heads = authenticators.chain(pools).map(|authenticators| authenticators.wires.shares());
+        let mut outputs = outputs.into_iter();
+        for made in &self.authenticators {
+            let openings = |buckets: &'a Range<usize>| UseOpenings {
+                delta_differences: None,
+                solderings: None,
+                chosen: &made.chosen,
+                first: buckets.start * made.authenticators.size,
+                heads: heads.next().expect("gadgets of each use"),
+                outputs: outputs.next(),
+            };
+            made.authenticators.claim(
+                ka,
+                None,
+                made.authenticators.uses.iter().map(openings).collect(),
+                claims,
+            );
+        }
+    }
+}
+
+/// What the evaluator has commitments to, `C` is [`Pending`] or, after the proof, [`Shares`].
+pub(super) struct EvaluatorCommitted<C> {
+    components: Vec<preprocess::EvaluatorReceived<C>>,
+    authenticators: Option<[prepare::EvaluatorReceived<C>; 2]>,
+    ots: Option<ots::EvaluatorCommitted<C>>,
+    /// Where the openings of all of these go.
+    spill: Spill,
+}
+
+impl EvaluatorCommitted<Pending> {
+    /// Nothing, where the offsets alone are to be proven.
+    pub fn to_nothing() -> Self {
+        EvaluatorCommitted { components: Vec::new(), authenticators: None, ots: None, spill: Spill::memory() }
+    }
+
+    /// Receives commitments to everything that is asked for.
+    pub fn to_all(
+        core: &mut EvaluatorCore,
+        request: &Request,
+        parameters: &Parameters,
+        ots: Option<EvaluatorRandomCots>,
+    ) -> Result<Self, Error> {
+        core.run.phase("preprocess");
+        core.run.expect(parameters.table_bytes(request));
+        let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
+        let spill = match parameters.openings_bytes(circuits) > core.openings_memory {
+            true => Spill::file(core.receiver.fault())?,
+            false => Spill::memory(),
+        };
+        let components = preprocess::evaluator_receives(core, request, parameters)?;
+        core.run.phase("prepare");
+        let authenticators = Some(prepare::evaluator_receives(core, parameters, &spill)?);
+        let ots = ots.map(|cots| cots.receive(core)).transpose()?;
+        Ok(EvaluatorCommitted { components, authenticators, ots, spill })
+    }
+
+    /// Receives commitments to OTs alone.
+    pub fn to_ots(core: &mut EvaluatorCore, ots: EvaluatorRandomCots) -> Result<Self, Error> {
+        Ok(EvaluatorCommitted { ots: Some(ots.receive(core)?), ..Self::to_nothing() })
+    }
+
+    fn pending(&self) -> Vec<&Pending> {
+        let components = self.components.iter().flat_map(|received| received.pending());
+        let authenticators = self.authenticators.iter().flatten().flat_map(|received| received.pending());
+        components.chain(authenticators).chain(self.ots.iter().flat_map(|ots| ots.pending())).collect()
+    }
+
+    fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
+        EvaluatorCommitted {
+            components: self.components.into_iter().map(|received| received.accept(proof)).collect(),
+            authenticators: self
+                .authenticators
+                .map(|authenticators| authenticators.map(|received| received.accept(proof))),
+            ots: self.ots.map(|ots| ots.accept(proof)),
+            spill: self.spill,
+        }
+    }
+
+    /// Checks that all of these are commitments.
+    pub fn verify(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Shares>, Error> {
+        let proof = core.receiver.verify(&mut core.run.channel, &self.pending(), &Claims::new())?;
+        Ok(self.accept(&proof))
+    }
+
+    /// Checks that all of these and the session's offsets are commitments: its first proof.
+    pub fn verify_first<'o>(
+        self,
+        mut core: EvaluatorCore<'o>,
+        offsets: PendingOffsets,
+    ) -> Result<(Evaluator<'o>, EvaluatorCommitted<Shares>), Error> {
+        let mut claims = Claims::new();
+        offsets.claims(&mut claims);
+        let new = [&offsets.pending()[..], &self.pending()].concat();
+        let proof = core.receiver.verify(&mut core.run.channel, &new, &claims)?;
+        drop(claims);
+        Ok((offsets.accept(core, &proof), self.accept(&proof)))
+    }
+}
+
+impl EvaluatorCommitted<Shares> {
+    /// Challenges the garbler and checks what it opens.
+    pub fn open(
+        self,
+        core: &mut EvaluatorCore,
+    ) -> Result<(Claimed<EvaluatorPreprocessed>, EvaluatorOpenings), Error> {
+        let EvaluatorCommitted { components, authenticators, ots, spill } = self;
+        let mut seeds = Vec::new();
+        if authenticators.is_some() {
+            for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
+                core.run.phase(phase);
+                seeds.extend(challenge::draw(
+                    &mut core.run.channel,
+                    &mut core.rng,
+                    &mut core.hooks,
+                    batches,
+                )?);
+            }
+        }
+        let (ots, revealed) = ots.map(|ots| ots.reveal(core)).transpose()?.unzip();
+
+        let (of_components, of_authenticators) = seeds.split_at(components.len());
+        let mut preprocessed = PreprocessedItems { components: Vec::new(), pools: Vec::new(), ots };
+        let mut all = EvaluatorOpenings { revealed, ..Default::default() };
+        let Some(authenticators) = authenticators else {
+            return Ok((core.receiver.claimed(preprocessed), all));
+        };
+        core.run.phase("preprocess");
+        let mut batches = Vec::new();
+        for (received, seed) in components.into_iter().zip(of_components) {
+            let preprocess::EvaluatorOpenedBatch { batch, copies, opened, flips } =
+                received.open(core, &spill, seed)?;
+            batches.push(batch);
+            all.copies.push(EvaluatorOpenedCopies { copies, opened, flips, output_flips: Bits::default() });
+        }
+        core.run.phase("prepare");
+        let opened = prepare::evaluator_opens(core, authenticators, batches, &spill, of_authenticators)?;
+        all.copies
+            .iter_mut()
+            .zip(opened.output_flips)
+            .for_each(|(copies, flips)| copies.output_flips = flips);
+        (preprocessed.components, preprocessed.pools) = (opened.components, opened.pools);
+        all.authenticators.extend(opened.opened);
+        Ok((core.receiver.claimed(preprocessed), all))
+    }
+}
+
+/// What was opened of a component's copies.
+struct EvaluatorOpenedCopies {
+    copies: CopyClaims,
+    opened: claims::OpenedCopies,
+    /// Of the solderings in buckets, and of those of outputs.
+    flips: Bits,
+    output_flips: Bits,
+}
+
+/// What was opened to the evaluator, and is not proven yet.
+#[derive(Default)]
+#[must_use = "what was opened must be proven"]
+pub(super) struct EvaluatorOpenings {
+    copies: Vec<EvaluatorOpenedCopies>,
+    authenticators: Vec<prepare::EvaluatorOpenedAuthenticators>,
+    revealed: Option<ots::RevealedCombinations>,
+}
+
+impl EvaluatorOpenings {
+    /// All claims; about what was opened, and about the items that were made with it, which stand first
+    /// here.
+    pub fn claims<'a>(
+        &'a self,
+        [ka, ot]: [&'a Shares; 2],
+        components: &'a [EvaluatorComponent],
+        pools: &'a [EvaluatorAuthenticators],
+        claims: &mut Claims<'a>,
+    ) {
+        self.revealed.iter().for_each(|revealed| revealed.claims(ot, claims));
+        let of_copies = |(all, component): (&'a EvaluatorOpenedCopies, &'a EvaluatorComponent)| {
+            let (
+                EvaluatorOpenedCopies { copies, opened, flips, output_flips },
+                EvaluatorComponent { batch, output_solderings, .. },
+            ) = (all, component);
+            let openings = CopyOpenings {
+                opened: Some(opened),
+                delta_differences: Some(&batch.delta_differences),
+                solderings: Solderings { flips, received: Some(&batch.solderings) },
+                outputs: Solderings { flips: output_flips, received: Some(output_solderings) },
+                chosen: &batch.copies,
+                head_inputs: &batch.inputs,
+            };
+            OutputsOf {
+                shape: copies.shape,
+                chosen: &batch.copies,
+                claims: copies.claim(ka, openings, claims),
+            }
+        };
+        let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
+        let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
+        let mut authenticators = authenticators.chain(pools);
+        let mut outputs = outputs.into_iter();
+        for made in &self.authenticators {
+            let openings = |_: &Range<usize>| {
+                let authenticators = authenticators.next().expect("gadgets of each use");
+                UseOpenings {
+                    delta_differences: Some(&authenticators.rows.delta_differences),
+                    solderings: Some(&authenticators.rows.solderings),
+                    chosen: &authenticators.rows.indices,
+                    first: 0,
+                    heads: &authenticators.wires,
+                    outputs: outputs.next(),
+                }
+            };
+            made.authenticators.claim(
+                ka,
+                Some(&made.values),
+                made.authenticators.uses.iter().map(openings).collect(),
+                claims,
+            );
+        }
+    }
+}

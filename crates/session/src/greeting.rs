@@ -1,0 +1,171 @@
+//! The first message of each party: what both must agree on, and what their session is named after.
+
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_wire::Channel;
+
+use crate::protocol::Protocol;
+use crate::{PROTOCOL_VERSION, Terms, msg};
+
+/// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
+pub type SessionId = [u8; 32];
+
+/// What a handshake compares besides the terms.
+pub struct Digests {
+    /// Whether the parties come with stock.
+    pub stock: bool,
+    /// Of the program, or of what stands for it while there is none.
+    pub program: [u8; 32],
+    /// Of what the garbler proposes; zeros where it proposes nothing, and from the evaluator.
+    pub parameters: [u8; 32],
+}
+
+/// What to say where the parties' programs differ.
+pub const OTHER_PROGRAM: &str =
+    "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
+
+/// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
+///
+/// # Errors
+/// [`Error::Mismatch`] with `what` if the peer's is another one.
+pub fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
+    channel.send(msg::NEXT, digest)?;
+    let theirs = channel.receive(msg::NEXT, digest.len())?;
+    if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
+}
+
+/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 bytes.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Hello {
+    magic: [u8; 4],
+    version: [u8; 4],
+    security: [u8; 4],
+    role: u8,
+    stock: u8,
+    protocol: [u8; 2],
+    program: [u8; 32],
+    parameters: [u8; 32],
+    identities: [u8; 32],
+    nonce: [u8; 32],
+}
+
+/// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What
+/// the garbler proposes is not compared here: the evaluator computes its bound.
+pub struct Greeting {
+    role: Party,
+    security: u32,
+    /// Name of the protocol.
+    protocol: &'static str,
+    mine: Hello,
+}
+
+impl Greeting {
+    /// Greets the peer, for a run of this protocol.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    pub fn send<P: Protocol>(
+        channel: &mut Channel,
+        role: Party,
+        terms: &Terms,
+        digests: &Digests,
+    ) -> Result<Self, Error> {
+        let mut nonce = [0; 32];
+        Rng::new("brickwork session nonce")?.fill(&mut nonce);
+        let mine = Hello {
+            magic: *b"BRWK",
+            version: PROTOCOL_VERSION.to_le_bytes(),
+            security: terms.security.to_le_bytes(),
+            role: role as u8,
+            stock: digests.stock.into(),
+            protocol: P::CODE,
+            program: digests.program,
+            parameters: digests.parameters,
+            identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
+            nonce,
+        };
+        channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
+        Ok(Greeting { role, security: terms.security, protocol: P::NAME, mine })
+    }
+
+    /// A digest of it, by which this party's messages are bound to it before the session has a name.
+    pub fn digest(&self) -> [u8; 32] {
+        digest(&self.mine)
+    }
+
+    /// Compares it with the peer's.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] that names what differs.
+    pub fn answered(self, channel: &mut Channel) -> Result<Answer, Error> {
+        let Greeting { role, security, protocol, mine } = self;
+        let mut theirs = mine;
+        channel.receive_first_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
+        let differs = [
+            (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
+            (
+                theirs.version != mine.version,
+                format!(
+                    "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same release on both sides",
+                    u32::from_le_bytes(theirs.version)
+                ),
+            ),
+            (
+                theirs.protocol != mine.protocol,
+                format!(
+                    "this party runs {protocol}, the peer another protocol; give the same --protocol on both sides"
+                ),
+            ),
+            (
+                theirs.role == mine.role,
+                format!("both parties are {role:?}; one must be the garbler and one the evaluator"),
+            ),
+            (theirs.role > 1 || theirs.stock > 1, "the peer's greeting is malformed".to_string()),
+            (
+                theirs.stock != mine.stock,
+                match mine.stock {
+                    1 => "this party works with a store, and the peer was started without --store",
+                    _ => "the peer works with a store, and this party was started without --store",
+                }
+                .to_string()
+                    + "; give it on both sides or on neither",
+            ),
+            (
+                theirs.security != mine.security,
+                format!(
+                    "--security is {security} here and {} at the peer",
+                    u32::from_le_bytes(theirs.security)
+                ),
+            ),
+            (theirs.program != mine.program, OTHER_PROGRAM.to_string()),
+            (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
+        ];
+        if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
+            return Err(Error::Mismatch(why));
+        }
+        let (garbler, evaluator) = if role == Party::Garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session identifier");
+        hasher.update(bytemuck::bytes_of(garbler)).update(bytemuck::bytes_of(evaluator));
+        Ok(Answer {
+            digest: digest(&theirs),
+            parameters: theirs.parameters,
+            session: *hasher.finalize().as_bytes(),
+        })
+    }
+}
+
+/// What the greetings gave.
+pub struct Answer {
+    /// Of the peer's greeting.
+    pub digest: [u8; 32],
+    /// What the peer says of the parameters: the garbler the digest of those that it proposes, an evaluator
+    /// nothing, zeros.
+    pub parameters: [u8; 32],
+    /// The session's identifier.
+    pub session: SessionId,
+}
+
+fn digest(hello: &Hello) -> [u8; 32] {
+    blake3::derive_key("brickwork 2026-11 greeting", bytemuck::bytes_of(hello))
+}

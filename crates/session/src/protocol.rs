@@ -1,0 +1,97 @@
+//! What makes a protocol one of the family.
+
+use std::fmt::Debug;
+
+use brickwork_base::Error;
+use brickwork_wire::Channel;
+use serde::Serialize;
+
+use crate::{Job, Observer};
+
+/// A protocol: how it is named, what describes a run of it, and its two parties.
+pub trait Protocol: Sized + 'static {
+    /// As users name it: `duplo`.
+    const NAME: &'static str;
+    /// What the greeting names it by; no two protocols have the same.
+    const CODE: [u8; 2];
+    /// The phases of a run, in their order. Their messages take turns where flights are shared.
+    const PHASES: &'static [&'static str];
+    /// What a run promises, and the parameters that this follows from.
+    type Security: Clone + Debug + Serialize;
+    /// What the garbler proposes beside the job, and the evaluator accepted.
+    type Proposal;
+    /// What an evaluator accepts.
+    type Limits<'a>;
+    /// What a party learns beside its outputs, and must not let show.
+    type Aside: Default;
+
+    /// The place of a phase in the order; behind all of them, if it is none.
+    fn phase_order(name: &str) -> usize {
+        Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
+    }
+
+    /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+    /// goes away, [`Error::Input`] if `input` has the wrong length.
+    fn garbler(
+        channel: Channel,
+        job: &Job,
+        proposal: &Self::Proposal,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report<Self>, Error>;
+
+    /// Runs the protocol as the evaluator, who takes what the garbler proposes within these limits.
+    ///
+    /// # Errors
+    /// As [`Protocol::garbler`].
+    fn evaluator(
+        channel: Channel,
+        job: &Job,
+        limits: &Self::Limits<'_>,
+        input: &[bool],
+        observer: &mut dyn Observer,
+    ) -> Result<Report<Self>, Error>;
+}
+
+/// What one phase took.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseReport {
+    /// One of the [phases](Protocol::PHASES) of its protocol.
+    pub name: &'static str,
+    /// Wall time at this party.
+    pub seconds: f64,
+    /// Bytes that the garbler sent: payload and framing.
+    pub garbler_sent_bytes: u64,
+    /// Bytes that the evaluator sent.
+    pub evaluator_sent_bytes: u64,
+}
+
+/// A party's result.
+pub struct Report<P: Protocol> {
+    /// The bits of the outputs that this party learns, port after port.
+    pub outputs: Vec<bool>,
+    /// What each phase took.
+    pub phases: Vec<PhaseReport>,
+    /// What was promised.
+    pub security: P::Security,
+    /// What the garbler proposed and the evaluator accepted.
+    pub proposal: P::Proposal,
+    /// What must not show.
+    pub aside: P::Aside,
+}
+
+/// Leaves out the outputs, which are the party's own, and what must not show.
+impl<P: Protocol> Debug for Report<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Report { outputs, phases, security, proposal: _, aside: _ } = self;
+        f.debug_struct("Report")
+            .field("protocol", &P::NAME)
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("phases", phases)
+            .field("security", security)
+            .finish_non_exhaustive()
+    }
+}

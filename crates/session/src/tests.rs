@@ -1,0 +1,161 @@
+//! Greetings and reports.
+
+use brickwork_base::{Error, Party};
+use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Tag, memory_pair};
+
+use crate::*;
+
+/// A protocol that nobody runs.
+struct Empty;
+
+impl Protocol for Empty {
+    const NAME: &'static str = "empty";
+    const CODE: [u8; 2] = *b"EM";
+    const PHASES: &'static [&'static str] = &["setup", "prepare", "decode"];
+    type Security = ();
+    type Proposal = ();
+    type Limits<'a> = ();
+    type Aside = ();
+
+    fn garbler(_: Channel, _: &Job, _: &(), _: &[bool], _: &mut dyn Observer) -> Result<Report<Self>, Error> {
+        unreachable!("nobody runs it")
+    }
+
+    fn evaluator(
+        _: Channel,
+        _: &Job,
+        _: &(),
+        _: &[bool],
+        _: &mut dyn Observer,
+    ) -> Result<Report<Self>, Error> {
+        unreachable!("nobody runs it")
+    }
+}
+
+/// Flights hold messages of several phases: what each took is added up, at either party.
+#[test]
+fn a_report_counts_each_phase_once_and_in_order() {
+    const TAG: Tag = Tag(7);
+    for role in [Party::Garbler, Party::Evaluator] {
+        let (left, mut peer) = memory_pair();
+        let mut observer = Unobserved;
+        let mut run = Run::new::<Empty>(left, role, &mut observer);
+        for (phase, sent, received) in
+            [("prepare", 10, 0), ("setup", 20, 3), ("decode", 0, 0), ("prepare", 5, 4)]
+        {
+            run.phase(phase);
+            run.channel.send(TAG, &vec![0; sent]).unwrap();
+            peer.send(TAG, &vec![0; received]).unwrap();
+            peer.flush().unwrap();
+            run.channel.receive(TAG, received).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let reports = run.finish().unwrap();
+        let told: Vec<_> =
+            reports.iter().map(|r| (r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
+        let header = FRAME_HEADER_BYTES as u64;
+        let expected = [
+            ("setup", 20 + header, 3 + header),
+            ("prepare", 15 + 2 * header, 4 + 2 * header),
+            ("decode", header, header),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(name, sent, received)| if role == Party::Garbler {
+                (name, sent, received)
+            } else {
+                (name, received, sent)
+            })
+        );
+        assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
+    }
+}
+
+const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+
+/// What a party greeted with, its digest, and what it made of the other's greeting.
+type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
+
+/// A garbler and an evaluator greet each other; one of the greetings may be altered on its way.
+fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Greeted; 2] {
+    let (mut left, mut right) = memory_pair();
+    let greet = |channel: &mut Channel, role: Party| {
+        let (sent, seen) = std::sync::mpsc::channel();
+        channel.set_tamper(Box::new(move |_, hello| {
+            sent.send(hello.clone()).unwrap();
+            alter(role, hello);
+        }));
+        let greeting = Greeting::send::<Empty>(
+            channel,
+            role,
+            &TERMS,
+            &Digests { stock: false, program: [3; 32], parameters: [4 + role as u8; 32] },
+        )
+        .unwrap();
+        channel.flush().unwrap();
+        (seen.recv().unwrap(), greeting.digest(), greeting)
+    };
+    let (garbler, evaluator) = (greet(&mut left, Party::Garbler), greet(&mut right, Party::Evaluator));
+    [(garbler, left), (evaluator, right)]
+        .map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
+}
+
+/// What a session's secrets are bound to: both greetings, the garbler's first, each with its nonce. Fixed
+/// for good: a change is one of the protocol.
+#[test]
+fn row_16_the_session_is_named_after_both_greetings() {
+    let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
+    let (at_garbler, at_evaluator) = (at_garbler.unwrap(), at_evaluator.unwrap());
+    let name =
+        blake3::derive_key("brickwork 2026-11 session identifier", &[&garbler[..], &evaluator].concat());
+    assert_eq!((at_garbler.session, at_evaluator.session), (name, name));
+    assert_eq!((mine, other), (at_evaluator.digest, at_garbler.digest));
+    assert_eq!(
+        [mine, other],
+        [garbler, evaluator].map(|hello| blake3::derive_key("brickwork 2026-11 greeting", &hello))
+    );
+    assert_eq!((at_garbler.parameters, at_evaluator.parameters), ([5; 32], [4; 32]));
+    assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
+}
+
+/// Who comes with a store and who without are told so, whichever of them it is.
+#[test]
+fn row_19_a_store_on_one_side_only_is_named() {
+    for liar in [Party::Garbler, Party::Evaluator] {
+        let [garbler, evaluator] = greeted(move |role, hello| hello[13] ^= u8::from(role == liar));
+        let (told, other) =
+            if liar == Party::Garbler { (evaluator.2, garbler.2) } else { (garbler.2, evaluator.2) };
+        assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("peer works with a store")));
+        assert!(other.is_ok());
+    }
+}
+
+/// Each field by itself: of the role and the stock, which are 0 or 1, and of the padding every byte.
+#[test]
+fn row_19_each_field_of_a_greeting_counts() {
+    for (byte, why) in [
+        (0, "no Brickwork"),
+        (7, "version"),
+        (8, "--security"),
+        (12, "malformed"),
+        (13, "malformed"),
+        (14, "protocol"),
+        (15, "protocol"),
+        (16, "program"),
+        (47, "program"),
+        (80, "identities"),
+        (111, "identities"),
+    ] {
+        for liar in [Party::Garbler, Party::Evaluator] {
+            let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 2 } else { 0 });
+            for (role, (_, _, result)) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+                match result {
+                    Err(Error::Mismatch(reason)) => {
+                        assert!(role != liar && reason.contains(why), "byte {byte}: {reason}")
+                    }
+                    result => assert!(role == liar && result.is_ok(), "byte {byte} is not looked at"),
+                }
+            }
+        }
+    }
+}
