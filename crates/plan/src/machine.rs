@@ -22,7 +22,7 @@ use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::commit::split::{Receiver, Sender, msg};
 use brickwork_primitives::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
-use brickwork_primitives::garbling::{GarblingKeys, Schedule, TableSink, evaluate, garble, table_hash};
+use brickwork_primitives::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
 use brickwork_primitives::ot::base;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
 use brickwork_session::{Job, PhaseReport, Protocol, TABLE_MEMORY, Unobserved};
@@ -347,14 +347,14 @@ impl Machine {
             let inputs: Vec<Label> = (0..COPIES * schedule.inputs()).map(|_| rng.label()).collect();
             let mut outputs = vec![Label::ZERO; COPIES * schedule.outputs()];
             // As many as no cache holds: in a run they come from memory.
-            let groups = (COLD_BYTES / (COPIES * schedule.table_bytes()).max(1)).clamp(1, COPIES);
-            let mut tables = vec![vec![vec![0u8; schedule.table_bytes()]; COPIES]; groups];
+            let groups = (COLD_BYTES / (COPIES * HalfGates::table_bytes(&schedule)).max(1)).clamp(1, COPIES);
+            let mut tables = vec![vec![vec![0u8; HalfGates::table_bytes(&schedule)]; COPIES]; groups];
             let made = fastest(COPIES as f64, || {
-                garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+                HalfGates::garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
             })?;
             let evaluated = fastest((COPIES * groups) as f64, || {
                 tables.iter_mut().try_for_each(|tables| {
-                    evaluate(&schedule, &keys, &copies, &inputs, &mut &tables[..], &mut outputs)
+                    HalfGates::evaluate(&schedule, &keys, &copies, &inputs, &mut &tables[..], &mut outputs)
                 })
             })?;
             measured.push([made, evaluated]);
@@ -554,7 +554,7 @@ fn probe() -> Result<f64, Error> {
     let mut outputs = vec![Label::ZERO; COPIES * schedule.outputs()];
     (0..PROBES).try_fold(f64::INFINITY, |best, _| {
         Ok(best.min(fastest(1.0, || {
-            garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+            HalfGates::garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
         })?))
     })
 }

@@ -41,18 +41,20 @@
 //! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
 //! refuses to go on.
 //!
-//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent
-//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and of all rows so far, and over
+//! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into independent
+//! OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so far, and over
 //! the OT's number). Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::Cheat;
+use super::cot::{CotReceiver, CotSender, Series};
+use super::{BASE_OTS, Cheat};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, Seed};
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_wire::Channel;
 
 /// The messages of the extension.
@@ -66,7 +68,7 @@ pub mod msg {
 }
 
 /// Rows: base OTs, bits of the offset.
-const ROWS: usize = 128;
+const ROWS: usize = BASE_OTS;
 /// Bits of a block.
 const BLOCK: usize = 128;
 /// Blocks that belong to one range, as a power of two.
@@ -109,6 +111,19 @@ impl Drop for Sender {
     }
 }
 
+/// What a stock keeps of a [`Sender`].
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct SenderState {
+    seeds: Vec<[u8; SEED_BYTES]>,
+    delta: u128,
+}
+
+/// What a stock keeps of a [`Receiver`].
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct ReceiverState {
+    pairs: Vec<[[u8; SEED_BYTES]; 2]>,
+}
+
 /// Makes a key of a label; counts, so that no two OTs share a hash. The hash is another one after each call:
 /// until it has the receiver's rows, a sender cannot know what keys its choices lead to. It could know R_j or
 /// R_j ⊕ Δ before, with an offset of few ones, and so, of what depends on both keys alike, everything; it
@@ -119,8 +134,9 @@ struct KeyHash {
 }
 
 impl KeyHash {
-    fn new(session: &[u8; 32]) -> Self {
-        KeyHash { key: blake3::derive_key("brickwork 2026-11 keys from correlated OTs", session), next: 0 }
+    fn new(series: &Series) -> Self {
+        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", series.as_bytes());
+        KeyHash { key, next: 0 }
     }
 
     /// After a call whose check had this seed, a hash of its rows.
@@ -149,9 +165,9 @@ impl KeyHash {
 struct Oracle(blake3::Hasher);
 
 impl Oracle {
-    fn new(session: &[u8; 32]) -> Self {
+    fn new(series: &Series) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
-        hasher.update(session);
+        hasher.update(series.as_bytes());
         Oracle(hasher)
     }
 
@@ -237,26 +253,15 @@ fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of
-    /// this identifier.
+    /// From the seeds that base OTs gave for the bits of `delta`, least significant first.
     ///
     /// # Panics
     /// If there are not 128 seeds.
-    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Self {
+    pub fn new(series: &Series, delta: Delta, seeds: &[Seed]) -> Self {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         Sender { delta, seeds: seeds.to_vec(), keys, next_block: 0, hash, oracle, sound: true }
-    }
-
-    /// What [`Sender::new`] was given.
-    pub fn seeds(&self) -> (Delta, &[Seed]) {
-        (self.delta, &self.seeds)
-    }
-
-    /// Goes on with the range of blocks that has this number; the receiver does the same.
-    pub fn enter(&mut self, range: u64) {
-        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
     }
 
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
@@ -267,15 +272,41 @@ impl Sender {
             (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
         ))
     }
+}
 
-    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds:
-    /// half of one. Nothing that depends on the labels or the offset may be sent before this is done.
-    ///
-    /// # Errors
-    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and
-    /// [`Error::Io`] if they do not arrive. After any error every call fails, because what the receiver may
-    /// have learnt of the offset concerns all OTs.
-    pub fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+impl CotSender for Sender {
+    type State = SenderState;
+
+    const CHECK_LOG2: f64 = CHECK_LOG2;
+
+    /// Nothing is sent: the seeds are all that is needed.
+    fn set_up(_: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+        Ok(Sender::new(series, offset, seeds))
+    }
+
+    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
+        let seeds: Vec<Seed> = state.seeds.iter().map(|&bytes| Seed::from_bytes(bytes)).collect();
+        match (seeds.len(), Delta::checked(state.delta)) {
+            (ROWS, Some(delta)) => Ok(Sender::new(series, delta, &seeds)),
+            _ => Err(malformed()),
+        }
+    }
+
+    fn state(&self) -> SenderState {
+        let seeds = self.seeds.iter().map(|seed| *seed.as_bytes()).collect();
+        SenderState { seeds, delta: self.delta.bits() }
+    }
+
+    fn offset(&self) -> Label {
+        self.delta.label()
+    }
+
+    fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    }
+
+    /// Rounds: half of one. [`Cheat::OtExtension`] if the receiver's rows are inconsistent.
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
         }
@@ -312,9 +343,7 @@ impl Sender {
         Ok(first(labels, count))
     }
 
-    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes
-    /// its keys of the labels of the same OTs, in the same order.
-    pub fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
+    fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
         let zero = self.hash.keys(labels.iter().copied());
         let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
         self.hash.next += labels.len() as u64;
@@ -324,40 +353,22 @@ impl Sender {
 }
 
 impl Receiver {
-    /// From the pairs of seeds of the base OTs that this party sent, in the session of this identifier.
+    /// From the pairs of seeds of the base OTs that this party sent.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
     ///
     /// # Panics
     /// If there are not 128 pairs.
-    pub fn new(session: &[u8; 32], seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+    pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let rng = Rng::new("brickwork OT extension receiver")?;
         Ok(Receiver { pairs: seeds.to_vec(), keys, next_block: 0, hash, oracle, rng })
     }
 
-    /// What [`Receiver::new`] was given.
-    pub fn seeds(&self) -> &[[Seed; 2]] {
-        &self.pairs
-    }
-
-    /// Goes on with the range of blocks that has this number; the sender does the same.
-    pub fn enter(&mut self, range: u64) {
-        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
-    }
-
-    /// More OTs: the label of each choice (0 or 1).
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the connection fails.
-    pub fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
-        self.extend_altered(channel, choices, |_| {})
-    }
-
-    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
+    /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
     /// honest parties leave them alone.
     fn extend_altered(
         &mut self,
@@ -398,19 +409,54 @@ impl Receiver {
         self.hash.follow(&seed);
         Ok(first(labels, choices.len()))
     }
+}
 
-    /// OTs of independent random keys made of those of these labels: the key of each choice.
-    pub fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
+impl CotReceiver for Receiver {
+    type State = ReceiverState;
+
+    /// Nothing is sent: the seeds are all that is needed.
+    fn set_up(_: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        Receiver::new(series, seeds)
+    }
+
+    fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
+        let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
+        if pairs.len() == ROWS { Receiver::new(series, &pairs) } else { Err(malformed()) }
+    }
+
+    fn state(&self) -> ReceiverState {
+        let pair = |pair: &[Seed; 2]| pair.each_ref().map(|seed| *seed.as_bytes());
+        ReceiverState { pairs: self.pairs.iter().map(pair).collect() }
+    }
+
+    fn enter(&mut self, range: u64) {
+        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    }
+
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+        self.extend_altered(channel, choices, |_| {})
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
         let keys = self.hash.keys(labels.iter().copied());
         self.hash.next += labels.len() as u64;
         keys
     }
 }
 
+fn malformed() -> Error {
+    Error::Stock("the state of an OT extension is malformed or of another version".into())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::Direction;
     use super::*;
     use brickwork_wire::{Tamper, memory_pair};
+
+    fn series(session: u8) -> Series {
+        Series::new(&[session; 32], Direction::GarblerSends)
+    }
 
     fn deal() -> (Sender, Receiver, Delta) {
         let mut rng = Rng::replayable("test dealer");
@@ -418,7 +464,7 @@ mod tests {
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> =
             pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
-        (Sender::new(&[3; 32], delta, &chosen), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
+        (Sender::new(&series(3), delta, &chosen), Receiver::new(&series(3), &pairs).unwrap(), delta)
     }
 
     type Labels = Result<Vec<Label>, Error>;
@@ -661,8 +707,8 @@ mod tests {
     /// The same rows are asked about differently in another session and in another place of the session.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
-        let seeds = [([3; 32], 0), ([4; 32], 0), ([3; 32], 2)].map(|(session, block)| {
-            let mut oracle = Oracle::new(&session).call(block);
+        let seeds = [(3, 0), (4, 0), (3, 2)].map(|(session, block)| {
+            let mut oracle = Oracle::new(&series(session)).call(block);
             oracle.absorb(&[1, 2, 3]);
             *oracle.seed().as_bytes()
         });
@@ -673,7 +719,7 @@ mod tests {
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {
-            let mut oracle = Oracle::new(&[3; 32]).call(0);
+            let mut oracle = Oracle::new(&series(3)).call(0);
             parts.iter().for_each(|rows| oracle.absorb(rows));
             *oracle.seed().as_bytes()
         };
@@ -695,8 +741,8 @@ mod tests {
         let (sender, receiver, delta) = deal();
         let got = [(), ()].map(|()| {
             let (mut left, mut right) = memory_pair();
-            let mut sender = Sender::new(&[3; 32], delta, sender.seeds().1);
-            let mut receiver = Receiver::new(&[3; 32], receiver.seeds()).unwrap();
+            let mut sender = Sender::new(&series(3), delta, &sender.seeds);
+            let mut receiver = Receiver::new(&series(3), &receiver.pairs).unwrap();
             let labels = receiver.extend(&mut right, &[0, 1, 1]).unwrap();
             let offered = sender.extend(&mut left, 3).unwrap();
             let (pairs, chosen) = (sender.keys(&offered), receiver.keys(&labels));
@@ -712,7 +758,7 @@ mod tests {
     /// all rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
-        let mut hash = KeyHash { next: 5, ..KeyHash::new(&[3; 32]) };
+        let mut hash = KeyHash { next: 5, ..KeyHash::new(&series(3)) };
         hash.follow(&Seed::from_bytes([8; 16]));
         let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
         let key = blake3::derive_key(

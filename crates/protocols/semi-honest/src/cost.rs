@@ -4,7 +4,7 @@ use crate::batch::Layout;
 use crate::msg;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_primitives::garbling::TABLE_BYTES;
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_wire::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES};
 
 /// The greeting, and what a series of base OTs sends: a point, and a pair of points for each OT.
@@ -31,7 +31,7 @@ pub fn sent_bytes(program: &Program, executions: usize) -> Result<[u64; 2], Erro
         evaluator += rows(count * layout.evaluator_inputs() as u64);
         evaluator += some((count * outputs(Party::Garbler)).div_ceil(8));
         garbler += some(16 * count * layout.garbler_inputs() as u64);
-        let tables = count * program.and_gates() * TABLE_BYTES as u64;
+        let tables = count * program.and_gates() * HalfGates::TABLE_BYTES.and as u64;
         let full = tables / msg::TABLES_BYTES as u64;
         garbler += full * message(msg::TABLES_BYTES as u64) + some(tables % msg::TABLES_BYTES as u64);
         garbler += some((count * outputs(Party::Evaluator)).div_ceil(8));

@@ -10,7 +10,7 @@ use super::pieces::{Context, Header, Known, Stored};
 use super::shelf::kind;
 use super::side::Side;
 use crate::hooks::Hooks;
-use crate::parameters::code;
+use crate::instance::level;
 use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
@@ -35,7 +35,7 @@ pub(crate) fn record(
     let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
-    let context = Context { session: &[3; 32], words: code(40)?.words(), component, committer: None };
+    let context = Context { session: &[3; 32], words: level(40)?.words, component, committer: None };
     let header = Header::decode(header, GivenUp::default())?;
     match party {
         Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
@@ -83,7 +83,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let mut observer = Unobserved;
     let run = Run::new::<Duplo>(channel, party, &mut observer);
     Ok(match party {
-        Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
-        Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+        Party::Garbler => <Garbler>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+        Party::Evaluator => <Evaluator>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
     })
 }

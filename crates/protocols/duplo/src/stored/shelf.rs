@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::codec::{In, Out};
 use super::pieces::{Context, Header, Known, Stored};
 use super::side::Side;
-use crate::parameters::{bound_of_origins, code, report_of_origins};
+use crate::instance::level;
+use crate::parameters::{bound_of_origins, report_of_origins};
 use crate::stock::{ComponentItems, Counts, Origin, Request, Stock, garbler_wires};
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
@@ -196,7 +197,7 @@ pub(super) fn fetch<'o, S: Side<'o>>(
     plans: &Plans,
 ) -> Result<(), Error> {
     let id = *session.id();
-    let words = code(session.security())?.words();
+    let words = level(session.security())?.words;
     let state = store.state(&id)?;
     let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
     store.read(taken, |serial, record| {

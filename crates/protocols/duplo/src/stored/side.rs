@@ -11,6 +11,7 @@ use crate::authenticators::{
 };
 use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
+use crate::instance::CommitmentSender;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::Parameters;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
@@ -18,7 +19,8 @@ use crate::stock::{CUTS_OF_AN_ENTRY, ComponentItems, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::split;
+use brickwork_primitives::commit::{Receiver as _, Sender as _};
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::{Run, SessionId, Terms};
 use brickwork_stock::Writers;
 
@@ -50,7 +52,7 @@ pub(super) trait Side<'o>: Sized + Pooled {
     fn release(self: Box<Self>) -> (Run<'o>, Hooks);
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
     /// The garbler's, which makes its commitments again.
-    fn committer(&self) -> Option<&split::Sender> {
+    fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
 
@@ -110,7 +112,7 @@ impl<'o> Side<'o> for Garbler<'o> {
         &mut self.stock
     }
 
-    fn committer(&self) -> Option<&split::Sender> {
+    fn committer(&self) -> Option<&CommitmentSender> {
         Some(&self.sender)
     }
 
