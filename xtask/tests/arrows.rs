@@ -331,7 +331,6 @@ const STILL: &[(&str, &[&str])] = &[
             "stock",
         ],
     ),
-    ("stock", &["lib", "segment"]),
     ("wire", &["frame", "lib"]),
 ];
 

@@ -59,6 +59,7 @@ pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, random};
 pub use brickwork_circuit as circuit;
 pub use brickwork_duplo as duplo;
+pub use brickwork_justgarble as justgarble;
 pub use brickwork_plan as plan;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
 pub use brickwork_semi_honest as semi_honest;

@@ -6,7 +6,7 @@ use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Tag, memory_pair};
 use crate::*;
 
 /// A protocol that nobody runs.
-struct Empty;
+pub(crate) struct Empty;
 
 impl Protocol for Empty {
     const NAME: &'static str = "empty";

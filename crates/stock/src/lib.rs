@@ -15,6 +15,8 @@ mod log;
 #[cfg(test)]
 mod model;
 mod pair;
+mod poison;
+mod range;
 mod seal;
 mod segment;
 #[cfg(test)]
@@ -23,7 +25,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -38,8 +40,10 @@ use brickwork_base::Party;
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, GivenUp, Head, Serial, Standing, State, Step, Verdict, serial};
+pub use log::{Entry, EpochId, GivenUp, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
+use poison::Poison;
+pub use range::{Counter, Range, Ranges};
 pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
 use segment::Segment;
@@ -135,20 +139,24 @@ struct PairRow {
     id: PairId,
 }
 
-/// An entry that is durable, and what it allows once: to read the items that it takes, and to use the range
-/// of counters that belongs to its number.
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
+/// ranges of counters that belong to it.
 #[must_use]
 pub struct Taken {
     epoch: EpochId,
-    number: u64,
+    /// Of a shared entry.
+    ranges: Option<Ranges>,
     /// Batch, first item, number of items.
     items: Vec<(Serial, u64, u32)>,
 }
 
 impl Taken {
-    /// The number of the shared entry; no two have the same.
-    pub fn number(&self) -> u64 {
-        self.number
+    /// Hands out the ranges of the entry, once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    pub fn ranges(&mut self) -> Result<Ranges, Error> {
+        self.ranges.take().ok_or_else(|| Error::Usage("the ranges of an entry are handed out once".into()))
     }
 
     /// The items: batch, first item, number of items.
@@ -167,7 +175,7 @@ pub struct Store {
     /// Of the epochs that were asked for: the state, and the number of entries.
     states: HashMap<EpochId, (State, u64)>,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
-    poisoned: Arc<OnceLock<String>>,
+    poisoned: Poison,
     /// None in a view.
     _lock: Option<File>,
 }
@@ -257,7 +265,7 @@ impl Store {
         let bytes = at_one_moment(&path)?;
         backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
         let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
-        let _ = store.poisoned.set("it was opened to be looked at, no more".into());
+        store.poisoned.because("it was opened to be looked at, no more".into());
         Ok(store)
     }
 
@@ -275,7 +283,7 @@ impl Store {
             disk,
             index,
             states: HashMap::new(),
-            poisoned: Arc::default(),
+            poisoned: Poison::default(),
             _lock: lock,
         };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
@@ -385,7 +393,7 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        write().map_err(failed("writing the index")).inspect_err(|error| poison(&self.poisoned, error))
+        write().map_err(failed("writing the index")).inspect_err(|error| self.poisoned.by(error))
     }
 
     fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
@@ -395,10 +403,7 @@ impl Store {
     }
 
     fn sound(&self) -> Result<(), Error> {
-        match self.poisoned.get() {
-            Some(why) => Err(Error::Stock(why.clone())),
-            None => Ok(()),
-        }
+        self.poisoned.none()
     }
 
     /// The pair of stores that this one and a peer's are, if they have met.
@@ -547,12 +552,12 @@ impl Store {
         }
         self.states.remove(id);
         self.write(&rows)?;
-        let shared = after.shared();
+        let ranges = entry.is_shared().then(|| Ranges::of_entry(after.shared()));
         self.states.insert(*id, (after, number + 1));
         if matches!(entry, Entry::Burned(_)) {
             self.sweep()?;
         }
-        Ok(Taken { epoch: *id, number: shared, items })
+        Ok(Taken { epoch: *id, ranges, items })
     }
 
     /// Begins to write a batch of the step that is open. It can be written while the store does other things.
@@ -578,9 +583,7 @@ impl Store {
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
         let (state, key) = (self.state(id)?, with_number(id, serial));
-        let in_step = state.open().is_some_and(|(number, _)| {
-            (log::serial(number, 0)..log::serial(number + 1, 0)).contains(&serial)
-        });
+        let in_step = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) == number);
         if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
             return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
         }
@@ -745,7 +748,7 @@ pub struct Writers {
     disk: Disk,
     directory: PathBuf,
     key: StoreKey,
-    poisoned: Arc<OnceLock<String>>,
+    poisoned: Poison,
 }
 
 impl Writers {
@@ -767,12 +770,6 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// Remembers why a store is of no use until it is opened anew; the first reason counts.
-fn poison(poisoned: &OnceLock<String>, error: &Error) {
-    let _ = poisoned
-        .set(format!("a write failed before ({error}); nothing is taken from it until it is opened anew"));
-}
-
 /// What a batch in the index is of use for.
 enum Of {
     /// Programs may take of it, now or once it is made.
@@ -784,7 +781,7 @@ enum Of {
 }
 
 fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
-    let unfinished = state.open().is_some_and(|(number, _)| serial >= log::serial(number, 0));
+    let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
     match state.is_made(serial) {
         true if state.gone(serial) < segment.items => Of::Programs,
         true => Of::Nobody,

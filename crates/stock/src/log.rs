@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::range::{Counter, RANGES};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -60,7 +61,8 @@ pub enum Entry {
 }
 
 impl Entry {
-    fn is_shared(&self) -> bool {
+    /// Returns whether both parties write it: then it has a number, and ranges of all counters.
+    pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
     }
 
@@ -86,13 +88,17 @@ impl Entry {
     }
 }
 
-/// The serials that belong to one entry: batch `k` of the step that entry `number` began.
-pub fn serial(number: u64, k: u64) -> Serial {
-    assert!(k < 1 << SERIAL_BITS, "more batches than a step has serials for");
-    number << SERIAL_BITS | k
-}
+/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial a
+/// batch belongs to the step.
+pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
-const SERIAL_BITS: u32 = 16;
+/// Names batch `k` of the step that an entry began. (Who makes one draws its serial from the entry's range.)
+///
+/// # Panics
+/// If there is no such entry, or no step has so many batches.
+pub fn serial(entry: u64, k: u64) -> Serial {
+    SERIALS.number(entry, k)
+}
 
 /// Where an epoch stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -135,10 +141,6 @@ impl GivenUp {
         }
     }
 }
-
-/// Ranges of every counter in an epoch: the first is the setup's, and each shared entry has the one of its
-/// number.
-const RANGES: u64 = 1 << 19;
 
 impl State {
     /// An epoch in which nothing has happened.
@@ -251,7 +253,7 @@ impl State {
 
     /// Whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
-        self.made.contains_key(&(serial >> SERIAL_BITS))
+        self.made.contains_key(&SERIALS.entry_of(serial))
     }
 
     /// The steps that were begun and are not made, the open one among them: it may yet be given up.

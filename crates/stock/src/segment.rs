@@ -12,13 +12,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::Disk;
-use super::poison;
+use super::poison::Poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
@@ -145,7 +144,7 @@ pub struct Writer {
     about: Vec<u8>,
     /// Records of the bulk that are there: each is written once, as its number is its nonce.
     written: Vec<AtomicBool>,
-    poisoned: Arc<OnceLock<String>>,
+    poisoned: Poison,
     disk: Disk,
     unfinished: PathBuf,
     path: PathBuf,
@@ -158,7 +157,7 @@ impl Writer {
         key: &StoreKey,
         about: Vec<u8>,
         bulk: Option<Bulk>,
-        poisoned: Arc<OnceLock<String>>,
+        poisoned: Poison,
     ) -> Result<Self, Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| {
@@ -171,7 +170,7 @@ impl Writer {
             disk.write_at(&file, &[&MAGIC[..], &id].concat(), 0)?;
             Ok(file)
         };
-        let file = make().map_err(failed(&path)).inspect_err(|error| poison(&poisoned, error))?;
+        let file = make().map_err(failed(&path)).inspect_err(|error| poisoned.by(error))?;
         Ok(Writer {
             length: Bulk::end(&bulk),
             file: Some(file),
@@ -239,7 +238,7 @@ impl Writer {
         self.disk
             .write_at(file, bytes, offset)
             .map_err(failed(&self.path))
-            .inspect_err(|error| poison(&self.poisoned, error))
+            .inspect_err(|error| self.poisoned.by(error))
     }
 
     /// Makes it durable under its name.
@@ -252,7 +251,7 @@ impl Writer {
             self.disk.rename(&self.unfinished, &self.path)?;
             self.disk.sync_directory(self.path.parent().unwrap_or(Path::new(".")))
         };
-        finish().map_err(failed(&self.path)).inspect_err(|error| poison(&self.poisoned, error))?;
+        finish().map_err(failed(&self.path)).inspect_err(|error| self.poisoned.by(error))?;
         self.file = None;
         Ok(self.segment.clone())
     }

@@ -408,7 +408,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let mut store = filled(directory.path());
     let taken = store.append(&ID, &take(ONE, 2)).unwrap();
     store.read(&taken, |_, _| Ok(())).unwrap();
-    poison(&store.poisoned, &Error::Stock("test".into()));
+    store.poisoned.by(&Error::Stock("test".into()));
     let failed = "a write failed before (stock: test)";
     refused(store.secrets(&ID), failed);
     refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
@@ -457,6 +457,31 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "altered");
     store.write(&[(SECRETS, ID.to_vec(), None)]).unwrap();
     refused(store.verify(), "no such epoch");
+}
+
+/// Row 16: the ranges of an entry are handed out once, and no batch has a serial of another entry.
+#[test]
+fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let mut firsts = Vec::new();
+    for entry in [Entry::Fill(step(1, 0, 1)), Entry::Fill(step(1, 0, 1)), Entry::Stored, Entry::Made] {
+        let mut taken = store.append(&ID, &entry).unwrap();
+        match entry.is_shared() {
+            true => firsts.push(taken.ranges().unwrap().take(&SERIALS).unwrap().next()),
+            false => assert!(taken.ranges().is_err(), "a note has none"),
+        }
+        assert!(matches!(taken.ranges(), Err(Error::Usage(_))));
+    }
+    assert_eq!(firsts, [1, 2, 3].map(|entry| serial(entry, 0)));
+    // A batch has no serial but of the step that is open: not of one that was given up, nor of the setup.
+    let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
+    let of_setup = Ranges::of_setup().take(&SERIALS).unwrap().next();
+    for wrong in firsts.iter().chain([&of_setup, &serial(5, 0)]) {
+        refused(store.writer(&ID, *wrong).map(drop), "cannot be added");
+    }
+    store.writer(&ID, serial(4, 0)).unwrap();
 }
 
 /// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
@@ -613,7 +638,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
         // Row 22: it says so, and hands out nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
-        if store.poisoned.get().is_some() {
+        if store.poisoned.none().is_err() {
             refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
             refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
         }

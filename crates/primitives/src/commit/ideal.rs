@@ -19,6 +19,7 @@ use crate::spill::Fault;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::{Channel, Tag};
 
 const VALUES: Tag = Tag(230);
@@ -55,21 +56,23 @@ impl Zeroize for SenderState {
 /// The party that commits.
 pub struct Sender {
     state: SenderState,
-    next: u64,
+    next: Range,
     fault: Arc<Fault>,
 }
 
 /// The party that is committed to, and sees everything.
-#[derive(Default)]
 pub struct Receiver {
     names: Names,
-    next: u64,
+    next: Range,
     fault: Arc<Fault>,
 }
 
-/// The first place of a range.
-fn first_place(range: u64) -> u64 {
-    range << 40
+/// The counter of places in the stream.
+const PLACES: Counter = Counter::new("places of ideal commitments", 40);
+
+/// The range of places of a setup.
+fn of_setup() -> Range {
+    Ranges::of_setup().take(&PLACES).expect("nothing is taken")
 }
 
 fn shares(values: &[Label]) -> Shares {
@@ -81,8 +84,8 @@ fn value_of(column: &Column) -> u128 {
 }
 
 impl Sender {
-    fn beginning(state: SenderState) -> Self {
-        Sender { state, next: 0, fault: Arc::default() }
+    fn beginning(state: SenderState, next: Range) -> Self {
+        Sender { state, next, fault: Arc::default() }
     }
 
     fn random(&self, place: u64, lsb: Lsb) -> Label {
@@ -97,9 +100,14 @@ impl Sender {
 
     /// Sends values that lie at the next places.
     fn send(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
-        send(channel, self.next, values)?;
-        self.next += values.len() as u64;
+        send(channel, self.next.draw(values.len() as u64)?, values)?;
         Ok(Committed { values: values.to_vec(), shares: shares(values) })
+    }
+}
+
+impl Receiver {
+    fn beginning(next: Range) -> Self {
+        Receiver { names: Names::default(), next, fault: Arc::default() }
     }
 }
 
@@ -121,23 +129,24 @@ impl scheme::Sender for Sender {
     fn set_up(_: &mut Channel, _: &mut impl CotSender, _: u32, _: u64) -> Result<Self, Error> {
         let mut seed = [0; 32];
         Rng::new("ideal commitments")?.fill(&mut seed);
-        Ok(Sender::beginning(SenderState { seed, chosen: BTreeMap::new() }))
+        Ok(Sender::beginning(SenderState { seed, chosen: BTreeMap::new() }, of_setup()))
     }
 
     fn restored(state: &SenderState, _: u32, _: u64) -> Result<Self, Error> {
-        Ok(Sender::beginning(state.clone()))
+        Ok(Sender::beginning(state.clone(), PLACES.none()))
     }
 
     fn state(&self) -> SenderState {
         self.state.clone()
     }
 
-    fn enter(&mut self, range: u64) {
-        self.next = first_place(range);
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.next = ranges.take(&PLACES)?;
+        Ok(())
     }
 
     fn next_row(&self) -> u64 {
-        self.next
+        self.next.next()
     }
 
     fn fault(&self) -> &Arc<Fault> {
@@ -145,12 +154,13 @@ impl scheme::Sender for Sender {
     }
 
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
-        let values: Vec<Label> = (self.next..).take(count).map(|place| self.random(place, lsb)).collect();
+        let values: Vec<Label> =
+            (self.next.next()..).take(count).map(|place| self.random(place, lsb)).collect();
         self.send(channel, &values)
     }
 
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
-        self.state.chosen.extend((self.next..).zip(values.iter().map(|value| value.bits())));
+        self.state.chosen.extend((self.next.next()..).zip(values.iter().map(|value| value.bits())));
         self.send(channel, values)
     }
 
@@ -159,8 +169,7 @@ impl scheme::Sender for Sender {
     }
 
     fn begin_row(&mut self, count: usize) -> Result<Committing, Error> {
-        let first = self.next;
-        self.next += count as u64;
+        let first = self.next.draw(count as u64)?;
         Ok(Committing { first, count, values: Vec::new() })
     }
 
@@ -201,17 +210,18 @@ impl scheme::Receiver for Receiver {
     type State = ();
 
     fn set_up(_: &mut Channel, _: &mut impl CotReceiver, _: &mut Rng, _: u32, _: u64) -> Result<Self, Error> {
-        Ok(Receiver::default())
+        Ok(Receiver::beginning(of_setup()))
     }
 
     fn restored((): &(), _: u32, _: u64) -> Result<Self, Error> {
-        Ok(Receiver::default())
+        Ok(Receiver::beginning(PLACES.none()))
     }
 
     fn state(&self) {}
 
-    fn enter(&mut self, range: u64) {
-        self.next = first_place(range);
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.next = ranges.take(&PLACES)?;
+        Ok(())
     }
 
     fn fault(&self) -> &Arc<Fault> {
@@ -225,10 +235,9 @@ impl scheme::Receiver for Receiver {
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
         let message = channel.receive(VALUES, 8 + 16 * count)?;
         let (place, values) = message.split_first_chunk::<8>().expect("as long as was asked for");
-        if u64::from_le_bytes(*place) != self.next {
+        if u64::from_le_bytes(*place) != self.next.draw(count as u64)? {
             return Err(Cheat::Commitment.into());
         }
-        self.next += count as u64;
         let values: Vec<Label> = values.as_chunks::<16>().0.iter().map(|&v| Label::from_bytes(v)).collect();
         Ok(self.names.pending(shares(&values)))
     }

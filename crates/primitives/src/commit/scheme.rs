@@ -17,6 +17,7 @@ use crate::spill::Fault;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
 /// A homomorphic commitment scheme.
@@ -75,7 +76,7 @@ pub trait Sender: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Goes on from what a stock kept.
+    /// Goes on from what a stock kept. Nothing is drawn before a range is entered.
     ///
     /// # Errors
     /// [`Error::Stock`] if the state is malformed or of another level.
@@ -84,8 +85,11 @@ pub trait Sender: Sized + Send {
     /// What a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Goes on with the range of the stream that has this number; the receiver does the same.
-    fn enter(&mut self, range: u64);
+    /// Goes on with the range of the stream that belongs to an entry; the receiver does the same.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken already.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Where in the stream the next row begins.
     fn next_row(&self) -> u64;
@@ -96,7 +100,7 @@ pub trait Sender: Sized + Send {
     /// Commits to `count` values drawn by the protocol.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails.
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range ends before them.
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error>;
 
     /// Commits to these values.
@@ -167,7 +171,7 @@ pub trait Receiver: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Goes on from what a stock kept.
+    /// Goes on from what a stock kept. Nothing is drawn before a range is entered.
     ///
     /// # Errors
     /// As [`Sender::restored`].
@@ -176,8 +180,11 @@ pub trait Receiver: Sized + Send {
     /// What a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Goes on with the range of the stream that has this number; the committer does the same.
-    fn enter(&mut self, range: u64);
+    /// Goes on with the range of the stream that belongs to an entry; the sender does the same.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken already.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Where to note what could not be read while claims are combined: then nobody is accused.
     fn fault(&self) -> &Arc<Fault>;

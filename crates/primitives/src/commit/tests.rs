@@ -11,6 +11,7 @@ use crate::ot::ideal as ots;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag, Tamper, memory_pair};
 
 /// The parties of a scheme, set up with ideal OTs. Each holds so many bytes of values or corrections.
@@ -405,9 +406,7 @@ fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
         places.iter().flat_map(|&k| words(&shares.slice(k..k + 1))).collect()
     };
     let mut keep: Vec<MadeAgain<S>> = Vec::new();
-    for range in [0, 7] {
-        sender.enter(range);
-        receiver.enter(range);
+    for _ in 0..2 {
         for lsb in [Lsb::Random, Lsb::Zero, Lsb::One] {
             let first = sender.next_row();
             let row = sender.row(&mut left, count, lsb).unwrap();
@@ -450,8 +449,10 @@ fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     let mut sender = S::Sender::restored(&postcard::from_bytes(&state).unwrap(), 40, memory).unwrap();
     let mut receiver = S::Receiver::restored(&postcard::from_bytes(&receivers).unwrap(), 40, memory).unwrap();
     keep.iter().for_each(|made_again| made_again(&sender));
-    sender.enter(8);
-    receiver.enter(8);
+    assert!(matches!(sender.commit(&mut left, &[Label::ZERO]), Err(Error::Limit(_))), "{}", S::NAME);
+    assert!(matches!(receiver.receive(&mut right, 1).map(drop), Err(Error::Limit(_) | Error::Peer(_))));
+    sender.enter(&mut Ranges::of_setup()).unwrap();
+    receiver.enter(&mut Ranges::of_setup()).unwrap();
     let row = sender.row(&mut left, count, Lsb::Random).unwrap();
     left.flush().unwrap();
     let got = receiver.receive_random(&mut right, count, Lsb::Random).unwrap();

@@ -22,26 +22,36 @@ use super::Direction;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
 /// Names one of a session's series of correlated OTs. Whatever is hashed for one is of no use in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Series([u8; 32]);
+pub struct Series {
+    hashed: [u8; 32],
+    sender: Direction,
+}
 
 impl Series {
     /// The series of this session in which the offset is that of the party who sends.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
-        Series(match sender {
+        let hashed = match sender {
             Direction::GarblerSends => *session,
             Direction::EvaluatorSends => {
                 blake3::derive_key("brickwork 2026-11 correlated OTs that the evaluator sends", session)
             }
-        })
+        };
+        Series { hashed, sender }
+    }
+
+    /// Which party sends.
+    pub fn sender(&self) -> Direction {
+        self.sender
     }
 
     /// The 32 bytes that the series' hashes begin with.
     pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.hashed
     }
 }
 
@@ -65,8 +75,8 @@ pub trait CotSender: Sized + Send {
     /// If there are not as many seeds.
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error>;
 
-    /// Goes on with a series whose state was kept. Its counters stand at the beginning: [`CotSender::enter`] a
-    /// range that was not entered before.
+    /// Goes on with a series whose state was kept. Nothing is drawn before a range is
+    /// [entered](CotSender::enter).
     ///
     /// # Errors
     /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
@@ -78,15 +88,19 @@ pub trait CotSender: Sized + Send {
     /// Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
-    /// Goes on with the range of OTs that has this number; the receiver does the same.
-    fn enter(&mut self, range: u64);
+    /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken already.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Makes `count` more OTs, whose choices the receiver gives. Returns the labels for choice 0; those for
     /// choice 1 differ from them by the offset. Nothing that depends on the labels or the offset may be sent
     /// before this is done.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive. After any error
+    /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`] if
+    /// the range of OTs ends before them. After any other error
     /// every call fails, because what the receiver may have learnt of the offset concerns all OTs.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
 
@@ -100,7 +114,10 @@ pub trait CotSender: Sized + Send {
 
     /// Makes OTs of independent random keys of those of these labels: both keys of each. The receiver does so
     /// with the labels of the same OTs, in the same order.
-    fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]>;
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if the range of keys ends before them.
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error>;
 }
 
 /// The party that chooses the bits.
@@ -126,8 +143,11 @@ pub trait CotReceiver: Sized + Send {
     /// What a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Goes on with the range of OTs that has this number; the sender does the same.
-    fn enter(&mut self, range: u64);
+    /// Goes on with the ranges of an entry, as [`CotSender::enter`].
+    ///
+    /// # Errors
+    /// As there.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Makes more OTs, with these choices (0 or 1). Returns the label of each choice.
     ///
@@ -154,7 +174,10 @@ pub trait CotReceiver: Sized + Send {
     }
 
     /// Makes OTs of independent random keys of those of these labels: the key of each choice.
-    fn keys(&mut self, labels: &[Label]) -> Vec<Seed>;
+    ///
+    /// # Errors
+    /// As [`CotSender::keys`].
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error>;
 }
 
 #[cfg(test)]
@@ -202,8 +225,10 @@ mod tests {
                 sender = S::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
                 let bytes = postcard::to_stdvec(&receiver.state()).unwrap();
                 receiver = R::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
-                sender.enter(range);
-                receiver.enter(range);
+                sender.enter(&mut Ranges::of_setup()).unwrap();
+                receiver.enter(&mut Ranges::of_setup()).unwrap();
+                // The setup's range, as no store is at hand that would give another: what comes is the same.
+                (labels_seen, keys_seen) = (HashSet::new(), HashSet::new());
             }
             assert!(sender.offset() == offset.label());
             for (count, random) in [(0, false), (1, false), (300, false), (129, true), (10_000, false)] {
@@ -229,7 +254,7 @@ mod tests {
                     assert!(*got == *zero ^ offset.times(choice));
                     assert!(labels_seen.insert(zero.bits()), "a label came twice");
                 }
-                let (pairs, chosen) = (sender.keys(&sent), receiver.keys(&got));
+                let (pairs, chosen) = (sender.keys(&sent).unwrap(), receiver.keys(&got).unwrap());
                 for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(choices.iter()) {
                     assert_eq!(pair[usize::from(choice)], *key);
                     assert!(pair.iter().all(|key| keys_seen.insert(*key.as_bytes())), "a key came twice");

@@ -51,10 +51,11 @@ use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::{BASE_OTS, Cheat};
+use super::{BASE_OTS, Cheat, Direction};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The messages of the extension.
@@ -71,8 +72,27 @@ pub mod msg {
 const ROWS: usize = BASE_OTS;
 /// Bits of a block.
 const BLOCK: usize = 128;
-/// Blocks that belong to one range, as a power of two.
-const BLOCKS_OF_A_RANGE: u32 = 40;
+/// The counter of blocks of 128 OTs: seeds that are used for several entries of a log draw those of each from
+/// its own range.
+const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
+/// The counter of hash keys: of OTs that are made independent, each has a number of its own.
+const KEYS: Counter = Counter::new("hash keys of OTs", 45);
+
+/// The counters of blocks and of hash keys of a series: a session may have one in each direction.
+fn counters(series: &Series) -> [Counter; 2] {
+    match series.sender() {
+        Direction::GarblerSends => [BLOCKS, KEYS],
+        Direction::EvaluatorSends => [
+            BLOCKS.named("blocks of OTs that the evaluator sends"),
+            KEYS.named("hash keys of OTs that the evaluator sends"),
+        ],
+    }
+}
+
+/// The range of a counter for seeds that are new.
+fn of_setup(counter: &Counter) -> Range {
+    Ranges::of_setup().take(counter).expect("nothing is taken")
+}
 /// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
 const CHUNK: usize = 64;
 
@@ -87,7 +107,8 @@ pub struct Sender {
     /// What the keys are made of, for a store.
     seeds: Vec<Seed>,
     keys: Vec<Aes128>,
-    next_block: u128,
+    counters: [Counter; 2],
+    blocks: Range,
     hash: KeyHash,
     oracle: Oracle,
     /// False from the beginning of a call until its check has passed.
@@ -99,7 +120,8 @@ pub struct Receiver {
     /// What the keys are made of, for a store.
     pairs: Vec<[Seed; 2]>,
     keys: [Vec<Aes128>; 2],
-    next_block: u128,
+    counters: [Counter; 2],
+    blocks: Range,
     hash: KeyHash,
     oracle: Oracle,
     rng: Rng,
@@ -130,13 +152,13 @@ pub struct ReceiverState {
 /// would choose among base OTs until it likes that.
 struct KeyHash {
     key: [u8; 32],
-    next: u64,
+    numbers: Range,
 }
 
 impl KeyHash {
     fn new(series: &Series) -> Self {
         let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", series.as_bytes());
-        KeyHash { key, next: 0 }
+        KeyHash { key, numbers: of_setup(&KEYS) }
     }
 
     /// After a call whose check had this seed, a hash of its rows.
@@ -145,11 +167,11 @@ impl KeyHash {
         self.key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs after a call", &before);
     }
 
-    /// The keys that labels of OTs `next`, `next + 1`, … stand for.
-    fn keys(&self, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
+    /// The keys that labels of OTs `first`, `first + 1`, … stand for.
+    fn keys(&self, first: u64, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
         let hash = |(i, label): (u64, Label)| {
             let mut message = [0; 24];
-            message[..8].copy_from_slice(&(self.next + i).to_le_bytes());
+            message[..8].copy_from_slice(&(first + i).to_le_bytes());
             message[8..].copy_from_slice(&label.to_bytes());
             let seed = Seed::from_bytes(
                 *blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"),
@@ -172,9 +194,9 @@ impl Oracle {
     }
 
     /// For a call that begins at this block.
-    fn call(&self, next_block: u128) -> Self {
+    fn call(&self, first: u64) -> Self {
         let mut hasher = self.0.clone();
-        hasher.update(&next_block.to_le_bytes());
+        hasher.update(&u128::from(first).to_le_bytes());
         Oracle(hasher)
     }
 
@@ -261,7 +283,8 @@ impl Sender {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
-        Sender { delta, seeds: seeds.to_vec(), keys, next_block: 0, hash, oracle, sound: true }
+        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
+        Sender { delta, seeds: seeds.to_vec(), keys, counters, blocks, hash, oracle, sound: true }
     }
 
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
@@ -287,7 +310,12 @@ impl CotSender for Sender {
     fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
         let seeds: Vec<Seed> = state.seeds.iter().map(|&bytes| Seed::from_bytes(bytes)).collect();
         match (seeds.len(), Delta::checked(state.delta)) {
-            (ROWS, Some(delta)) => Ok(Sender::new(series, delta, &seeds)),
+            (ROWS, Some(delta)) => {
+                let mut sender = Sender::new(series, delta, &seeds);
+                // Nothing is drawn under seeds that are not new before a range is entered.
+                (sender.blocks, sender.hash.numbers) = (BLOCKS.none(), KEYS.none());
+                Ok(sender)
+            }
             _ => Err(malformed()),
         }
     }
@@ -301,8 +329,10 @@ impl CotSender for Sender {
         self.delta.label()
     }
 
-    fn enter(&mut self, range: u64) {
-        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        let [blocks, keys] = &self.counters;
+        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
+        Ok(())
     }
 
     /// Rounds: half of one. [`Cheat::OtExtension`] if the receiver's rows are inconsistent.
@@ -314,14 +344,15 @@ impl CotSender for Sender {
         let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
         let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
         let mut q = Zeroizing::new(u.clone());
-        let mut oracle = self.oracle.call(self.next_block);
+        let mut block = self.blocks.draw(blocks_for(count) as u64)?;
+        let mut oracle = self.oracle.call(block);
         for chunk in labels.chunks_mut(BLOCK * CHUNK) {
             let blocks = chunk.len() / BLOCK;
             let (u, q) = (&mut u[..chunk.len()], &mut q[..chunk.len()]);
             channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(u))?;
             oracle.absorb(u);
-            ctr_rows(&self.keys, self.next_block, q, blocks);
-            self.next_block += blocks as u128;
+            ctr_rows(&self.keys, block.into(), q, blocks);
+            block += blocks as u64;
             for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
                 q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & masks[i]);
             }
@@ -343,12 +374,12 @@ impl CotSender for Sender {
         Ok(first(labels, count))
     }
 
-    fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
-        let zero = self.hash.keys(labels.iter().copied());
-        let one = self.hash.keys(labels.iter().map(|&label| label ^ self.delta));
-        self.hash.next += labels.len() as u64;
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
+        let first = self.hash.numbers.draw(labels.len() as u64)?;
+        let zero = self.hash.keys(first, labels.iter().copied());
+        let one = self.hash.keys(first, labels.iter().map(|&label| label ^ self.delta));
         // Copied: what is moved out of a list is not erased there.
-        zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect()
+        Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
     }
 }
 
@@ -365,7 +396,8 @@ impl Receiver {
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let rng = Rng::new("brickwork OT extension receiver")?;
-        Ok(Receiver { pairs: seeds.to_vec(), keys, next_block: 0, hash, oracle, rng })
+        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
+        Ok(Receiver { pairs: seeds.to_vec(), keys, counters, blocks, hash, oracle, rng })
     }
 
     /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
@@ -387,12 +419,13 @@ impl Receiver {
         let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * x.len()]);
         let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
         let mut t = Zeroizing::new(u.clone());
-        let mut oracle = self.oracle.call(self.next_block);
+        let mut block = self.blocks.draw(x.len() as u64)?;
+        let mut oracle = self.oracle.call(block);
         for (x, chunk) in x.chunks(CHUNK).zip(labels.chunks_mut(BLOCK * CHUNK)) {
             let (u, t) = (&mut u[..chunk.len()], &mut t[..chunk.len()]);
-            ctr_rows(&self.keys[0], self.next_block, t, x.len());
-            ctr_rows(&self.keys[1], self.next_block, u, x.len());
-            self.next_block += x.len() as u128;
+            ctr_rows(&self.keys[0], block.into(), t, x.len());
+            ctr_rows(&self.keys[1], block.into(), u, x.len());
+            block += x.len() as u64;
             for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
                 u.iter_mut().zip(t).zip(x).for_each(|((u, t), x)| *u ^= t ^ x);
             }
@@ -421,7 +454,12 @@ impl CotReceiver for Receiver {
 
     fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
         let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
-        if pairs.len() == ROWS { Receiver::new(series, &pairs) } else { Err(malformed()) }
+        if pairs.len() != ROWS {
+            return Err(malformed());
+        }
+        let mut receiver = Receiver::new(series, &pairs)?;
+        (receiver.blocks, receiver.hash.numbers) = (BLOCKS.none(), KEYS.none());
+        Ok(receiver)
     }
 
     fn state(&self) -> ReceiverState {
@@ -429,18 +467,19 @@ impl CotReceiver for Receiver {
         ReceiverState { pairs: self.pairs.iter().map(pair).collect() }
     }
 
-    fn enter(&mut self, range: u64) {
-        self.next_block = u128::from(range) << BLOCKS_OF_A_RANGE;
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        let [blocks, keys] = &self.counters;
+        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
+        Ok(())
     }
 
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
         self.extend_altered(channel, choices, |_| {})
     }
 
-    fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
-        let keys = self.hash.keys(labels.iter().copied());
-        self.hash.next += labels.len() as u64;
-        keys
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
+        let first = self.hash.numbers.draw(labels.len() as u64)?;
+        Ok(self.hash.keys(first, labels.iter().copied()))
     }
 }
 
@@ -450,7 +489,6 @@ fn malformed() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Direction;
     use super::*;
     use brickwork_wire::{Tamper, memory_pair};
 
@@ -594,7 +632,7 @@ mod tests {
                 let labels = sender.extend(&mut left, choices.len()).unwrap();
                 (labels, chosen.join().unwrap())
             });
-            let (pairs, chosen) = (sender.keys(&pairs), receiver.keys(&chosen));
+            let (pairs, chosen) = (sender.keys(&pairs).unwrap(), receiver.keys(&chosen).unwrap());
             for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(&choices) {
                 assert_eq!(pair[choice as usize], *key);
                 assert!(pair.iter().all(|key| seen.insert(*key.as_bytes())));
@@ -745,7 +783,7 @@ mod tests {
             let mut receiver = Receiver::new(&series(3), &receiver.pairs).unwrap();
             let labels = receiver.extend(&mut right, &[0, 1, 1]).unwrap();
             let offered = sender.extend(&mut left, 3).unwrap();
-            let (pairs, chosen) = (sender.keys(&offered), receiver.keys(&labels));
+            let (pairs, chosen) = (sender.keys(&offered).unwrap(), receiver.keys(&labels).unwrap());
             assert!([0, 1, 1].iter().zip(&pairs).zip(&chosen).all(|((&b, pair), key)| pair[b] == *key));
             (offered, pairs)
         });
@@ -758,7 +796,7 @@ mod tests {
     /// all rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
-        let mut hash = KeyHash { next: 5, ..KeyHash::new(&series(3)) };
+        let mut hash = KeyHash::new(&series(3));
         hash.follow(&Seed::from_bytes([8; 16]));
         let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
         let key = blake3::derive_key(
@@ -766,11 +804,44 @@ mod tests {
             &[&key[..], &[8; 16]].concat(),
         );
         let label = Label::from_bits(77);
-        let keys = hash.keys(std::iter::repeat_n(label, 3));
+        let keys = hash.keys(5, std::iter::repeat_n(label, 3));
         for (number, seed) in (5_u64..).zip(keys) {
             let expected = blake3::keyed_hash(&key, &[&number.to_le_bytes()[..], &label.to_bytes()].concat());
             assert_eq!(seed.as_bytes()[..], expected.as_bytes()[..brickwork_base::random::SEED_BYTES]);
         }
+    }
+
+    /// Row 16: who has entered no range makes no OT and no key, and sends nothing; numbers of keys are drawn, so
+    /// that none serves two OTs.
+    #[test]
+    fn row_16_nothing_is_made_behind_the_end_of_a_range() {
+        let (mut sender, mut receiver, _) = deal();
+        let (sent, got) = run(&mut sender, &mut receiver, &[0, 1, 1], None);
+        let (sent, got) = (sent.unwrap(), got.unwrap());
+        let first = sender.hash.numbers.next();
+        sender.keys(&sent).unwrap();
+        receiver.keys(&got).unwrap();
+        assert_eq!([sender.hash.numbers.next(), receiver.hash.numbers.next()], [first + 3; 2]);
+        let mut sender = Sender::restored(&series(3), &sender.state()).unwrap();
+        let mut receiver = Receiver::restored(&series(3), &receiver.state()).unwrap();
+        assert!(matches!(sender.keys(&sent), Err(Error::Limit(_))));
+        assert!(matches!(receiver.keys(&got), Err(Error::Limit(_))));
+        let (mut left, mut right) = memory_pair();
+        assert!(matches!(receiver.extend(&mut right, &[1]), Err(Error::Limit(_))));
+        assert!(matches!(sender.extend(&mut left, 1), Err(Error::Limit(_))));
+        assert_eq!((left.sent_bytes(), right.sent_bytes()), (0, 0));
+    }
+
+    /// Two series of a session count apart: both enter the ranges of one entry.
+    #[test]
+    fn row_16_series_in_both_directions_enter_one_entry() {
+        let (mut sender, mut receiver, delta) = deal();
+        let other = Series::new(&[3; 32], Direction::EvaluatorSends);
+        let mut other = Sender::new(&other, delta, &sender.seeds);
+        let mut ranges = Ranges::of_setup();
+        sender.enter(&mut ranges).unwrap();
+        other.enter(&mut ranges).unwrap();
+        assert!(matches!(receiver.enter(&mut ranges), Err(Error::Usage(_))), "entered twice");
     }
 
     #[test]

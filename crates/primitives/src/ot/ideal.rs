@@ -9,6 +9,7 @@ use super::cot::{CotReceiver, CotSender, Series};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag};
 
 const PAIRS: Tag = Tag(231);
@@ -65,7 +66,9 @@ impl CotSender for Sender {
         self.offset.label()
     }
 
-    fn enter(&mut self, _: u64) {}
+    fn enter(&mut self, _: &mut Ranges) -> Result<(), Error> {
+        Ok(())
+    }
 
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         let mut rng = Rng::new("ideal OTs")?;
@@ -76,11 +79,11 @@ impl CotSender for Sender {
         Ok(labels)
     }
 
-    fn keys(&mut self, labels: &[Label]) -> Vec<[Seed; 2]> {
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
         let zero = self.keys.of(labels.iter().copied());
         let one = self.keys.of(labels.iter().map(|&label| label ^ self.offset));
         self.keys.next += labels.len() as u64;
-        zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect()
+        Ok(zero.into_iter().zip(one).map(|(zero, one)| [zero, one]).collect())
     }
 }
 
@@ -98,7 +101,9 @@ impl CotReceiver for Receiver {
 
     fn state(&self) {}
 
-    fn enter(&mut self, _: u64) {}
+    fn enter(&mut self, _: &mut Ranges) -> Result<(), Error> {
+        Ok(())
+    }
 
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
         let mut pairs = vec![[Label::ZERO; 2]; choices.len()];
@@ -106,10 +111,10 @@ impl CotReceiver for Receiver {
         Ok(pairs.iter().zip(choices).map(|(pair, &choice)| pair[usize::from(choice)]).collect())
     }
 
-    fn keys(&mut self, labels: &[Label]) -> Vec<Seed> {
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
         let keys = self.keys.of(labels.iter().copied());
         self.keys.next += labels.len() as u64;
-        keys
+        Ok(keys)
     }
 }
 

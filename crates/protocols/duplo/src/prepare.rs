@@ -34,7 +34,7 @@ use super::claims;
 use super::hooks::Hooks;
 use super::preprocess::{self, EvaluatorBatch, Shape};
 use super::sessions::EvaluatorCore;
-use super::stock::{Origin, Places};
+use super::stock::{Counters, Origin, Places};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
@@ -78,20 +78,20 @@ pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
 }
 
 /// Both kinds of authenticator, and the cut-and-choose of each.
-fn kinds(serial: &mut u64, parameters: &Parameters) -> [(AuthenticatorKind, Origin); 2] {
-    let kinds = [
-        (AuthenticatorKind::Plain, cut_and_choose::BatchKind::KeyAuthenticator, parameters.plain),
-        (AuthenticatorKind::Input, cut_and_choose::BatchKind::InputAuthenticator, parameters.input),
-    ];
-    kinds.map(|(authenticator, kind, bucketing)| {
-        *serial += 1;
-        (authenticator, Origin::new(*serial, kind, bucketing))
-    })
+fn kinds(
+    counters: &mut Counters,
+    parameters: &Parameters,
+) -> Result<[(AuthenticatorKind, Origin); 2], Error> {
+    let mut origin = |kind, bucketing| Ok::<_, Error>(Origin::new(counters.serial()?, kind, bucketing));
+    Ok([
+        (AuthenticatorKind::Plain, origin(cut_and_choose::BatchKind::KeyAuthenticator, parameters.plain)?),
+        (AuthenticatorKind::Input, origin(cut_and_choose::BatchKind::InputAuthenticator, parameters.input)?),
+    ])
 }
 
-/// The number by which a session's authenticators are counted on after these.
-fn counted(counter: u64, parameters: &Parameters) -> u64 {
-    counter + parameters.plain.copies().max(parameters.input.copies())
+/// The first index of authenticators: as many are drawn as there are of either kind at most.
+fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, Error> {
+    counters.authenticators(parameters.plain.copies().max(parameters.input.copies()))
 }
 
 /// All authenticators of one kind, committed to.
@@ -135,11 +135,11 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     parameters: &Parameters,
 ) -> Result<[GarblerMade; 2], Error> {
     let delta_ka = party.delta_ka();
-    let Garbler { run, sender, hooks, session, authenticators: counter, serial, .. } = party;
-    let [plain, input] = kinds(serial, parameters);
+    let Garbler { run, sender, hooks, session, counters, .. } = party;
+    let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerMade, Error> {
         let (count, hasher) =
-            (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(*counter));
+            (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(first_index));
         let step = hooks.step(IN_HAND, count);
         let first = sender.next_row();
         let offsets = match kind {
@@ -196,11 +196,9 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             message.push(bytemuck::cast_slice(&authenticators))?;
         }
         message.finish()?;
-        Ok(GarblerMade { kind, origin, at, made: *counter, wires, offsets })
+        Ok(GarblerMade { kind, origin, at, made: first_index, wires, offsets })
     };
-    let made = [make(plain)?, make(input)?];
-    *counter = counted(*counter, parameters);
-    Ok(made)
+    Ok([make(plain)?, make(input)?])
 }
 
 impl GarblerMade {
@@ -431,8 +429,8 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     parameters: &Parameters,
     spill: &Spill,
 ) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
-    let EvaluatorCore { run, receiver, session, authenticators: counter, serial, .. } = core;
-    let [plain, input] = kinds(serial, parameters);
+    let EvaluatorCore { run, receiver, session, counters, .. } = core;
+    let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut receive =
         |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
             let count = origin.bucketing.copies() as usize;
@@ -456,15 +454,13 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             Ok(EvaluatorReceived {
                 kind,
                 origin,
-                hasher: Hasher::new(session, kind).after(*counter),
+                hasher: Hasher::new(session, kind).after(first_index),
                 hashes,
                 wires,
                 offsets,
             })
         };
-    let received = [receive(plain)?, receive(input)?];
-    *counter = counted(*counter, parameters);
-    Ok(received)
+    Ok([receive(plain)?, receive(input)?])
 }
 
 impl EvaluatorReceived<Pending> {
@@ -694,8 +690,9 @@ mod tests {
             [(bucketing(3, 5), bucketing(3, 4), 11), (bucketing(3, 5), bucketing(5, 4), 14)]
         {
             (parameters.plain, parameters.input) = (plain, input);
-            assert_eq!(counted(0, &parameters), made);
-            assert_eq!(counted(100, &parameters), 100 + made);
+            let mut counters = Counters::of_setup().unwrap();
+            let firsts = [(); 3].map(|()| first_index(&mut counters, &parameters).unwrap());
+            assert_eq!(firsts, [0, made, 2 * made]);
         }
     }
 }

@@ -291,7 +291,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<GarblerMade>, Error> {
-    let Garbler { run, sender, rng, hooks, serial, .. } = party;
+    let Garbler { run, sender, rng, hooks, counters, .. } = party;
     let mut made = Vec::new();
     for (id, &bucketing) in
         parameters.components.iter().enumerate().filter(|(_, bucketing)| bucketing.slots > 0)
@@ -332,8 +332,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         let outputs = sender.finish(outputs);
         hooks.alter(Point::TableHashes(id), &mut hashes[SEED_BYTES..]);
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
-        *serial += 1;
-        let origin = Origin::new(*serial, BatchKind::Component, bucketing);
+        let origin = Origin::new(counters.serial()?, BatchKind::Component, bucketing);
         let component = component.digest();
         made.push(GarblerMade {
             id,
@@ -542,7 +541,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
-    let EvaluatorCore { run, receiver, serial, .. } = core;
+    let EvaluatorCore { run, receiver, counters, .. } = core;
     let mut received = Vec::new();
     for (id, &bucketing) in
         parameters.components.iter().enumerate().filter(|(_, bucketing)| bucketing.slots > 0)
@@ -557,9 +556,8 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
         let mut hashes = run.channel.receive(msg::TABLE_HASHES, SEED_BYTES + copies * TABLE_HASH_BYTES)?;
         let start = u128::from_le_bytes(*hashes.first_chunk().expect("16 bytes"));
         hashes.drain(..SEED_BYTES);
-        *serial += 1;
         let hashed = Hashed {
-            origin: Origin::new(*serial, BatchKind::Component, bucketing),
+            origin: Origin::new(counters.serial()?, BatchKind::Component, bucketing),
             component: component.digest(),
             shape,
             schedule: Schedule::new(circuit),
@@ -695,7 +693,7 @@ impl Hashed {
         let units = u32::try_from(self.shape.batch.chosen())
             .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
         let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
-        Ok(Room::Segment(Box::new(segments.begin(self.origin.batch_serial(), Some(bulk))?)))
+        Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 
     /// The tables of the chosen copies, which must be the hashed ones.

@@ -18,7 +18,7 @@ use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
 use super::report::Duplo;
 use super::setup::SetupRequest;
-use super::stock::{ProgramMaterial, Request, Stock};
+use super::stock::{Counters, ProgramMaterial, Request, Stock};
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::SecurityReport;
 use brickwork_base::digest::Digest;
@@ -50,10 +50,7 @@ pub struct Garbler<'o, C: commit::Scheme = Commitments> {
     pub(super) window: usize,
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
-    /// Authenticators made so far, of each kind at most.
-    pub(super) authenticators: u64,
-    /// Cut-and-chooses so far.
-    pub(super) serial: u64,
+    pub(super) counters: Counters,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerOts>,
@@ -250,10 +247,7 @@ pub(super) struct EvaluatorCore<'o, C: commit::Scheme> {
     pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.
     pub binding: usize,
-    /// Authenticators made so far, of each kind at most.
-    pub authenticators: u64,
-    /// Cut-and-chooses so far.
-    pub serial: u64,
+    pub counters: Counters,
 }
 
 /// The evaluator of a session, between two programs.

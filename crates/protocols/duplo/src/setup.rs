@@ -23,7 +23,7 @@ use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
 use super::report::Duplo;
 use super::sessions::EvaluatorCore;
-use super::stock::Stock;
+use super::stock::{Counters, Stock};
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
@@ -201,8 +201,7 @@ pub(super) fn garbler<'o, C: commit::Scheme>(
         ka,
         ot,
         binding,
-        authenticators: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
         used: false,
         stock: Stock::new(),
     };
@@ -312,8 +311,7 @@ pub(super) fn evaluator<'o, C: commit::Scheme, P>(
         openings_memory: openings_memory(table_memory),
         segments: None,
         binding,
-        authenticators: 0,
-        serial: 0,
+        counters: Counters::of_setup()?,
     };
     Ok(Begun { core, offsets: PendingOffsets { ka, ot, ot_delta_difference }, ots, agreed })
 }

@@ -18,7 +18,7 @@ use super::preprocessed::PreprocessedItems;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
-use brickwork_stock::{GivenUp, Serial};
+use brickwork_stock::{Counter, GivenUp, Range as Numbers, Ranges, SERIALS, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ pub(super) fn garbler_wires(program: &Program) -> usize {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Origin {
     /// Unique in a session.
-    pub serial: u64,
+    pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,
     /// What the steps of its epoch that were given up have risked: who broke the connection off after a
@@ -140,18 +140,60 @@ impl Places {
     }
 }
 
-/// Cut-and-chooses that belong to one entry of an epoch's log, as a power of two.
-pub(super) const CUTS_OF_AN_ENTRY: u32 = 20;
-
 impl Origin {
     /// One in a session in which nothing was given up.
-    pub fn new(serial: u64, kind: BatchKind, bucketing: Bucketing) -> Self {
+    pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
         Origin { serial, kind, bucketing, given_up: GivenUp::default() }
     }
+}
 
-    /// The serial of the batch in a store: both parties count their cut-and-chooses alike.
-    pub fn batch_serial(&self) -> Serial {
-        brickwork_stock::serial(self.serial >> CUTS_OF_AN_ENTRY, self.serial & ((1 << CUTS_OF_AN_ENTRY) - 1))
+/// The counter of a session's authenticators: those of one kind have different indices.
+const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
+
+/// What a session counts besides the blocks of its streams; both parties count alike.
+pub(super) struct Counters {
+    /// Indices of authenticators.
+    authenticators: Numbers,
+    /// Serials of cut-and-chooses; in a store a batch has that of its first one.
+    serials: Numbers,
+}
+
+impl Counters {
+    /// Takes what belongs to an entry of the log.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken.
+    pub fn of_entry(ranges: &mut Ranges) -> Result<Self, Error> {
+        Ok(Counters { authenticators: ranges.take(&AUTHENTICATORS)?, serials: ranges.take(&SERIALS)? })
+    }
+
+    /// Takes what belongs to a setup.
+    ///
+    /// # Errors
+    /// As [`Counters::of_entry`].
+    pub fn of_setup() -> Result<Self, Error> {
+        Self::of_entry(&mut Ranges::of_setup())
+    }
+
+    /// Has nothing: of a session that was restored and has entered no range.
+    pub fn none() -> Self {
+        Counters { authenticators: AUTHENTICATORS.none(), serials: SERIALS.none() }
+    }
+
+    /// Draws a serial.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there are no more.
+    pub fn serial(&mut self) -> Result<Serial, Error> {
+        self.serials.draw(1)
+    }
+
+    /// Draws the indices of so many authenticators; returns the first.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there are not as many.
+    pub fn authenticators(&mut self, count: u64) -> Result<u64, Error> {
+        self.authenticators.draw(count)
     }
 }
 

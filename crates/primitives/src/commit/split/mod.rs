@@ -38,6 +38,7 @@ pub use sender::{Committing, Sender, SenderState};
 
 use super::code::Code;
 use brickwork_base::Error;
+use brickwork_stock::{Counter, Range, Ranges};
 
 /// The messages of this scheme.
 pub mod msg {
@@ -62,13 +63,11 @@ fn malformed() -> Error {
     Error::Stock("the state of the commitments is malformed or of another version".into())
 }
 
-/// Blocks that belong to one range, as a power of two.
-const BLOCKS_OF_A_RANGE: u32 = 40;
+/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of each
+/// from its own range.
+const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
-/// The first block of a range.
-///
-/// # Panics
-/// If there is no such range: what another one has would be used twice.
-fn first_block(range: u64) -> u64 {
-    range.checked_mul(1 << BLOCKS_OF_A_RANGE).expect("an epoch ends before its ranges do")
+/// The range of blocks for seeds that are new.
+fn of_setup() -> Range {
+    Ranges::of_setup().take(&BLOCKS).expect("nothing is taken")
 }

@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::source::{Corrections, Recipe, Source};
-use super::{code, first_block, malformed, msg};
+use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::commit::claims::Claims;
 use crate::commit::code::Code;
 use crate::commit::combine::{Group, combine, combine_known};
@@ -21,6 +21,7 @@ use crate::ot::CotReceiver;
 use crate::spill::{Budget, Fault};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The party that holds the other to its word: the evaluator.
@@ -29,7 +30,7 @@ pub struct Receiver {
     /// What the keys are made of, for a store.
     chosen: Vec<Seed>,
     source: Arc<Source>,
-    next_block: u64,
+    blocks: Range,
     names: Names,
     challenge: Rng,
     /// Memory for corrections.
@@ -45,6 +46,12 @@ pub struct ReceiverState {
 }
 
 impl Receiver {
+    /// Goes on with these blocks.
+    #[cfg(test)]
+    pub(super) fn set_blocks(&mut self, blocks: Range) {
+        self.blocks = blocks.of(&BLOCKS);
+    }
+
     /// From the seeds that this party got, one for each coordinate of `code`, and its choices among each pair,
     /// its watch bits (0 or 1).
     ///
@@ -66,7 +73,7 @@ impl Receiver {
                 seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
                 watch: watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect(),
             }),
-            next_block: 0,
+            blocks: of_setup(),
             names: Names::default(),
             challenge: Rng::new("brickwork commitment challenge")?,
             budget: Budget::new(memory),
@@ -94,8 +101,7 @@ impl Receiver {
         chosen: bool,
     ) -> Result<Pending, Error> {
         let corrected = self.code.length() - if chosen { 0 } else { DIMENSION };
-        let start = self.next_block;
-        self.next_block += count.div_ceil(BLOCK) as u64;
+        let start = self.blocks.draw(count.div_ceil(BLOCK) as u64)?;
         let receive = |message: &mut [u8]| channel.receive_into(msg::CORRECTIONS, message);
         let corrections =
             Corrections::receive(corrected, count.div_ceil(BLOCK), &self.budget, &self.fault, receive)?;
@@ -127,7 +133,7 @@ impl scheme::Receiver for Receiver {
     ) -> Result<Self, Error> {
         let code = code(security)?;
         let (watch_bits, watched) = cot.draw(channel, rng, code.length())?;
-        Receiver::new(code, &cot.keys(&Zeroizing::new(watched)), &watch_bits, memory)
+        Receiver::new(code, &cot.keys(&Zeroizing::new(watched))?, &watch_bits, memory)
     }
 
     fn restored(state: &ReceiverState, security: u32, memory: u64) -> Result<Self, Error> {
@@ -136,7 +142,8 @@ impl scheme::Receiver for Receiver {
             return Err(malformed());
         }
         let seeds: Vec<Seed> = state.seeds.iter().map(|&bytes| Seed::from_bytes(bytes)).collect();
-        Receiver::new(code, &seeds, &state.watch_bits, memory)
+        let new = Receiver::new(code, &seeds, &state.watch_bits, memory)?;
+        Ok(Receiver { blocks: BLOCKS.none(), ..new })
     }
 
     fn state(&self) -> ReceiverState {
@@ -146,8 +153,9 @@ impl scheme::Receiver for Receiver {
         }
     }
 
-    fn enter(&mut self, range: u64) {
-        self.next_block = first_block(range);
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.blocks = ranges.take(&BLOCKS)?;
+        Ok(())
     }
 
     fn fault(&self) -> &Arc<Fault> {

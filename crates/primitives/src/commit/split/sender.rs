@@ -11,7 +11,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::again::Streams;
 use super::origin::Origin;
 use super::source::{Recipe, Source};
-use super::{code, first_block, malformed, msg};
+use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::commit::Lsb;
 use crate::commit::claims::Claims;
 use crate::commit::code::Code;
@@ -27,6 +27,7 @@ use crate::spill::{Budget, Fault, Held, SpillFile};
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
 use brickwork_base::random::{SEED_BYTES, Seed};
+use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The committing party: the garbler.
@@ -36,7 +37,7 @@ pub struct Sender {
     pairs: Vec<[Seed; 2]>,
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
-    next_block: u64,
+    blocks: Range,
     /// Memory for values.
     budget: Budget,
     fault: Arc<Fault>,
@@ -67,6 +68,12 @@ enum Storage {
 const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
 
 impl Sender {
+    /// Goes on with these blocks.
+    #[cfg(test)]
+    pub(super) fn set_blocks(&mut self, blocks: Range) {
+        self.blocks = blocks.of(&BLOCKS);
+    }
+
     /// From the seeds of which the other party knows one of each pair, a pair for each coordinate of `code`.
     ///
     /// # Panics
@@ -80,17 +87,15 @@ impl Sender {
             pairs: seeds.to_vec(),
             first,
             second: Arc::new(side(1)),
-            next_block: 0,
+            blocks: of_setup(),
             budget: Budget::new(memory),
             fault: Arc::default(),
         }
     }
 
-    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Recipe {
-        let recipe =
-            Recipe { source: self.first.clone(), start: self.next_block, count, lsb, corrections: None };
-        self.next_block += count.div_ceil(BLOCK) as u64;
-        recipe
+    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Result<Recipe, Error> {
+        let start = self.blocks.draw(count.div_ceil(BLOCK) as u64)?;
+        Ok(Recipe { source: self.first.clone(), start, count, lsb, corrections: None })
     }
 
     fn commit_rows(
@@ -100,7 +105,7 @@ impl Sender {
         lsb: Lsb,
         chosen: Option<&[Label]>,
     ) -> Result<Committed, Error> {
-        let recipe = self.next_recipe(count, lsb);
+        let recipe = self.next_recipe(count, lsb)?;
         let (mut values, mut corrections) = (vec![Label::ZERO; count], Vec::new());
         for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
             let chosen = chosen.map(|chosen| &chosen[m * CHUNK * CHUNKS_IN_HAND..][..values.len()]);
@@ -230,7 +235,7 @@ impl scheme::Sender for Sender {
     ) -> Result<Self, Error> {
         let code = code(security)?;
         let watched = Zeroizing::new(cot.extend(channel, code.length())?);
-        Ok(Sender::new(code, &cot.keys(&watched), memory))
+        Ok(Sender::new(code, &cot.keys(&watched)?, memory))
     }
 
     fn restored(state: &SenderState, security: u32, memory: u64) -> Result<Self, Error> {
@@ -239,7 +244,8 @@ impl scheme::Sender for Sender {
             return Err(malformed());
         }
         let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
-        Ok(Sender::new(code, &pairs, memory))
+        // Nothing is drawn under seeds that are not new before a range is entered.
+        Ok(Sender { blocks: BLOCKS.none(), ..Sender::new(code, &pairs, memory) })
     }
 
     fn state(&self) -> SenderState {
@@ -247,12 +253,13 @@ impl scheme::Sender for Sender {
         SenderState { pairs: self.pairs.iter().map(pair).collect() }
     }
 
-    fn enter(&mut self, range: u64) {
-        self.next_block = first_block(range);
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.blocks = ranges.take(&BLOCKS)?;
+        Ok(())
     }
 
     fn next_row(&self) -> u64 {
-        self.next_block
+        self.blocks.next()
     }
 
     fn fault(&self) -> &Arc<Fault> {
@@ -272,7 +279,7 @@ impl scheme::Sender for Sender {
         if count <= CHUNK || held.is_some() {
             return Ok(Row::held_in(held, self.commit_rows(channel, count, lsb, None)?));
         }
-        let recipe = self.next_recipe(count, lsb);
+        let recipe = self.next_recipe(count, lsb)?;
         let mut corrections = Vec::new();
         for m in 0..count.div_ceil(MESSAGE) {
             self.send_message(channel, &recipe, m, None, None, &mut corrections)?;
@@ -288,7 +295,7 @@ impl scheme::Sender for Sender {
         };
         let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
         Ok(Committing {
-            recipe: self.next_recipe(count, Lsb::Random),
+            recipe: self.next_recipe(count, Lsb::Random)?,
             waiting,
             corrections: Vec::new(),
             sent: 0,

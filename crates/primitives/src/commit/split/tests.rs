@@ -500,15 +500,39 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Ranges do not meet, the first and the last included; there is none behind the last.
+/// Row 16: who has entered no range, or one that is used up, commits to nothing and sends nothing; both parties
+/// come to the end at once.
 #[test]
-#[should_panic(expected = "an epoch ends before its ranges do")]
-fn row_16_no_range_is_entered_twice() {
-    let last = (1u64 << (64 - BLOCKS_OF_A_RANGE)) - 1;
-    let starts: std::collections::BTreeSet<u64> =
-        [0, 1, 2, last - 1, last].into_iter().map(first_block).collect();
-    assert_eq!(starts.len(), 5);
-    first_block(last + 1);
+fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
+    let (mut sender, mut receiver) = deal(40);
+    let (mut left, mut right) = memory_pair();
+    let all_but_two = || {
+        let mut blocks = of_setup();
+        blocks.draw((1 << 40) - 2).unwrap();
+        blocks
+    };
+    sender.set_blocks(all_but_two());
+    receiver.set_blocks(all_but_two());
+    sender.commit_random(&mut left, BLOCK + 1, Lsb::Random).unwrap();
+    left.flush().unwrap();
+    receiver.receive_random(&mut right, BLOCK + 1, Lsb::Random).unwrap();
+    let sent = left.sent_bytes();
+    for entered in [false, true] {
+        if entered {
+            sender.set_blocks(BLOCKS.none());
+            receiver.set_blocks(BLOCKS.none());
+        }
+        let refused = [
+            sender.commit_random(&mut left, 1, Lsb::Random).map(drop),
+            sender.commit(&mut left, &[Label::ZERO]).map(drop),
+            sender.row(&mut left, 1, Lsb::One).map(drop),
+            sender.begin_row(1).map(drop),
+            receiver.receive_random(&mut right, 1, Lsb::Random).map(drop),
+            receiver.receive(&mut right, 1).map(drop),
+        ];
+        assert!(refused.iter().all(|result| matches!(result, Err(Error::Limit(_)))), "{refused:?}");
+    }
+    assert_eq!(left.sent_bytes(), sent);
 }
 
 /// What makes the values of a row again.
@@ -737,7 +761,9 @@ fn commitments_made_again_are_the_same() {
         let mut rng = Rng::replayable("test dealer");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         let mut sender = Sender::new(code, &pairs, u64::MAX);
-        sender.enter(3);
+        let mut blocks = of_setup();
+        blocks.draw(3 << 30).unwrap();
+        sender.set_blocks(blocks);
         let (mut left, _right) = memory_pair();
         for count in [1, 128, 129, 7000] {
             let all = 0..count as u64;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::Cheat;
 use crate::proposal::{Decompose, Decomposition, MAX_DECOMPOSITION_BYTES};
 use crate::{Duplo, Parameters, stored};
-use brickwork_base::Error;
 use brickwork_base::bits;
+use brickwork_base::{Error, Malformed};
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_primitives::ot::{BASE_OT, base};
 use brickwork_session::msg::DECOMPOSITION;
+use brickwork_session::stock::meeting::compared;
 use brickwork_session::{Digests, Greeting, SessionId, Terms};
 use brickwork_stock::{State, Verdict};
 use brickwork_wire::{Channel, memory_pair, tls};
@@ -95,9 +95,9 @@ pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
 /// How a log of this party goes together with what a peer says of its own logs.
 ///
 /// # Errors
-/// [`Cheat::UnexpectedMessage`] if it is malformed.
-pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Cheat> {
-    stored::compared(state, bytes)
+/// [`Malformed::UnexpectedMessage`] if it is malformed.
+pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
+    compared(state, bytes)
 }
 
 /// A record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for input

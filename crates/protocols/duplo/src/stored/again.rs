@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::codec::{In, Out};
-use super::pieces::{Context, Header, Known, Stored};
-use super::shelf::kind;
-use super::side::Side;
+use super::batches::kind;
+use super::records::{Context, Header, Known, Stored};
+use super::side::Role;
 use crate::hooks::Hooks;
 use crate::instance::level;
 use crate::report::Duplo;
@@ -16,6 +15,7 @@ use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Schedule;
+use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
@@ -35,40 +35,35 @@ pub(crate) fn record(
     let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
-    let context = Context { session: &[3; 32], words: level(40)?.words, component, committer: None };
     let header = Header::decode(header, GivenUp::default())?;
+    let words = level(40)?.words;
+    let context = Context { header: &header, session: &[3; 32], words, component, committer: None };
     match party {
-        Party::Garbler => of_side::<Garbler>(&context, kind_of_batch, &header, items, bytes),
-        Party::Evaluator => of_side::<Evaluator>(&context, kind_of_batch, &header, items, bytes),
+        Party::Garbler => of_role::<Garbler>(&context, kind_of_batch, items, bytes),
+        Party::Evaluator => of_role::<Evaluator>(&context, kind_of_batch, items, bytes),
     }
 }
 
-fn of_side<'o, S: Side<'o>>(
+fn of_role<'o, R: Role<'o>>(
     context: &Context,
     kind: u8,
-    header: &Header,
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
     match kind {
-        kind::COMPONENT => pieces::<S::Component>(context, header, items, bytes),
-        kind::INPUT => pieces::<S::Gadgets>(context, header, items, bytes),
-        _ => pieces::<S::Ots>(context, header, items, bytes),
+        kind::COMPONENT => written_again::<R::Component>(context, items, bytes),
+        kind::INPUT => written_again::<R::Authenticators>(context, items, bytes),
+        _ => written_again::<R::Ots>(context, items, bytes),
     }
 }
 
-fn pieces<P: Stored>(
-    context: &Context,
-    header: &Header,
-    items: usize,
-    bytes: &[u8],
-) -> Result<Vec<u8>, Error> {
-    let mut record = In::new(bytes, context.words);
-    let pieces = P::decode(header, context, items, &mut record)?;
+fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut record = In::new(bytes);
+    let read = P::decode(context, items, &mut record)?;
     record.end()?;
-    assert_eq!(pieces.len(), items, "as many items as the index says");
+    assert_eq!(read.len(), items, "as many items as the index says");
     let mut out = Out::default();
-    pieces.encode(0..items, &mut out)?;
+    read.encode(0..items, &mut out)?;
     Ok(out.finish().to_vec())
 }
 

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use super::pieces::Header;
-use super::shelf::{Shelves, bound_of_epoch, kind};
+use super::batches::{bound_of_epoch, counts, kind};
+use super::records::Header;
+use super::side::PROTOCOL;
 use crate::parameters::known_bound;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::cut_and_choose::{BatchKind, Upper};
+use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Entry, Epoch, EpochId, PairId, Serial, State, Store};
 
 /// An epoch of a store.
@@ -93,7 +95,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     store
         .epochs()?
         .into_iter()
-        .filter(|(_, epoch)| epoch.protocol == super::PROTOCOL)
+        .filter(|(_, epoch)| epoch.protocol == PROTOCOL)
         .map(|(id, epoch)| of_epoch(store, id, epoch))
         .collect()
 }
@@ -162,7 +164,7 @@ impl Inventory {
         if self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some()) {
             return Ok(0);
         }
-        let counts = Shelves::of(store, &self.id)?.counts();
+        let counts = counts(&Batches::of(store, &self.id)?);
         let mut needs: Vec<(usize, usize)> = Vec::new();
         let slots = program.slots_by_component();
         for digest in program.component_digests() {

@@ -1,70 +1,41 @@
-//! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
-//!
-//! ```text
-//!   both ways    greeting; with it G's, how the program is to be cut;  whether the stores belong together, and where their logs stand ([`reconcile`])
-//!   fill:        both ways    what is made next
-//!                             each appends `Fill`, durably;  both ways  the head of the log
-//!                             preprocess and prepare; each writes what it made, durably
-//!                both ways    that it is written;  each appends `Made`;  both ways  the head of the log
-//!   run:         both ways    the program, and what it takes from where
-//!                             each appends `Use`, durably;  both ways  the head of the log
-//!                             build, evaluate, decode
-//! ```
-//!
-//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and all that was made with
-//! them. Every entry of its log has a number, and with it a range of every counter: blocks of the
-//! commitments' and the OTs' streams, indices of authenticators, serials of cut-and-chooses. A range is
-//! entered once, by the process that has just made the entry durable and has heard that the peer has it too.
-//! So no stream is ever used twice, whatever crashes in between (`docs/stock.md`).
-//!
-//! What is broken off is not continued but given up: the items of a program's entry are burned, those of a
-//! step that is not made are never used, and the step is begun anew in another range. A peer that cheats
-//! costs the whole epoch: what its failed check told it concerns everything that was made with the same
-//! secrets.
+//! DUPLO's stock on disk: its records, what a program takes, and a connection between two parties with stores.
+//! Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is what is
+//! DUPLO's: a garbler proposes a cut behind its greeting, components have bounds, and what a program lacks is
+//! made on the spot.
 
 #[cfg(any(test, feature = "adversary"))]
 pub(super) mod again;
-mod codec;
+mod batches;
 mod inventory;
-mod pieces;
-mod reconcile;
+mod records;
 mod secrets;
-mod shelf;
 mod side;
 
 use std::sync::Arc;
 
-use super::hooks::Hooks;
-use super::parameters::{Parameters, may_begin};
-use super::proposal::{Decompose, Decomposition};
-use super::report::Duplo;
-use super::sessions::{check_input, in_pool};
-use super::stock::Request;
-use super::{Evaluator, Garbler, msg};
-use crate::SecurityReport;
+use crate::hooks::Hooks;
+use crate::parameters::Parameters;
+use crate::proposal::{Decompose, Decomposition};
+use crate::report::Duplo;
+use crate::sessions::check_input;
+use crate::setup::no_proposal;
+use crate::stock::Request;
+use crate::{Evaluator, Garbler, SecurityReport};
+use batches::Schedules;
 use brickwork_base::Error;
-use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::{
-    Digests, Greeting, OTHER_PROGRAM, Observer, PROTOCOL_VERSION, PhaseReport, Run, Terms, agree,
-};
-use brickwork_stock::{Entry, Epoch, EpochId, Step, Store};
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Observer, PhaseReport, Run, Terms};
+use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
-pub use reconcile::compare_stores;
-#[cfg(any(test, feature = "adversary"))]
-pub(super) use reconcile::compared;
-use reconcile::{PROTOCOL, living, meet, other_levels, reconcile, room_for_one_more};
-use shelf::{Plans, Shelves};
-use side::{Outcome, Side};
+use side::{Filling, Job, OnDisk, Outcome, PROTOCOL, Role};
 
-/// What to do about stock that a program lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lacking {
-    /// Make it on the spot.
-    Make,
-    /// Refuse the program.
-    Refuse,
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: PROTOCOL, role, terms }
 }
 
 /// Whether this party's store has all that a program needs, of what belongs to these terms and both parties
@@ -73,14 +44,23 @@ pub enum Lacking {
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
-    for (id, _) in living(store, party, terms)? {
-        match Shelves::of(store, &id)?.choose(program, terms.security) {
-            Ok(_) => return Ok(true),
-            Err(Error::Stock(_)) => {}
-            Err(other) => return Err(other),
-        }
-    }
-    Ok(false)
+    stocked::in_stock(store, &owner(party, terms), |held| batches::choose(held, program, terms.security))
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. A party without a store is of no pair and has no
+/// log. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
+/// do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
 /// What a program from stock gave.
@@ -106,15 +86,6 @@ impl std::fmt::Debug for FromStock {
             .field("made", made)
             .finish_non_exhaustive()
     }
-}
-
-/// What [`Stocked::preprocess`] has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preprocessed {
-    /// The steps.
-    pub steps: u32,
-    /// How many of them were there from a run that was interrupted.
-    pub resumed: u32,
 }
 
 /// A connection between two parties with stock on disk.
@@ -248,8 +219,8 @@ impl<'o> Stocked<'o> {
     /// Bytes that went over the connection so far, both ways, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
-            Of::Garbler(inner) => &inner.line.run().channel,
-            Of::Evaluator(inner) => &inner.line.run().channel,
+            Of::Garbler(inner) => &inner.line.line().channel,
+            Of::Evaluator(inner) => &inner.line.line().channel,
         };
         channel.sent_bytes() + channel.received_bytes()
     }
@@ -260,92 +231,20 @@ impl<'o> Stocked<'o> {
     /// [`Error::Io`] if the peer went away.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self.0 {
-            Of::Garbler(inner) => inner.line.release().0.finish(),
-            Of::Evaluator(inner) => inner.line.release().0.finish(),
+            Of::Garbler(inner) => inner.line.close(),
+            Of::Evaluator(inner) => inner.line.close(),
         }
     }
 }
 
-/// What both parties know to do next for a program.
-mod plan {
-    pub const REFUSE: u8 = 0;
-    pub const USE: u8 = 1;
-    pub const MAKE: u8 = 2;
-}
-
-/// Who has the connection.
-// There is one for each connection.
-#[allow(clippy::large_enum_variant)]
-enum Line<'o, S> {
-    Nobody(Run<'o>, Hooks),
-    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves
-    /// a copy behind, and it has secrets.
-    Session(Box<S>),
-}
-
-impl<'o, S: Side<'o>> Line<'o, S> {
-    fn run(&self) -> &Run<'o> {
-        match self {
-            Line::Nobody(run, _) => run,
-            Line::Session(session) => session.line(),
-        }
-    }
-
-    fn run_mut(&mut self) -> &mut Run<'o> {
-        match self {
-            Line::Nobody(run, _) => run,
-            Line::Session(session) => session.run(),
-        }
-    }
-
-    fn release(self) -> (Run<'o>, Hooks) {
-        match self {
-            Line::Nobody(run, hooks) => (run, hooks),
-            Line::Session(session) => session.release(),
-        }
-    }
-}
-
-struct Inner<'o, S> {
-    line: Line<'o, S>,
-    store: &'o mut Store,
-    terms: Terms,
-    /// Those that both parties may use, oldest first.
-    epochs: Vec<EpochId>,
-    plans: Plans,
+struct Inner<'o, R: Role<'o>> {
+    line: stocked::Stocked<'o, OnDisk<R>>,
+    schedules: Schedules,
     /// What the garbler proposed for the first program.
     cut: Decomposition,
 }
 
-/// A hash over what both parties do next, to be compared: always of as many parts.
-fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
-    let mut digest = Digest::of(domain);
-    parts.iter().for_each(|part| _ = digest.digest(part));
-    digest.done()
-}
-
-/// The digest that names a list of steps.
-fn job_digest(steps: &[Request]) -> [u8; 32] {
-    let mut digest = Digest::of("brickwork 2026-11 stock job");
-    digest.length(steps.len());
-    steps.iter().for_each(|step| _ = digest.digest(&step.digest()));
-    digest.done()
-}
-
-/// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
-fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
-    if let Err(Error::Peer(cheat)) = &result
-        && let Err(error) =
-            store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
-    {
-        tracing::error!(
-            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`"
-        );
-    }
-    result
-}
-
-impl<'o, S: Side<'o>> Inner<'o, S> {
+impl<'o, R: Role<'o>> Inner<'o, R> {
     fn open(
         mut run: Run<'o>,
         store: &'o mut Store,
@@ -361,94 +260,39 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
             cut.send(&mut run.channel)?;
         }
         let answer = greeting.answered(&mut run.channel)?;
-        super::setup::no_proposal(&answer)?;
+        no_proposal(&answer)?;
         let cut =
             if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
-        let epochs = reconcile(&mut run, store, terms, &answer.session)?;
-        Ok(Inner {
-            line: Line::Nobody(run, hooks),
-            store,
-            terms: terms.clone(),
-            epochs,
-            plans: Plans::new(),
-            cut,
-        })
+        let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
+        Ok(Inner { line, schedules: Schedules::new(), cut })
     }
 
     fn expect(mut self, program: &Program) -> Result<Self, Error> {
-        self.plan(program);
-        match self.choose(program)? {
-            Ok((epoch, _)) => {
-                let (open, session) = self.session(Some(epoch))?;
-                Ok(open.closed(session))
-            }
-            Err(_) => Ok(self),
-        }
+        self.prepare(program);
+        let Inner { line, schedules, cut } = self;
+        let line = line.expect(&Job { program, input: &[], schedules: &schedules })?;
+        Ok(Inner { line, schedules, cut })
     }
 
-    fn plan(&mut self, program: &Program) {
+    fn prepare(&mut self, program: &Program) {
         program.component_digests();
         program.digest();
-        if S::ROLE == Party::Evaluator {
-            shelf::plan(&mut self.plans, program);
+        if R::ROLE == Party::Evaluator {
+            batches::schedule(&mut self.schedules, program);
         }
     }
 
-    /// The session of an epoch; a new one if there is none.
-    fn session(self, epoch: Option<EpochId>) -> Result<(Open<'o>, Box<S>), Error> {
-        let Inner { line, store, terms, mut epochs, plans, cut } = self;
-        let (mut run, hooks) = match line {
-            Line::Session(session) if epoch.as_ref() == Some(session.id()) => {
-                return Ok((Open { store, terms, epochs, plans, cut }, session));
-            }
-            line => line.release(),
-        };
-        run.phase("setup");
-        let session = match epoch {
-            Some(id) => Box::new(S::restore(run, &terms, &store.secrets(&id)?, hooks)?),
-            None => {
-                room_for_one_more(epochs.len())?;
-                let mut session = Box::new(S::setup(run, &terms, hooks)?);
-                let now = std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .map_or(0, |age| age.as_secs());
-                let epoch = Epoch {
-                    protocol: PROTOCOL.into(),
-                    version: PROTOCOL_VERSION,
-                    role: S::ROLE,
-                    security: terms.security,
-                    identities: terms.identities,
-                    created: now,
-                };
-                let id = *session.id();
-                store.begin(&id, &epoch, &session.secrets())?;
-                // Nothing is made before both have it.
-                meet(session.run(), &id)?;
-                epochs.push(id);
-                session
-            }
-        };
-        Ok((Open { store, terms, epochs, plans, cut }, session))
-    }
-
-    /// The newest epoch to which something may be added: too much that was given up closes one. What is there
-    /// stays of use.
-    fn unused(&self) -> Result<Option<EpochId>, Error> {
-        for id in self.epochs.iter().rev() {
-            let state = self.store.state(id)?;
-            // A peer may say that it has begun one more: then this party has, too.
-            if !state.is_used() && may_begin(state.given_up(), self.terms.security)? {
-                return Ok(Some(*id));
-            }
-        }
-        Ok(None)
-    }
-
-    fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
-        let epoch = self.unused()?;
-        let parameters = Parameters::for_steps(steps, self.terms.security)?;
-        let (open, session) = self.session(epoch)?;
-        open.fill(session, steps, &parameters)
+    fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
+        let Inner { line, schedules, cut } = self;
+        let epoch = line.unused()?;
+        let parameters = Parameters::for_steps(steps, line.terms().security)?;
+        let steps: Vec<Filling> = steps
+            .iter()
+            .zip(&parameters)
+            .map(|(request, parameters)| Filling { request, parameters })
+            .collect();
+        let (done, line) = line.fill(epoch, &steps)?;
+        Ok((done, Inner { line, schedules, cut }))
     }
 
     fn run(
@@ -457,196 +301,49 @@ impl<'o, S: Side<'o>> Inner<'o, S> {
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
-        check_input(program, S::ROLE, input)?;
-        self.plan(program);
-        let chosen = self.choose(program)?;
-        let (what, step) = match (&chosen, lacking) {
-            (Ok((epoch, entry)), _) => {
-                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &entry.digest()]))
+        check_input(program, R::ROLE, input)?;
+        self.prepare(program);
+        let Inner { line, schedules, cut } = self;
+        let job = Job { program, input, schedules: &schedules };
+        let (ran, made) = match line.run(&job, lacking)? {
+            Ran::Lacks { why, next } => {
+                let (made, next) = make(next, program, &why)?;
+                (next.run(&job, Lacking::Refuse)?, Some(made))
             }
-            (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
-            (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
+            done => (done, None),
         };
-        let run = self.line.run_mut();
-        run.phase("build");
-        agree(&mut run.channel, &program.digest(), OTHER_PROGRAM)?;
-        run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
-        let theirs = run.channel.receive(msg::PLAN, 33)?;
-        match (what, theirs[0], chosen) {
-            (plan::REFUSE, _, Err(why)) => Err(why),
-            (_, plan::REFUSE, _) => {
-                Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into()))
-            }
-            (plan::USE, plan::USE, Ok((epoch, entry))) if theirs[1..] == step => {
-                let (open, session) = self.session(Some(epoch))?;
-                open.take(session, epoch, &entry, program, input)
-            }
-            (plan::MAKE, plan::MAKE, Err(why)) => self.make_and_run(program, input, &why),
-            _ => Err(Error::Stock(
-                "this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells"
-                    .into(),
-            )),
-        }
-    }
-
-    /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
-    fn choose(&self, program: &Program) -> Result<Result<(EpochId, Entry), Error>, Error> {
-        let mut lacking = Error::Stock(format!(
-            "the program needs {}, and there is nothing for --security {}{}",
-            Request::of(program),
-            self.terms.security,
-            other_levels(self.store, S::ROLE, &self.terms)?
-        ));
-        for id in &self.epochs {
-            match Shelves::of(self.store, id)?.choose(program, self.terms.security) {
-                Ok(taken) => return Ok(Ok((*id, Entry::Use { program: program.digest(), taken }))),
-                Err(Error::Stock(why)) => lacking = Error::Stock(why),
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(Err(lacking))
-    }
-
-    /// Makes what a program lacks, and runs it. What a program uses exists before its session's first input:
-    /// what is lacking is added to an epoch without inputs, if there is one; otherwise a new one is filled
-    /// with all that the program needs.
-    fn make_and_run(
-        self,
-        program: &Arc<Program>,
-        input: &[bool],
-        why: &Error,
-    ) -> Result<(FromStock, Self), Error> {
-        let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
-        let mut epoch = self.unused()?;
-        let mut request = match epoch {
-            Some(id) => Shelves::of(self.store, &id)?.counts().missing(program),
-            None => everything.clone(),
+        let (outcome, epoch, line) = match ran {
+            Ran::Done { outcome, epoch, next } => (outcome, epoch, next),
+            Ran::Lacks { why, .. } => return Err(why),
         };
-        if request.is_empty() {
-            // It is there, but out of too many batches.
-            (epoch, request) = (None, everything);
-        }
-        tracing::warn!("{why}; {request} are made on the spot");
-        let parameters = Parameters::for_steps(std::slice::from_ref(&request), self.terms.security)?;
-        let (open, session) = self.session(epoch)?;
-        let (_, inner) = open.fill(session, std::slice::from_ref(&request), &parameters)?;
-        let (done, inner) = inner.run(program, input, Lacking::Refuse)?;
-        Ok((FromStock { made: Some(request), ..done }, inner))
-    }
-}
-
-/// What remains of [`Inner`] while a session has the connection.
-struct Open<'o> {
-    store: &'o mut Store,
-    terms: Terms,
-    epochs: Vec<EpochId>,
-    plans: Plans,
-    cut: Decomposition,
-}
-
-impl<'o> Open<'o> {
-    fn closed<S: Side<'o>>(self, session: Box<S>) -> Inner<'o, S> {
-        let Open { store, terms, epochs, plans, cut } = self;
-        Inner { line: Line::Session(session), store, terms, epochs, plans, cut }
-    }
-
-    /// Makes the steps that are not made yet.
-    fn fill<S: Side<'o>>(
-        self,
-        mut session: Box<S>,
-        steps: &[Request],
-        parameters: &[Parameters],
-    ) -> Result<(Preprocessed, Inner<'o, S>), Error> {
-        let (job, of) = (job_digest(steps), steps.len() as u32);
-        let epoch = *session.id();
-        let resumed = self.store.state(&epoch)?.progress(&job, of);
-        let left = steps.iter().zip(parameters).skip(resumed as usize);
-        session.run().expect(left.map(|(request, parameters)| parameters.table_bytes(request)).sum());
-        for number in resumed..of {
-            let (request, parameters) = (&steps[number as usize], &parameters[number as usize]);
-            let step = Step { job, number, of, risk: parameters.risk() };
-            let made = fill_step(self.store, &mut *session, &epoch, step, request, parameters);
-            burn_if_cheated(self.store, &epoch, made)?;
-        }
-        let _ = self.store.append(&epoch, &Entry::Confirmed)?;
-        Ok((Preprocessed { steps: of, resumed }, self.closed(session)))
-    }
-
-    /// Takes what a program needs and runs it.
-    fn take<S: Side<'o>>(
-        self,
-        mut session: Box<S>,
-        epoch: EpochId,
-        entry: &Entry,
-        program: &Arc<Program>,
-        input: &[bool],
-    ) -> Result<(FromStock, Inner<'o, S>), Error> {
-        let done = take(self.store, &mut *session, &epoch, entry, program, input, &self.plans);
-        let Outcome { outputs, recovered, mut security } = burn_if_cheated(self.store, &epoch, done)?;
-        let _ = self.store.append(&epoch, &Entry::Confirmed)?;
-        let of_epoch = shelf::bound_of_epoch(self.store, &epoch, self.terms.security)?;
+        let Outcome { outputs, recovered, mut security } = outcome;
+        let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
         security.epoch_bound_log2 = Some(of_epoch.log2());
-        Ok((FromStock { outputs, recovered, security, made: None }, self.closed(session)))
+        Ok((FromStock { outputs, recovered, security, made }, Inner { line, schedules, cut }))
     }
 }
 
-fn fill_step<'o, S: Side<'o>>(
-    store: &mut Store,
-    session: &mut S,
-    epoch: &EpochId,
-    step: Step,
-    request: &Request,
-    parameters: &Parameters,
-) -> Result<(), Error> {
-    let entry = Entry::Fill(step);
-    let next = digest(
-        "brickwork 2026-11 stock fill",
-        &[epoch, &entry.digest(), &request.digest(), &parameters.digest()],
-    );
-    agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
-    let begun = store.append(epoch, &entry)?;
-    meet(session.run(), store.state(epoch)?.head())?;
-    session.enter(begun.number());
-    session.fill(request, parameters, store.writers(epoch))?;
-    shelf::keep::<S>(store, epoch, begun.number(), std::mem::take(session.stock()), request)?;
-    let _ = store.append(epoch, &Entry::Stored)?;
-    meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
-    let _ = store.append(epoch, &Entry::Made)?;
-    meet(session.run(), store.state(epoch)?.head())
-}
-
-fn take<'o, S: Side<'o>>(
-    store: &mut Store,
-    session: &mut S,
-    epoch: &EpochId,
-    entry: &Entry,
-    program: &Arc<Program>,
-    input: &[bool],
-    plans: &Plans,
-) -> Result<Outcome, Error> {
-    session.run().phase("build");
-    let taken = store.append(epoch, entry)?;
-    meet(session.run(), store.state(epoch)?.head())?;
-    session.enter(taken.number());
-    // On the session's threads, like all that it computes.
-    in_pool(&mut *session, |session| shelf::fetch(session, store, &taken, program, plans))?;
-    drop(taken);
-    session.evaluate(program, input)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use brickwork_base::digest::expected;
-
-    #[test]
-    fn lists_of_steps_have_names_of_their_own() {
-        let step = |garbler_wires| Request { components: Vec::new(), garbler_wires, ots: None };
-        let lists = [vec![], vec![step(1)], vec![step(2)], vec![step(1), step(2)], vec![step(2), step(1)]];
-        for (i, list) in lists.iter().enumerate() {
-            assert!(lists[..i].iter().all(|other| job_digest(other) != job_digest(list)), "{i}");
-        }
-        let two = [&2u64.to_le_bytes()[..], &step(1).digest(), &step(2).digest()];
-        assert_eq!(job_digest(&lists[3]), expected("brickwork 2026-11 stock job", &two));
+/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking is
+/// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program
+/// needs.
+fn make<'o, R: Role<'o>>(
+    line: stocked::Stocked<'o, OnDisk<R>>,
+    program: &Program,
+    why: &Error,
+) -> Result<(Request, stocked::Stocked<'o, OnDisk<R>>), Error> {
+    let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
+    let mut epoch = line.unused()?;
+    let mut request = match epoch {
+        Some(id) => batches::counts(&Batches::of(line.store(), &id)?).missing(program),
+        None => everything.clone(),
+    };
+    if request.is_empty() {
+        // It is there, but out of too many batches.
+        (epoch, request) = (None, everything);
     }
+    tracing::warn!("{why}; {request} are made on the spot");
+    let parameters = Parameters::for_steps(std::slice::from_ref(&request), line.terms().security)?;
+    let steps = [Filling { request: &request, parameters: &parameters[0] }];
+    let (_, line) = line.fill(epoch, &steps)?;
+    Ok((request, line))
 }

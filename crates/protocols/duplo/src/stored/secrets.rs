@@ -10,7 +10,7 @@ use crate::instance::{CotReceiver, CotSender, level};
 use crate::parameters::stock_ot_binding;
 use crate::sessions::{EvaluatorCore, threads};
 use crate::setup::window;
-use crate::stock::Stock;
+use crate::stock::{Counters, Stock};
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -100,8 +100,7 @@ impl<'o, C: commit::Scheme> Garbler<'o, C> {
             hooks,
             window: window(terms),
             binding: stock_ot_binding(terms.security),
-            authenticators: 0,
-            serial: 0,
+            counters: Counters::none(),
             used: false,
             stock: Stock::new(),
         })
@@ -143,8 +142,7 @@ impl<'o, C: commit::Scheme> Evaluator<'o, C> {
             openings_memory: openings_memory(terms.table_memory),
             segments: None,
             binding: stock_ot_binding(terms.security),
-            authenticators: 0,
-            serial: 0,
+            counters: Counters::none(),
         };
         let (ka, ot, ot_delta_difference) =
             (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.ot_delta_difference));

@@ -1,28 +1,33 @@
-//! What the two roles have in common where their stock lies on disk: a session that is set up or restored, is
-//! filled, and runs programs.
-
-use std::sync::Arc;
+//! DUPLO's two roles where their stock lies on disk: what a step makes is put into the store, what a program
+//! takes is fetched, and the rest is said once for both.
 
 use zeroize::Zeroizing;
 
-use super::pieces::Stored;
+use super::batches::{self, Schedules, kind};
+use super::records::{Context, Header, Known, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
-use crate::instance::CommitmentSender;
+use crate::instance::{CommitmentSender, level};
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, may_begin};
+use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
-use crate::stock::{CUTS_OF_AN_ENTRY, ComponentItems, Request, Stock};
+use crate::stock::{ComponentItems, Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::{Run, SessionId, Terms};
-use brickwork_stock::Writers;
+use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
+use brickwork_session::stock::{Asked, Side};
+use brickwork_session::{Protocol, Run, SessionId, Terms};
+use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
+
+/// The name of this protocol in a store.
+pub(super) const PROTOCOL: &str = Duplo::NAME;
 
 /// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was
 /// promised.
@@ -32,53 +37,217 @@ pub(super) struct Outcome {
     pub security: SecurityReport,
 }
 
-/// A role's session. After an error nothing more is done with it, but it has the connection: that must not
-/// close before what a cheat was about is burned.
-pub(super) trait Side<'o>: Sized + Pooled {
+/// A step of preprocessing.
+pub(super) struct Filling<'s> {
+    pub request: &'s Request,
+    pub parameters: &'s Parameters,
+}
+
+impl Asked for Filling<'_> {
+    fn request(&self) -> [u8; 32] {
+        self.request.digest()
+    }
+
+    fn parameters(&self) -> [u8; 32] {
+        self.parameters.digest()
+    }
+
+    fn risk(&self) -> u128 {
+        self.parameters.risk()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.parameters.table_bytes(self.request)
+    }
+}
+
+/// A program, this party's input bits, and the evaluator's schedules for its components.
+pub(super) struct Job<'j> {
+    pub program: &'j Program,
+    pub input: &'j [bool],
+    pub schedules: &'j Schedules,
+}
+
+/// A role's session: what the two have in common, and what each does by itself.
+pub(super) trait Role<'o>: Sized + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentItems;
-    type Gadgets: Stored;
+    type Authenticators: Stored;
     type Ots: Stored;
 
-    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
-    /// The session that [`Side::secrets`] are of.
-    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
+    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
+    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
     fn id(&self) -> &SessionId;
     fn security(&self) -> u32;
     fn run(&mut self) -> &mut Run<'o>;
     fn line(&self) -> &Run<'o>;
-    /// The connection and the hooks, for the next session.
+    /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
+    /// erased.
     fn release(self: Box<Self>) -> (Run<'o>, Hooks);
-    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Gadgets, Self::Ots>;
+    /// What was made, or fetched for a program.
+    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
+    fn counters(&mut self) -> &mut Counters;
+    /// Goes on with the ranges of its streams.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// The garbler's, which makes its commitments again.
     fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
-
-    /// Goes on with the ranges of all counters that belong to this entry of the log. No two entries have the
-    /// same.
-    fn enter(&mut self, number: u64);
     /// Makes what is asked for; what need not wait goes into segments as it comes.
-    fn fill(&mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<(), Error>;
-    /// Runs a program on what is in [`Side::stock`].
-    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error>;
+    fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
+    /// Runs a program on what is in [`Role::stock`].
+    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error>;
 }
 
-/// Authenticators that belong to one range, as a power of two.
-const GADGETS_OF_A_RANGE: u32 = 36;
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<R>(Box<R>);
 
-impl<'o> Side<'o> for Garbler<'o> {
-    const ROLE: Party = Party::Garbler;
-    type Component = GarblerComponent;
-    type Gadgets = GarblerAuthenticators;
-    type Ots = GarblerOts;
+impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
+    const PROTOCOL: &'static str = PROTOCOL;
+    const ROLE: Party = R::ROLE;
+    type Carried = Hooks;
+    type Step<'s> = Filling<'s>;
+    type Job<'j> = Job<'j>;
+    type Outcome = Outcome;
 
     fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        Garbler::set_up(run, terms, hooks)
+        Ok(OnDisk(Box::new(R::set_up(run, terms, hooks)?)))
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        self.0.secrets()
     }
 
     fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        Ok(OnDisk(Box::new(R::restored(run, terms, secrets, hooks)?)))
+    }
+
+    fn id(&self) -> &SessionId {
+        self.0.id()
+    }
+
+    fn run(&mut self) -> &mut Run<'o> {
+        self.0.run()
+    }
+
+    fn line(&self) -> &Run<'o> {
+        self.0.line()
+    }
+
+    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+        self.0.release()
+    }
+
+    fn may_begin(given_up: GivenUp, terms: &Terms) -> Result<bool, Error> {
+        may_begin(given_up, terms.security)
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        *self.0.counters() = Counters::of_entry(&mut ranges)?;
+        self.0.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {
+        self.0.make(filling, segments)
+    }
+
+    fn keep(&mut self, filling: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let (components, input, ots) = std::mem::take(self.0.stock()).into_items();
+        let counters = self.0.counters();
+        for items in components {
+            let digest = *items.digest();
+            let named = filling.request.components.iter().find(|(c, _)| c.digest() == digest);
+            let name = named.map_or("", |(c, _)| &c.name);
+            keep(keeper, counters, (kind::COMPONENT, name, digest), items)?;
+        }
+        for items in input {
+            keep(keeper, counters, (kind::INPUT, "input authenticators", [0; 32]), items)?;
+        }
+        ots.into_iter().try_for_each(|items| keep(keeper, counters, (kind::OTS, "OTs", [0; 32]), items))
+    }
+
+    fn program(job: &Job) -> [u8; 32] {
+        job.program.digest()
+    }
+
+    fn needs(job: &Job) -> String {
+        Request::of(job.program).to_string()
+    }
+
+    fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        batches::choose(batches, job.program, terms.security)
+    }
+
+    fn take(&mut self, items: &Items, job: &Job) -> Result<Outcome, Error> {
+        // On the session's threads, like all that it computes.
+        in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
+        self.0.evaluate(job.program, job.input)
+    }
+}
+
+/// Puts a batch into the store. It has the serial of its first cut-and-choose, or one of its own.
+fn keep<P: Stored>(
+    keeper: &mut Keeper,
+    counters: &mut Counters,
+    (kind, name, component): (u8, &str, [u8; 32]),
+    items: P,
+) -> Result<(), Error> {
+    let serial = match items.origins().first() {
+        Some(origin) => origin.serial,
+        None => counters.serial()?,
+    };
+    let batch = Batch { kind, name: name.into(), component, header: items.header().encode() };
+    keeper.put(serial, &batch, items)
+}
+
+/// Fetches what was taken of a batch.
+fn fetch<'o, R: Role<'o>>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
+    let (batch, id) = (taken.batch, *session.id());
+    let header = Header::decode(&batch.header, taken.given_up)?;
+    let mut components = job.program.components().iter().zip(job.program.component_digests());
+    let component =
+        components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
+    let context = Context {
+        header: &header,
+        session: &id,
+        words: level(session.security())?.words,
+        component: component.map(|(component, digest)| Known {
+            component,
+            digest,
+            plan: job.schedules.get(digest),
+        }),
+        committer: session.committer(),
+    };
+    match batch.kind {
+        kind::COMPONENT => {
+            let component = taken.assemble(&context)?;
+            session.stock().put_component(component);
+        }
+        kind::INPUT => {
+            let authenticators = taken.assemble(&context)?;
+            session.stock().put_input(authenticators);
+        }
+        kind::OTS => {
+            let ots = taken.assemble(&context)?;
+            session.stock().put_ots(ots);
+        }
+        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+    }
+    Ok(())
+}
+
+impl<'o> Role<'o> for Garbler<'o> {
+    const ROLE: Party = Party::Garbler;
+    type Component = GarblerComponent;
+    type Authenticators = GarblerAuthenticators;
+    type Ots = GarblerOts;
+
+    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        Garbler::set_up(run, terms, hooks)
+    }
+
+    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         Garbler::restored(run, terms, secrets, hooks)
     }
 
@@ -103,7 +272,6 @@ impl<'o> Side<'o> for Garbler<'o> {
     }
 
     fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
-        // What is not moved out is dropped where it is, and erased.
         let Garbler { run, hooks, .. } = *self;
         (run, hooks)
     }
@@ -112,31 +280,33 @@ impl<'o> Side<'o> for Garbler<'o> {
         &mut self.stock
     }
 
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.sender.enter(ranges)?;
+        self.cot.enter(ranges)
+    }
+
     fn committer(&self) -> Option<&CommitmentSender> {
         Some(&self.sender)
     }
 
-    fn enter(&mut self, number: u64) {
-        self.sender.enter(number);
-        self.cot.enter(number);
-        self.authenticators = number << GADGETS_OF_A_RANGE;
-        self.serial = number << CUTS_OF_AN_ENTRY;
+    fn make(&mut self, filling: &Filling, _: Writers) -> Result<(), Error> {
+        self.fill_agreed(filling.request, filling.parameters)
     }
 
-    fn fill(&mut self, request: &Request, parameters: &Parameters, _: Writers) -> Result<(), Error> {
-        self.fill_agreed(request, parameters)
-    }
-
-    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error> {
-        let parts = self.stock.take(program)?;
-        let security = parts.report(program, self.security)?;
+    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
+        let material = self.stock.take(program)?;
+        let security = material.report(program, self.security)?;
         let outputs = in_pool(self, |party| {
-            let (parts, told) = party.with_ots(parts)?;
-            let (ready, joints) = build::garbler(party, program, parts)?;
+            let (material, openings) = party.with_ots(material)?;
+            let (ready, solderings) = build::garbler(party, program, material)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
-            // The joints are proven with the inputs: nothing that E sends before it has evaluated depends on
+            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on
             // them.
-            let unproven = GarblerClaims { program, solderings: &joints, openings: &told };
+            let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
@@ -144,17 +314,17 @@ impl<'o> Side<'o> for Garbler<'o> {
     }
 }
 
-impl<'o> Side<'o> for Evaluator<'o> {
+impl<'o> Role<'o> for Evaluator<'o> {
     const ROLE: Party = Party::Evaluator;
     type Component = EvaluatorComponent;
-    type Gadgets = EvaluatorAuthenticators;
+    type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorOts;
 
-    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Evaluator::set_up(run, terms, hooks)
     }
 
-    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         Evaluator::restored(run, terms, secrets, hooks)
     }
 
@@ -187,26 +357,28 @@ impl<'o> Side<'o> for Evaluator<'o> {
         &mut self.stock
     }
 
-    fn enter(&mut self, number: u64) {
-        self.core.receiver.enter(number);
-        self.core.cot.enter(number);
-        self.core.authenticators = number << GADGETS_OF_A_RANGE;
-        self.core.serial = number << CUTS_OF_AN_ENTRY;
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.core.counters
     }
 
-    fn fill(&mut self, request: &Request, parameters: &Parameters, segments: Writers) -> Result<(), Error> {
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.core.receiver.enter(ranges)?;
+        self.core.cot.enter(ranges)
+    }
+
+    fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {
         self.core.segments = Some(segments);
-        self.fill_agreed(request, parameters)?;
+        self.fill_agreed(filling.request, filling.parameters)?;
         self.core.segments = None;
         Ok(())
     }
 
-    fn evaluate(&mut self, program: &Arc<Program>, input: &[bool]) -> Result<Outcome, Error> {
-        let parts = self.stock.take(program)?;
-        let security = parts.report(program, self.core.security)?;
+    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
+        let material = self.stock.take(program)?;
+        let security = material.report(program, self.core.security)?;
         let (outputs, recovered) = in_pool(self, |party| {
-            let (parts, opened) = party.with_ots(parts)?;
-            let ready = build::evaluator(party, parts)?;
+            let (material, opened) = party.with_ots(material)?;
+            let ready = build::evaluator(party, material)?;
             let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
             let (ready, evaluated) =
                 evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;

@@ -1,7 +1,7 @@
-//! The pieces of a stock as records.
+//! The items of a stock as records.
 //!
 //! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
-//! are soldered; of the other copies and gadgets what the evaluator checks and evaluates with. The garbler
+//! are soldered; of the other copies and authenticators what the evaluator checks and evaluates with. The garbler
 //! keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its seeds
 //! make them again. Tables are units of the segment's bulk, in the order in which they arrived.
 
@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::{In, Out};
 use crate::authenticators::{
     AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
@@ -30,6 +29,7 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::CommittedWire;
 use brickwork_primitives::spill::SpilledVec;
 use brickwork_session::SessionId;
+use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
@@ -37,7 +37,7 @@ const VERSION: u32 = 2;
 
 /// What the items of a batch have in common.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(crate) struct Header {
     version: u32,
     /// The cut-and-choose of the items and, for a component, of its authenticators.
     pub origins: Vec<Origin>,
@@ -80,7 +80,7 @@ impl Header {
     }
 
     /// The origin of the batch's authenticators: the last one.
-    fn of_gadgets(&self) -> Result<Origin, Error> {
+    fn of_authenticators(&self) -> Result<Origin, Error> {
         self.origins.last().copied().ok_or_else(malformed)
     }
 
@@ -92,20 +92,21 @@ impl Header {
 
 /// A component that a program has.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(crate) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
     /// At the evaluator.
     pub plan: Option<&'a Arc<Schedule>>,
 }
 
-/// What pieces are made of besides their records.
+/// What items are made of besides their records.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(crate) struct Context<'a> {
+    pub header: &'a Header,
     pub session: &'a SessionId,
     /// Words of a share.
     pub words: usize,
-    /// Where the pieces are a component's.
+    /// Where the items are a component's.
     pub component: Option<Known<'a>>,
     /// The garbler's, which makes its commitments again.
     pub committer: Option<&'a CommitmentSender>,
@@ -119,6 +120,11 @@ impl<'a> Context<'a> {
     fn committer(&self) -> Result<&'a CommitmentSender, Error> {
         self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
     }
+
+    /// Reads shares of so many commitments.
+    fn shares(&self, record: &mut In, count: usize) -> Result<Shares, Error> {
+        Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
+    }
 }
 
 fn malformed() -> Error {
@@ -130,50 +136,26 @@ fn no_component() -> Error {
 }
 
 /// Items that a store can keep.
-pub(super) trait Stored: Items {
+pub(super) trait Stored: Items + for<'c> Records<Context<'c> = Context<'c>> {
+    /// Returns what the items of a batch have in common.
     fn header(&self) -> Header;
-
-    /// Writes some of the items.
-    ///
-    /// # Errors
-    /// [`Error::Resource`] if they cannot be read from where they lie.
-    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
-
-    /// Reads `count` items that [`Stored::encode`] wrote in one go.
-    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error>;
-
-    /// These items, then those of the same batch.
-    ///
-    /// # Errors
-    /// As [`Stored::encode`].
-    fn append(&mut self, others: Self) -> Result<(), Error>;
-
-    /// Makes again what follows from seeds.
-    ///
-    /// # Errors
-    /// If the seeds are not there.
-    fn derive(&mut self, _: &Context) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// The segment that a part of the items is in already, if there is one.
-    fn take_segment(&mut self) -> Option<Writer> {
-        None
-    }
-
-    /// The units of the batch's bulk that belong to the items, one after the other; none where there is no
-    /// bulk.
-    fn units(&self) -> &[u32] {
-        &[]
-    }
-
-    /// Puts these units back.
-    fn put_units(&mut self, _: Vec<u8>) {}
 }
 
 impl Stored for GarblerAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.made, rows: vec![self.at.rows], ..Header::new(self.origins()) }
+    }
+}
+
+impl Records for GarblerAuthenticators {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
@@ -181,8 +163,9 @@ impl Stored for GarblerAuthenticators {
         Ok(())
     }
 
-    fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let (origin, at) = (header.of_gadgets()?, header.places(header.rows.last(), count, bytes)?);
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let header = context.header;
+        let (origin, at) = (header.of_authenticators()?, header.places(header.rows.last(), count, bytes)?);
         Ok(GarblerAuthenticators {
             origin,
             at,
@@ -197,8 +180,8 @@ impl Stored for GarblerAuthenticators {
         Ok(())
     }
 
-    /// Plain ones are random; input gadgets have random offsets, from which their wires follow.
-    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+    /// Plain ones are random; input authenticators have random offsets, from which their wires follow.
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
         if self.origin.kind == cut_and_choose::BatchKind::KeyAuthenticator {
@@ -229,6 +212,18 @@ impl Stored for GarblerComponent {
         let rows = vec![self.batch.at.rows, self.authenticators.at.rows];
         Header { made: self.authenticators.made, rows, ..Header::new(self.origins()) }
     }
+}
+
+impl Records for GarblerComponent {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let outputs = self.batch.shape.outputs;
@@ -236,13 +231,14 @@ impl Stored for GarblerComponent {
         self.authenticators.encode(items.start * outputs..items.end * outputs, out)
     }
 
-    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let Known { component, digest, .. } = context.known()?;
+        let header = context.header;
         let origin = header.origin(0)?;
         let shape =
             Shape::new(&component.circuit, BatchSizes::from(origin.bucketing).with_buckets(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
-        let authenticators = GarblerAuthenticators::decode(header, context, count * shape.outputs, bytes)?;
+        let authenticators = GarblerAuthenticators::decode(context, count * shape.outputs, bytes)?;
         let [inputs, offsets] = std::array::from_fn(|_| Row::default());
         Ok(GarblerComponent {
             batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
@@ -256,7 +252,7 @@ impl Stored for GarblerComponent {
         self.authenticators.append(others.authenticators)
     }
 
-    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, GarblerBatch { at, shape, .. }) = (context.committer()?, &self.batch);
         let inputs = committer.again(at.rows[0], Lsb::Random, &at.numbers(shape.inputs));
         let offsets = committer.again(at.rows[1], Lsb::One, &at.numbers(1));
@@ -269,6 +265,18 @@ impl Stored for GarblerOts {
     fn header(&self) -> Header {
         Header { rows: vec![self.at.rows], ..Header::new(Vec::new()) }
     }
+}
+
+impl Records for GarblerOts {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
 
     /// The labels depend on what the evaluator sent.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
@@ -277,8 +285,8 @@ impl Stored for GarblerOts {
         Ok(())
     }
 
-    fn decode(header: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let at = header.places(header.rows.last(), count, bytes)?;
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let at = context.header.places(context.header.rows.last(), count, bytes)?;
         let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
         Ok(GarblerOts { at, committed: committed.into(), wires: Row::default() })
     }
@@ -290,7 +298,7 @@ impl Stored for GarblerOts {
         Ok(())
     }
 
-    fn derive(&mut self, context: &Context) -> Result<(), Error> {
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         self.committed = std::mem::take(&mut self.committed)
             .with_shares(committer.shares_again(self.at.rows[0], &numbers));
@@ -303,31 +311,44 @@ impl Stored for EvaluatorAuthenticators {
     fn header(&self) -> Header {
         Header { made: self.hasher.made(), ..Header::new(self.origins()) }
     }
+}
+
+impl Records for EvaluatorAuthenticators {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let size = self.size;
-        let gadgets = items.start * size..items.end * size;
-        out.shares(&self.wires.slice(items.clone()));
+        let authenticators = items.start * size..items.end * size;
+        out.pods(self.wires.slice(items.clone()).words());
         if !self.offsets.is_empty() {
-            out.shares(&self.offsets.slice(items.clone()));
-            out.pods(&self.rows.delta_differences.read(gadgets.clone())?);
+            out.pods(self.offsets.slice(items.clone()).words());
+            out.pods(&self.rows.delta_differences.read(authenticators.clone())?);
         }
-        out.pods(&self.rows.indices.read(gadgets.clone())?);
-        out.pods(&self.rows.hashes.read(gadgets)?);
+        out.pods(&self.rows.indices.read(authenticators.clone())?);
+        out.pods(&self.rows.hashes.read(authenticators)?);
         out.pods(&self.rows.solderings.read(items.start * (size - 1)..items.end * (size - 1))?);
         Ok(())
     }
 
-    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let origin = header.of_gadgets()?;
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let header = context.header;
+        let origin = header.of_authenticators()?;
         let (size, input) = (
             origin.bucketing.bucket.max(1) as usize,
             origin.kind == cut_and_choose::BatchKind::InputAuthenticator,
         );
         let kind = if input { AuthenticatorKind::Input } else { AuthenticatorKind::Plain };
-        let wires = bytes.shares(count)?;
+        let wires = context.shares(bytes, count)?;
         let (offsets, links) = if input {
-            (bytes.shares(count)?, bytes.pods::<Label>(count * size)?)
+            (context.shares(bytes, count)?, bytes.pods::<Label>(count * size)?)
         } else {
             (Shares::default(), Vec::new())
         };
@@ -367,14 +388,26 @@ impl Stored for EvaluatorComponent {
             ..Header::new(self.origins())
         }
     }
+}
+
+impl Records for EvaluatorComponent {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let b = &self.batch;
         let Shape { batch, inputs, outputs, .. } = b.shape;
         let copies = items.start * batch.size..items.end * batch.size;
         let pairs = (batch.size - 1) * inputs;
-        out.shares(&b.inputs.slice(items.start * inputs..items.end * inputs));
-        out.shares(&b.offsets.slice(items.clone()));
+        out.pods(b.inputs.slice(items.start * inputs..items.end * inputs).words());
+        out.pods(b.offsets.slice(items.clone()).words());
         out.pods(&b.copies[copies.clone()]);
         out.pods(&b.tables.ranks()[copies.clone()]);
         out.pods(&b.delta_differences[copies.clone()]);
@@ -383,8 +416,9 @@ impl Stored for EvaluatorComponent {
         self.authenticators.encode(items.start * outputs..items.end * outputs, out)
     }
 
-    fn decode(header: &Header, context: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let Known { component, digest, plan } = context.known()?;
+        let header = context.header;
         let origin = header.origin(0)?;
         let whole = BatchSizes::from(origin.bucketing);
         let shape = Shape::new(&component.circuit, whole.with_buckets(count));
@@ -395,15 +429,15 @@ impl Stored for EvaluatorComponent {
             shape,
             schedule: plan.ok_or_else(no_component)?.clone(),
             keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
-            inputs: bytes.shares(count * shape.inputs)?,
-            offsets: bytes.shares(count)?,
+            inputs: context.shares(bytes, count * shape.inputs)?,
+            offsets: context.shares(bytes, count)?,
             copies: bytes.pods(copies)?,
             tables: Tables::elsewhere(bytes.pods(copies)?),
             delta_differences: bytes.pods(copies)?,
             solderings: SpilledVec::of(bytes.pods(pairs)?),
         };
         let output_solderings = SpilledVec::of(bytes.pods(copies * shape.outputs)?);
-        let authenticators = EvaluatorAuthenticators::decode(header, context, count * shape.outputs, bytes)?;
+        let authenticators = EvaluatorAuthenticators::decode(context, count * shape.outputs, bytes)?;
         Ok(EvaluatorComponent { batch, authenticators, output_solderings })
     }
 
@@ -438,17 +472,29 @@ impl Stored for EvaluatorOts {
     fn header(&self) -> Header {
         Header::new(Vec::new())
     }
+}
+
+impl Records for EvaluatorOts {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
-        out.shares(&self.committed.slice(items.clone()));
-        out.shares(&self.wires.slice(items.clone()));
+        out.pods(self.committed.slice(items.clone()).words());
+        out.pods(self.wires.slice(items.clone()).words());
         out.pods(&self.choices[items.clone()]);
         out.pods(&self.labels[items]);
         Ok(())
     }
 
-    fn decode(_: &Header, _: &Context, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let (committed, wires) = (bytes.shares(count)?, bytes.shares(count)?);
+    fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
+        let (committed, wires) = (context.shares(bytes, count)?, context.shares(bytes, count)?);
         Ok(EvaluatorOts {
             committed,
             wires,
@@ -474,21 +520,21 @@ mod tests {
     const ITEMS: usize = 5;
 
     /// Items that lie in two records, wherever the second begins, are those that lie in one.
-    fn cut_and_joined<P: Stored>(header: &Header, context: &Context) {
+    fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
-        let write = |pieces: &P, items: Range<usize>| {
+        let write = |all: &P, items: Range<usize>| {
             let mut out = Out::default();
-            pieces.encode(items, &mut out).unwrap();
+            all.encode(items, &mut out).unwrap();
             out.finish()
         };
-        let whole = P::decode(header, context, ITEMS, &mut In::new(&bytes, context.words)).unwrap();
+        let whole = P::decode(context, ITEMS, &mut In::new(&bytes)).unwrap();
         let record = write(&whole, 0..ITEMS);
         assert!(!record.is_empty() && bytes.starts_with(&record));
         for at in 1..ITEMS {
             let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
                 let (count, record) = (items.len(), write(&whole, items));
-                let mut bytes = In::new(&record, context.words);
-                let part = P::decode(header, context, count, &mut bytes).unwrap();
+                let mut bytes = In::new(&record);
+                let part = P::decode(context, count, &mut bytes).unwrap();
                 bytes.end().unwrap();
                 part
             });
@@ -504,20 +550,22 @@ mod tests {
         let (digest, plan) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
         let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
         let words = level(40).unwrap().words;
-        let context = |component| Context { session: &[3; 32], words, component, committer: None };
         let header = |kinds: &[BatchKind]| {
             let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };
             let origin = |(&kind, serial)| Origin::new(serial, kind, cut);
             Header { rows: vec![[1, 2], [3, 4]], ..Header::new(kinds.iter().zip(1..).map(origin).collect()) }
         };
         let copies = header(&[BatchKind::Component, BatchKind::KeyAuthenticator]);
-        cut_and_joined::<GarblerComponent>(&copies, &context(known));
-        cut_and_joined::<EvaluatorComponent>(&copies, &context(known));
-        let gadgets = header(&[BatchKind::InputAuthenticator]);
-        cut_and_joined::<GarblerAuthenticators>(&gadgets, &context(None));
-        cut_and_joined::<EvaluatorAuthenticators>(&gadgets, &context(None));
-        cut_and_joined::<GarblerOts>(&header(&[]), &context(None));
-        cut_and_joined::<EvaluatorOts>(&header(&[]), &context(None));
+        let authenticators = header(&[BatchKind::InputAuthenticator]);
+        let ots = header(&[]);
+        let context =
+            |header, component| Context { header, session: &[3; 32], words, component, committer: None };
+        cut_and_joined::<GarblerComponent>(&context(&copies, known));
+        cut_and_joined::<EvaluatorComponent>(&context(&copies, known));
+        cut_and_joined::<GarblerAuthenticators>(&context(&authenticators, None));
+        cut_and_joined::<EvaluatorAuthenticators>(&context(&authenticators, None));
+        cut_and_joined::<GarblerOts>(&context(&ots, None));
+        cut_and_joined::<EvaluatorOts>(&context(&ots, None));
     }
 
     #[test]

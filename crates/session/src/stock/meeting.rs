@@ -20,19 +20,33 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::msg;
-use crate::Cheat;
-use brickwork_base::Error;
+use crate::{PROTOCOL_VERSION, Run, SessionId, Terms};
 use brickwork_base::digest::Digest;
+use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
-use brickwork_session::{PROTOCOL_VERSION, Run, SessionId, Terms};
 use brickwork_stock::{
     ACQUAINTANCE_BYTES, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State, Store,
     Strangers, Verdict, short,
 };
 use brickwork_wire::Channel;
 
-/// The name of this protocol in a store.
-pub(super) const PROTOCOL: &str = "duplo";
+/// Whose stock is meant: a protocol's, in one role, under these terms.
+#[derive(Clone, Copy)]
+pub struct Owner<'t> {
+    /// The protocol's name in a store.
+    pub protocol: &'static str,
+    /// This party's role.
+    pub role: Party,
+    /// Level and identities.
+    pub terms: &'t Terms,
+}
+
+impl Owner<'_> {
+    /// Whose stores meet.
+    fn relation(&self) -> Relation {
+        Relation { role: self.role, identities: self.terms.identities }
+    }
+}
 
 /// Epochs that may be alive between two parties.
 const MAX_EPOCHS: usize = 1024;
@@ -53,21 +67,16 @@ struct Stand {
 }
 
 /// The epochs of a store that belong to these terms, oldest first.
-fn ours(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
-    let ours = of_relation(store, &relation(role, terms))?.into_iter();
-    let is_ours = |epoch: &Epoch| epoch.security == terms.security && epoch.version == PROTOCOL_VERSION;
+fn ours(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
+    let ours = of_relation(store, owner)?.into_iter();
+    let is_ours = |epoch: &Epoch| epoch.security == owner.terms.security && epoch.version == PROTOCOL_VERSION;
     Ok(ours.filter(|(_, epoch, _)| is_ours(epoch)).map(|(id, _, state)| (id, state)).collect())
 }
 
-/// Whose stores meet.
-fn relation(role: Party, terms: &Terms) -> Relation {
-    Relation { role, identities: terms.identities }
-}
-
 /// All that was made with a peer, oldest first.
-fn of_relation(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
+fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
     let all = store.epochs()?.into_iter();
-    all.filter(|(_, epoch)| epoch.protocol == PROTOCOL && epoch.relation() == *relation)
+    all.filter(|(_, epoch)| epoch.protocol == owner.protocol && epoch.relation() == owner.relation())
         .map(|(id, epoch)| {
             let state = store.state(&id)?;
             Ok((id, epoch, state))
@@ -76,9 +85,9 @@ fn of_relation(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch
 }
 
 /// What was made with a peer and is neither burned nor used up; what was never begun does not count.
-fn held(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch)>, Error> {
+fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     let mut held = Vec::new();
-    for (id, epoch, state) in of_relation(store, relation)? {
+    for (id, epoch, state) in of_relation(store, owner)? {
         if state.burned().is_none() && !state.is_new() && !is_used_up(store, &id, &state)? {
             held.push((id, epoch));
         }
@@ -86,19 +95,25 @@ fn held(store: &Store, relation: &Relation) -> Result<Vec<(EpochId, Epoch)>, Err
     Ok(held)
 }
 
-/// The levels at which there is something that was made with this peer, in words, if it is not the one that
-/// is asked for.
+/// What there is instead of what is asked for, in words: levels at which something was made with this peer,
+/// or the stock of others.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
-pub(super) fn other_levels(store: &Store, role: Party, terms: &Terms) -> Result<String, Error> {
-    let mut levels: Vec<u32> =
-        held(store, &relation(role, terms))?.iter().map(|(_, epoch)| epoch.security).collect();
+pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
+    let mut levels: Vec<u32> = held(store, owner)?.iter().map(|(_, epoch)| epoch.security).collect();
     levels.sort_unstable();
     levels.dedup();
-    levels.retain(|level| *level != terms.security);
+    levels.retain(|level| *level != owner.terms.security);
     let names: Vec<String> = levels.iter().map(|level| format!("--security {level}")).collect();
-    Ok(if names.is_empty() { String::new() } else { format!("; there is stock for {}", names.join(" and ")) })
+    if !names.is_empty() {
+        return Ok(format!("; there is stock for {}", names.join(" and ")));
+    }
+    let mut all = store.epochs()?.into_iter().map(|(_, epoch)| epoch.relation());
+    Ok(match all.all(|other| other == owner.relation()) {
+        true => String::new(),
+        false => "; what this store holds was made with other keys, or in the other role".into(),
+    })
 }
 
 /// Refuses stock that another release made: what it means, and how it is bounded, this one does not know.
@@ -116,20 +131,23 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
 
 /// Gets to know a peer whose store has nothing to lose, as this one has nothing: what was never begun is
 /// forgotten, and what is used up is burned.
-fn get_to_know(store: &mut Store, relation: &Relation, session: &SessionId) -> Result<(), Error> {
-    for (id, _, state) in of_relation(store, relation)? {
+fn get_to_know(store: &mut Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
+    for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
             Some(_) => {}
             None if state.is_new() => store.forget(&id)?,
             None => drop(store.append(&id, &Entry::Burned(USED_UP.into()))?),
         }
     }
-    store.set_pair(relation, &blake3::derive_key("brickwork 2026-11 pair of stores", session))
+    store.set_pair(&owner.relation(), &blake3::derive_key("brickwork 2026-11 pair of stores", session))
 }
 
-/// Those of which something may still be used.
-pub(super) fn living(store: &Store, role: Party, terms: &Terms) -> Result<Vec<(EpochId, State)>, Error> {
-    let mut living = ours(store, role, terms)?;
+/// Returns the epochs of which something may still be used, oldest first.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or there are too many.
+pub fn living(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
+    let mut living = ours(store, owner)?;
     living.retain(|(_, state)| state.burned().is_none());
     match living.len() {
         ..=MAX_EPOCHS => Ok(living),
@@ -154,8 +172,8 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
 
 /// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a
 /// copy name one of them again, it is as unknown as any other, and refused.
-fn forget_burned(store: &mut Store, role: Party, terms: &Terms, theirs: &[Stand]) -> Result<(), Error> {
-    let mut burned = ours(store, role, terms)?;
+fn forget_burned(store: &mut Store, owner: &Owner, theirs: &[Stand]) -> Result<(), Error> {
+    let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
     burned.truncate(burned.len().saturating_sub(KEPT));
     burned.iter().try_for_each(|(id, _)| store.forget(id))
@@ -179,22 +197,21 @@ fn is_new(stand: &Stand) -> bool {
 /// What a peer says of its logs: not too many, and of each epoch once.
 ///
 /// # Errors
-/// [`Cheat::UnexpectedMessage`] if it is anything else.
-fn read(bytes: &[u8]) -> Result<Vec<Stand>, Cheat> {
-    let stands: Vec<Stand> = postcard::from_bytes(bytes).map_err(|_| Cheat::UnexpectedMessage)?;
+/// [`Malformed::UnexpectedMessage`] if it is anything else.
+fn read(bytes: &[u8]) -> Result<Vec<Stand>, Malformed> {
+    let stands: Vec<Stand> = postcard::from_bytes(bytes).map_err(|_| Malformed::UnexpectedMessage)?;
     let mut seen = HashSet::new();
     match stands.len() <= MAX_EPOCHS && stands.iter().all(|stand| seen.insert(stand.epoch)) {
         true => Ok(stands),
-        false => Err(Cheat::UnexpectedMessage),
+        false => Err(Malformed::UnexpectedMessage),
     }
 }
 
-/// How a state goes together with each of those that a peer's message tells of, for the fuzz targets.
+/// Tells how a state goes together with each of those that a peer's message tells of, for the fuzz targets.
 ///
 /// # Errors
-/// As [`read`].
-#[cfg(any(test, feature = "adversary"))]
-pub(crate) fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Cheat> {
+/// [`Malformed::UnexpectedMessage`] if it is malformed.
+pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
     Ok(read(bytes)?.iter().map(|stand| state.compare(&stand.standing)).collect())
 }
 
@@ -206,14 +223,13 @@ pub(crate) fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Chea
 pub(super) fn reconcile(
     run: &mut Run,
     store: &mut Store,
-    terms: &Terms,
+    owner: &Owner,
     session: &SessionId,
 ) -> Result<Vec<EpochId>, Error> {
-    let relation = relation(run.role, terms);
-    let held = held(store, &relation)?;
+    let held = held(store, owner)?;
     of_this_version(&held)?;
-    let told = Acquaintance { pair: store.pair(&relation)?, holds: !held.is_empty() };
-    let mut mine = living(store, run.role, terms)?;
+    let told = Acquaintance { pair: store.pair(&owner.relation())?, holds: !held.is_empty() };
+    let mut mine = living(store, owner)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().try_for_each(|(id, _)| store.present(id))?;
     let stands: Vec<Stand> =
@@ -228,7 +244,7 @@ pub(super) fn reconcile(
     run.channel.send(msg::PAIR, &told.to_bytes())?;
     run.channel.send(msg::STANDINGS, &bytes)?;
     let told_by_peer = Acquaintance::from_bytes(&run.channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Cheat::UnexpectedMessage)?;
+        .ok_or(Malformed::UnexpectedMessage)?;
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
     let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let theirs = match told.meets(&told_by_peer) {
@@ -238,7 +254,7 @@ pub(super) fn reconcile(
         }
         // Nothing is shared, whatever either had left over.
         Meeting::New => {
-            get_to_know(store, &relation, session)?;
+            get_to_know(store, owner, session)?;
             mine.clear();
             Vec::new()
         }
@@ -270,7 +286,7 @@ pub(super) fn reconcile(
         }
     }
     // Both take the garbler's order: clocks need not agree.
-    if run.role == Party::Evaluator {
+    if owner.role == Party::Evaluator {
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
     let mut digest = Digest::of("brickwork 2026-11 stock standings");
@@ -281,7 +297,7 @@ pub(super) fn reconcile(
     let agreed = meet(run, &digest.done());
     match (differs, agreed) {
         (false, Ok(())) => {
-            forget_burned(store, run.role, terms, &theirs)?;
+            forget_burned(store, owner, &theirs)?;
             retired(store, shared)
         }
         (false, Err(error)) => Err(error),
@@ -300,18 +316,12 @@ pub(super) fn reconcile(
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
 /// do not tell the same story: a run would burn what differs.
-pub fn compare_stores(
-    channel: &mut Channel,
-    store: Option<&Store>,
-    role: Party,
-    terms: &Terms,
-) -> Result<usize, Error> {
-    let relation = relation(role, terms);
-    let held = store.map_or(Ok(Vec::new()), |store| held(store, &relation))?;
+pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
+    let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
     of_this_version(&held)?;
-    let pair = store.map_or(Ok(None), |store| store.pair(&relation))?;
+    let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
     let told = Acquaintance { pair, holds: !held.is_empty() };
-    let mine = store.map_or(Ok(Vec::new()), |store| living(store, role, terms))?;
+    let mine = store.map_or(Ok(Vec::new()), |store| living(store, owner))?;
     let stands: Vec<Stand> =
         mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
     let bytes =
@@ -319,7 +329,7 @@ pub fn compare_stores(
     channel.send(msg::PAIR, &told.to_bytes())?;
     channel.send(msg::STANDINGS, &bytes)?;
     let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Cheat::UnexpectedMessage)?;
+        .ok_or(Malformed::UnexpectedMessage)?;
     let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let theirs = match told.meets(&told_by_peer) {
         Meeting::Known => read(&theirs)?,
@@ -379,8 +389,8 @@ pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Duplo;
-    use brickwork_session::Unobserved;
+    use crate::Unobserved;
+    use crate::tests::Empty;
     use brickwork_stock::{Batch, PairId, Step, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
@@ -398,13 +408,21 @@ mod tests {
 
     fn epoch(role: Party) -> Epoch {
         Epoch {
-            protocol: PROTOCOL.into(),
+            protocol: "test".into(),
             version: PROTOCOL_VERSION,
             role,
             security: 40,
             identities: TERMS.identities,
             created: 0,
         }
+    }
+
+    fn owner(role: Party) -> Owner<'static> {
+        Owner { protocol: "test", role, terms: &TERMS }
+    }
+
+    fn relation(role: Party) -> Relation {
+        owner(role).relation()
     }
 
     /// The pair that stores are of here.
@@ -418,7 +436,7 @@ mod tests {
     ) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
-        store.set_pair(&relation(role, &TERMS), &PAIR).unwrap();
+        store.set_pair(&relation(role), &PAIR).unwrap();
         for (id, created) in epochs {
             let epoch = Epoch { created, ..epoch(role) };
             store.begin(&[id; 32], &epoch, b"secrets").unwrap();
@@ -453,7 +471,7 @@ mod tests {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
             let mut observer = Unobserved;
-            reconcile(&mut Run::new::<Duplo>(channel, role, &mut observer), store, &TERMS, &SESSION)
+            reconcile(&mut Run::new::<Empty>(channel, role, &mut observer), store, &owner(role), &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -547,7 +565,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         if let Some(pair) = pair {
-            store.set_pair(&relation(role, &TERMS), &pair).unwrap();
+            store.set_pair(&relation(role), &pair).unwrap();
         }
         for (id, created) in epochs {
             store.begin(&[id; 32], &Epoch { created, ..epoch(role) }, b"secrets").unwrap();
@@ -582,7 +600,7 @@ mod tests {
                 let before = [told(&garblers), told(&evaluators)];
                 let met = agreed([&mut garblers, &mut evaluators]);
                 let pairs = [(Party::Garbler, &garblers), (Party::Evaluator, &evaluators)]
-                    .map(|(role, store)| store.pair(&relation(role, &TERMS)).unwrap());
+                    .map(|(role, store)| store.pair(&relation(role)).unwrap());
                 if some(here) || some(there) {
                     assert!(
                         met.iter().all(|met| matches!(met, Err(Error::Strangers(_)))),
@@ -594,7 +612,7 @@ mod tests {
                     assert!(
                         pairs[0].is_some() && pairs[0] == pairs[1] && ![mine, theirs].contains(&pairs[0])
                     );
-                    let alive = |store: &Store| living(store, Party::Garbler, &TERMS).unwrap().len();
+                    let alive = |store: &Store| living(store, &owner(Party::Garbler)).unwrap().len();
                     assert_eq!(alive(&garblers), 0);
                 }
             }
@@ -626,15 +644,15 @@ mod tests {
                     });
                     let mut observer = Unobserved;
                     reconcile(
-                        &mut Run::new::<Duplo>(channel, honest, &mut observer),
+                        &mut Run::new::<Empty>(channel, honest, &mut observer),
                         &mut mine,
-                        &TERMS,
+                        &owner(honest),
                         &SESSION,
                     )
                 });
                 assert_eq!(told(&mine) != before, lost, "{pair:?} {holds}");
                 assert_eq!(matches!(result, Err(Error::Strangers(_))), !lost, "{result:?}");
-                assert_eq!(mine.pair(&relation(honest, &TERMS)).unwrap(), Some(PAIR));
+                assert_eq!(mine.pair(&relation(honest)).unwrap(), Some(PAIR));
             }
         }
     }
@@ -651,7 +669,7 @@ mod tests {
             assert_eq!(store.pair(other).unwrap(), None);
             store.set_pair(other, &[k as u8; 32]).unwrap();
         }
-        assert_eq!(store.pair(&relation(Party::Garbler, &TERMS)).unwrap(), Some(PAIR));
+        assert_eq!(store.pair(&relation(Party::Garbler)).unwrap(), Some(PAIR));
         assert!((0..2).all(|k| store.pair(&others[k]).unwrap() == Some([k as u8; 32])));
         assert_eq!(store.pairs().unwrap().len(), 3);
     }
@@ -667,7 +685,12 @@ mod tests {
             let (channel, peer) = memory_pair();
             drop(peer);
             let mut observer = Unobserved;
-            reconcile(&mut Run::new::<Duplo>(channel, Party::Garbler, &mut observer), store, &TERMS, &SESSION)
+            reconcile(
+                &mut Run::new::<Empty>(channel, Party::Garbler, &mut observer),
+                store,
+                &owner(Party::Garbler),
+                &SESSION,
+            )
         };
         let refused = meet_nobody(&mut mine);
         assert!(

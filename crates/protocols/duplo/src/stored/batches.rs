@@ -1,0 +1,91 @@
+//! What an epoch holds for DUPLO's programs, and what a program takes of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::records::Header;
+use crate::parameters::{bound_of_origins, report_of_origins};
+use crate::stock::{Counts, Origin, garbler_wires};
+use brickwork_base::Error;
+use brickwork_circuit::{ComponentDigest, Party, Program};
+use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_primitives::garbling::Schedule;
+use brickwork_session::stock::records::Batches;
+use brickwork_stock::{EpochId, Left, Serial, Store};
+
+/// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
+pub(super) mod kind {
+    pub const COMPONENT: u8 = 0;
+    pub const INPUT: u8 = 1;
+    pub const OTS: u8 = 2;
+}
+
+/// Counts the items that are left.
+pub(super) fn counts(batches: &Batches) -> Counts {
+    let mut components = HashMap::new();
+    for left in batches.of_kind(kind::COMPONENT) {
+        *components.entry(left.batch.component).or_default() += left.left as usize;
+    }
+    let ots = batches.left(kind::OTS);
+    Counts { components, input: batches.left(kind::INPUT), ots: (ots > 0).then_some(ots) }
+}
+
+/// Chooses what a program takes: items of batches, oldest first.
+///
+/// # Errors
+/// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is exceeded.
+pub(super) fn choose(
+    batches: &Batches,
+    program: &Program,
+    security: u32,
+) -> Result<Vec<(Serial, u32)>, Error> {
+    let counts = counts(batches);
+    let with_ots = counts.ots.is_some();
+    let missing = counts.missing(program);
+    if !missing.is_empty() {
+        return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+    }
+    let mut wanted: Vec<(u8, ComponentDigest, usize)> = Vec::new();
+    for (digest, slots) in program.component_digests().iter().zip(program.slots_by_component()) {
+        match wanted.iter_mut().find(|w| w.1 == *digest) {
+            Some(w) => w.2 += slots,
+            None => wanted.push((kind::COMPONENT, *digest, slots)),
+        }
+    }
+    wanted.push((kind::INPUT, [0; 32], garbler_wires(program)));
+    wanted.push((kind::OTS, [0; 32], if with_ots { program.input_width(Party::Evaluator) } else { 0 }));
+    let mut taken = Vec::new();
+    let mut origins: Vec<(String, Origin)> = Vec::new();
+    for (kind, component, count) in wanted {
+        for Left { batch, .. } in batches.take(kind, &component, count, &mut taken)? {
+            let header = Header::decode(&batch.header, batches.given_up())?;
+            origins.extend(header.origins.iter().map(|origin| (batch.name.clone(), *origin)));
+        }
+    }
+    if taken.is_empty() {
+        return Err(Error::Stock("the program takes nothing from the stock; run it without --store".into()));
+    }
+    report_of_origins(&origins, security)?;
+    Ok(taken)
+}
+
+/// The bound on a cheating garbler's success in all programs together that take from an epoch: over all that
+/// was made in it, also where nothing is left.
+pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
+    let state = store.state(epoch)?;
+    let mut origins = Vec::new();
+    for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
+        origins.extend(Header::decode(&left.batch.header, state.given_up())?.origins);
+    }
+    bound_of_origins(&origins, security)
+}
+
+/// The evaluator's schedules for components, made once.
+pub(super) type Schedules = HashMap<ComponentDigest, Arc<Schedule>>;
+
+/// Makes the schedules that a program needs.
+pub(super) fn schedule(schedules: &mut Schedules, program: &Program) {
+    for (component, digest) in program.components().iter().zip(program.component_digests()) {
+        schedules.entry(*digest).or_insert_with(|| Arc::new(Schedule::new(&component.circuit)));
+    }
+}

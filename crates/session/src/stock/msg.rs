@@ -1,0 +1,13 @@
+//! The messages of parties with stock, between their greeting and what a protocol does.
+
+use brickwork_wire::Tag;
+
+/// Both, at once: the pair that their stores are of, and whether they hold anything.
+pub const PAIR: Tag = Tag(43);
+/// Both, at once: where the logs of their stores stand.
+pub const STANDINGS: Tag = Tag(40);
+/// Both, at once: a hash over where they stand now.
+pub const STAND: Tag = Tag(41);
+/// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
+/// where.
+pub const PLAN: Tag = Tag(42);

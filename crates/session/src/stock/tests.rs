@@ -1,0 +1,457 @@
+//! A protocol with other records than DUPLO's, on nothing but what is here: pads that both parties derive from a
+//! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
+//! all that a protocol brings.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::records::{In, Out, Records};
+use super::*;
+use crate::Unobserved;
+use crate::tests::Empty;
+use brickwork_base::Malformed;
+use brickwork_base::random::Rng;
+use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
+use brickwork_wire::{Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+
+/// Both, at once: 32 random bytes.
+const NONCE: Tag = Tag(100);
+/// Both, at once: the first pad that is made.
+const FIRST: Tag = Tag(101);
+/// Garbler: its message, hidden by pads.
+const HIDDEN: Tag = Tag(102);
+
+/// The counter of pads: a number is used for one message.
+const PADS: Counter = Counter::new("pads", 20);
+
+/// What the items of a batch are.
+const KIND: u8 = 7;
+
+/// Where a party dies, or how it cheats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Lives,
+    DiesInSetup,
+    DiesBeforeFilling,
+    DiesAfterFilling,
+    DiesBeforeSending,
+    DiesAfterSending,
+    SendsTooMuch,
+}
+
+/// What goes with a connection: a fate, and by role the pads that were ever sent under.
+#[derive(Clone, Copy)]
+struct Carried {
+    fate: Fate,
+    sent: &'static Mutex<BTreeSet<[u8; 32]>>,
+}
+
+/// Pads, by their numbers.
+struct Pads(Vec<u64>);
+
+impl Records for Pads {
+    type Context<'c> = ();
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.0[items]);
+        Ok(())
+    }
+
+    fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
+        Ok(Pads(record.pods(count)?))
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        Pads(self.0[items].to_vec())
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.0.extend(others.0);
+        Ok(())
+    }
+}
+
+struct Asks(usize);
+
+impl Asked for Asks {
+    fn request(&self) -> [u8; 32] {
+        digest("test request", &[&[self.0 as u8; 32]])
+    }
+
+    fn parameters(&self) -> [u8; 32] {
+        [0; 32]
+    }
+
+    fn risk(&self) -> u128 {
+        1
+    }
+
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// The garbler, 0, or the evaluator, 1.
+struct Toy<'o, const ROLE: u8> {
+    run: Run<'o>,
+    id: SessionId,
+    carried: Carried,
+    pads: Numbers,
+    serials: Numbers,
+    made: Vec<u64>,
+}
+
+impl<'o, const ROLE: u8> Toy<'o, ROLE> {
+    fn dies(&self, here: Fate) -> Result<(), Error> {
+        if self.carried.fate == here { Err(std::io::Error::other("dead").into()) } else { Ok(()) }
+    }
+
+    /// Both hear the other's.
+    fn swap(&mut self, tag: Tag, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        self.run.channel.send(tag, bytes)?;
+        self.run.channel.receive(tag, bytes.len())
+    }
+}
+
+impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
+    const PROTOCOL: &'static str = "toy";
+    const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
+    type Carried = Carried;
+    type Step<'s> = Asks;
+    /// The garbler's message.
+    type Job<'j> = &'j [u8];
+    type Outcome = Vec<u8>;
+
+    fn setup(run: Run<'o>, _: &Terms, carried: Carried) -> Result<Self, Error> {
+        let mut nonce = [0; 32];
+        Rng::new("test nonce")?.fill(&mut nonce);
+        let mut ranges = Ranges::of_setup();
+        let (pads, serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
+        let mut toy = Toy { run, id: [0; 32], carried, pads, serials, made: Vec::new() };
+        let theirs = toy.swap(NONCE, &nonce)?;
+        let mut both = [nonce.to_vec(), theirs];
+        both.sort();
+        toy.id = blake3::derive_key("test session", &both.concat());
+        toy.dies(Fate::DiesInSetup)?;
+        Ok(toy)
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        self.id.to_vec().into()
+    }
+
+    fn restore(run: Run<'o>, _: &Terms, secrets: &[u8], carried: Carried) -> Result<Self, Error> {
+        let id = secrets.try_into().map_err(|_| Error::Stock("malformed".into()))?;
+        Ok(Toy { run, id, carried, pads: PADS.none(), serials: SERIALS.none(), made: Vec::new() })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn run(&mut self) -> &mut Run<'o> {
+        &mut self.run
+    }
+
+    fn line(&self) -> &Run<'o> {
+        &self.run
+    }
+
+    fn release(self: Box<Self>) -> (Run<'o>, Carried) {
+        let Toy { run, carried, .. } = *self;
+        (run, carried)
+    }
+
+    /// It gives up at most so many steps in an epoch.
+    fn may_begin(given_up: GivenUp, _: &Terms) -> Result<bool, Error> {
+        Ok(given_up.risk < 2)
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        (self.pads, self.serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
+        Ok(())
+    }
+
+    fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
+        self.dies(Fate::DiesBeforeFilling)?;
+        let first = self.pads.draw(step.0 as u64)?;
+        if self.swap(FIRST, &first.to_le_bytes())? != first.to_le_bytes() {
+            return Err(Malformed::UnexpectedMessage.into());
+        }
+        self.made = (first..first + step.0 as u64).collect();
+        self.dies(Fate::DiesAfterFilling)
+    }
+
+    fn keep(&mut self, _: &Asks, keeper: &mut Keeper) -> Result<(), Error> {
+        let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
+        keeper.put(self.serials.draw(1)?, &batch, Pads(std::mem::take(&mut self.made)))
+    }
+
+    fn program(job: &&[u8]) -> [u8; 32] {
+        digest("test program", &[&[job.len() as u8; 32]])
+    }
+
+    fn needs(job: &&[u8]) -> String {
+        format!("{} pads", job.len())
+    }
+
+    fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let mut taken = Vec::new();
+        // Those that are noted already are not taken twice.
+        let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
+        from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
+        match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
+            true => Ok(taken),
+            false => Err(Error::Stock("too few pads".into())),
+        }
+    }
+
+    fn take(&mut self, items: &Items, job: &&[u8]) -> Result<Vec<u8>, Error> {
+        let mut pads = Vec::new();
+        items.each(|batch| {
+            pads.extend(batch.assemble::<Pads>(&())?.0);
+            Ok(())
+        })?;
+        let pads: Vec<[u8; 32]> = pads
+            .iter()
+            .map(|number| blake3::derive_key("test pad", &[&self.id[..], &number.to_le_bytes()].concat()))
+            .collect();
+        self.dies(Fate::DiesBeforeSending)?;
+        if ROLE == 1 {
+            let hidden = self.run.channel.receive(HIDDEN, job.len())?;
+            return Ok(hidden.iter().zip(pads).map(|(byte, pad)| byte ^ pad[0]).collect());
+        }
+        let mut hidden: Vec<u8> = job.iter().zip(&pads).map(|(byte, pad)| byte ^ pad[0]).collect();
+        if self.carried.fate == Fate::SendsTooMuch {
+            hidden.push(0);
+        }
+        for pad in pads {
+            assert!(self.carried.sent.lock().unwrap().insert(pad), "a pad hides two messages");
+        }
+        self.run.channel.send(HIDDEN, &hidden)?;
+        self.run.channel.flush()?;
+        self.dies(Fate::DiesAfterSending)?;
+        Ok(job.to_vec())
+    }
+}
+
+/// What one connection is for.
+#[derive(Clone, Copy)]
+enum What<'w> {
+    Fill(&'w [usize]),
+    Run(&'w [u8], Lacking),
+}
+
+fn one<const ROLE: u8>(
+    root: &Path,
+    channel: brickwork_wire::Channel,
+    carried: Carried,
+    what: What,
+) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
+    let role = <Toy<ROLE> as Side>::ROLE;
+    let mut store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
+    let mut observer = Unobserved;
+    let run = Run::new::<Empty>(channel, role, &mut observer);
+    let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
+    let (done, line) = match what {
+        What::Fill(steps) => {
+            let epoch = line.unused()?;
+            let steps: Vec<Asks> = steps.iter().map(|&count| Asks(count)).collect();
+            let (made, line) = line.fill(epoch, &steps)?;
+            ((Vec::new(), Some(made)), line)
+        }
+        What::Run(message, lacking) => {
+            let message = if ROLE == 0 { message.to_vec() } else { vec![0; message.len()] };
+            let job = &message[..];
+            let ran = match line.run(&job, lacking)? {
+                Ran::Lacks { next, .. } => {
+                    let epoch = next.unused()?;
+                    next.fill(epoch, &[Asks(job.len())])?.1.run(&job, Lacking::Refuse)?
+                }
+                done => done,
+            };
+            match ran {
+                Ran::Done { outcome, next, .. } => ((outcome, None), next),
+                Ran::Lacks { why, .. } => return Err(why),
+            }
+        }
+    };
+    line.close()?;
+    Ok(done)
+}
+
+/// Two folders, and what was ever sent.
+struct World {
+    root: tempfile::TempDir,
+    sent: &'static Mutex<BTreeSet<[u8; 32]>>,
+}
+
+type Done = Result<(Vec<u8>, Option<Preprocessed>), Error>;
+
+impl World {
+    fn new() -> Self {
+        World { root: tempfile::tempdir().unwrap(), sent: Box::leak(Box::default()) }
+    }
+
+    fn connect(&self, fates: [Fate; 2], what: What) -> [Done; 2] {
+        let (left, right) = memory_pair();
+        let carried = fates.map(|fate| Carried { fate, sent: self.sent });
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one::<0>(self.root.path(), left, carried[0], what));
+            let evaluator = one::<1>(self.root.path(), right, carried[1], what);
+            [garbler.join().unwrap(), evaluator]
+        })
+    }
+
+    fn good(&self, what: What) -> (Vec<u8>, Option<Preprocessed>) {
+        let [garbler, evaluator] = self.connect([Fate::Lives; 2], what);
+        let (garbler, evaluator) = (garbler.unwrap(), evaluator.unwrap());
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// By party: of each epoch, oldest first, why it is burned, and what is left.
+    fn left(&self) -> [Vec<(Option<String>, u64)>; 2] {
+        [Party::Garbler, Party::Evaluator].map(|role| {
+            let store = Store::open(&self.root.path().join(format!("{role:?}")), &KEY).unwrap();
+            let of = |(id, _): (EpochId, Epoch)| {
+                let left = store.batches(&id).unwrap().iter().map(|batch| batch.left).sum();
+                (store.state(&id).unwrap().burned().map(str::to_owned), left)
+            };
+            store.epochs().unwrap().into_iter().map(of).collect()
+        })
+    }
+}
+
+/// Steps are filled, used from over several connections, and made on the spot where they lack.
+#[test]
+fn another_protocol_fills_and_takes() {
+    let world = World::new();
+    assert_eq!(world.good(What::Fill(&[3, 4])).1, Some(Preprocessed { steps: 2, resumed: 0 }));
+    assert_eq!(world.good(What::Run(b"hello", Lacking::Refuse)).0, b"hello");
+    assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 2)]));
+    let refused = world.connect([Fate::Lives; 2], What::Run(b"world", Lacking::Refuse));
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{refused:?}");
+    assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 2)]));
+    assert_eq!(world.good(What::Run(b"world", Lacking::Make)).0, b"world");
+    assert_eq!(world.good(What::Run(b"ab", Lacking::Refuse)).0, b"ab");
+    assert_eq!(world.sent.lock().unwrap().len(), 12);
+}
+
+/// Rows 16, 20 and 21: wherever either party dies, the next connections go on; no pad hides two messages, and
+/// nothing is burned but what a program took.
+#[test]
+fn rows_16_20_and_21_another_protocol_dies_anywhere() {
+    use Fate::{DiesAfterFilling, DiesAfterSending, DiesBeforeFilling, DiesBeforeSending, DiesInSetup};
+    for fate in [DiesInSetup, DiesBeforeFilling, DiesAfterFilling, DiesBeforeSending, DiesAfterSending] {
+        for who in 0..2 {
+            let world = World::new();
+            let mut fates = [Fate::Lives; 2];
+            fates[who] = fate;
+            let filled = world.connect(fates, What::Fill(&[3, 3]));
+            let in_fill = [DiesInSetup, DiesBeforeFilling, DiesAfterFilling].contains(&fate);
+            assert_eq!(filled[who].is_err(), in_fill, "{fate:?} of {who}");
+            world.good(What::Fill(&[3, 3]));
+            let ran = world.connect(fates, What::Run(b"abc", Lacking::Refuse));
+            assert_eq!(
+                ran[who].is_err(),
+                [DiesBeforeSending, DiesAfterSending].contains(&fate)
+                    && !(fate == DiesAfterSending && who == 1)
+            );
+            assert_eq!(world.good(What::Run(b"def", Lacking::Make)).0, b"def");
+            assert_eq!(world.good(What::Run(b"ghi", Lacking::Make)).0, b"ghi");
+            let left = world.left();
+            assert_eq!(left[0], left[1]);
+            assert!(
+                left[0].iter().all(|(burned, _)| burned.as_ref().is_none_or(|why| why == "it is used up"))
+            );
+        }
+    }
+}
+
+/// Row 16: who fails a check costs the other's epoch, durably, before a retry.
+#[test]
+fn row_16_a_cheat_burns_another_protocols_epoch() {
+    let world = World::new();
+    world.good(What::Fill(&[6]));
+    let met = world.connect([Fate::SendsTooMuch, Fate::Lives], What::Run(b"abc", Lacking::Refuse));
+    assert!(matches!(&met[1], Err(Error::Peer(_))), "{met:?}");
+    assert!(matches!(&world.left()[1][..], [(Some(why), _)] if why.contains("cheated")));
+    let again = world.connect([Fate::Lives; 2], What::Run(b"abc", Lacking::Refuse));
+    assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{again:?}");
+}
+
+/// Row 16: a batch that an entry names twice gives other items each time, also where they share a record.
+#[test]
+fn row_16_a_batch_that_is_named_twice_gives_other_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
+    let epoch = Epoch {
+        protocol: "toy".into(),
+        version: PROTOCOL_VERSION,
+        role: Party::Garbler,
+        security: 40,
+        identities: TERMS.identities,
+        created: 0,
+    };
+    store.begin(&id, &epoch, b"secrets").unwrap();
+    let step = Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+    let serial = store
+        .append(&id, &Entry::Fill(step))
+        .unwrap()
+        .ranges()
+        .unwrap()
+        .take(&SERIALS)
+        .unwrap()
+        .draw(1)
+        .unwrap();
+    let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
+    Keeper::new(&mut store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&id, &entry).unwrap();
+    }
+    let entry = Entry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
+    let taken = store.append(&id, &entry).unwrap();
+    let mut all = Vec::new();
+    let read = Items::new(&store, &id, &taken).each(|batch| {
+        all.push(batch.assemble::<Pads>(&())?.0);
+        Ok(())
+    });
+    read.unwrap();
+    assert_eq!(all, [vec![10], vec![11, 12, 13]]);
+}
+
+/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry; and
+/// none holds more than its range.
+#[test]
+fn row_16_more_than_a_range_is_refused() {
+    let world = World::new();
+    let too_many = world.connect([Fate::Lives; 2], What::Fill(&[(1 << 20) + 1]));
+    assert!(too_many.iter().all(|result| matches!(result, Err(Error::Limit(_)))), "{too_many:?}");
+    let mut observer = Unobserved;
+    let run = Run::new::<Empty>(memory_pair().0, Party::Garbler, &mut observer);
+    let carried = Carried { fate: Fate::Lives, sent: world.sent };
+    let mut toy = Toy::<0>::restore(run, &TERMS, &[3; 32], carried).unwrap();
+    assert!(matches!(toy.pads.draw(1), Err(Error::Limit(_))));
+}
+
+#[test]
+fn lists_of_steps_have_names_of_their_own() {
+    use brickwork_base::digest::expected;
+    let lists: [&[usize]; 5] = [&[], &[1], &[2], &[1, 2], &[2, 1]];
+    let name = |list: &[usize]| job_digest(&list.iter().map(|&count| Asks(count)).collect::<Vec<_>>());
+    for (i, list) in lists.iter().enumerate() {
+        assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
+    }
+    let two = [&2u64.to_le_bytes()[..], &Asks(1).request(), &Asks(2).request()];
+    assert_eq!(name(lists[3]), expected("brickwork 2026-11 stock job", &two));
+}

@@ -1,0 +1,197 @@
+//! Ranges of counters: who has one may draw the numbers in it, each once, and no others.
+//!
+//! Streams of commitments and OTs, indices of authenticators, hash keys and serials of batches are drawn from
+//! counters that never go back, whatever dies when. So each entry of an epoch's log has a range of every
+//! counter, which begins where that of the entry before ends. The ranges of an entry are handed out once, with
+//! the entry ([`Taken::ranges`](crate::Taken::ranges)); they cannot be copied, and a range that is used up
+//! gives an error instead of numbers of the next one.
+//!
+//! ```text
+//!   a counter of b bits:    | setup: 0 .. 2^b | entry 1: 2^b .. 2·2^b | entry 2 | … | entry 2^19 - 1 |
+//! ```
+
+use brickwork_base::Error;
+
+/// Entries of an epoch that have a range, the setup as number 0, as a power of two.
+const ENTRY_BITS: u32 = 19;
+
+/// Ranges of every counter in an epoch.
+pub(crate) const RANGES: u64 = 1 << ENTRY_BITS;
+
+/// A counter of a session: of all that is drawn from one stream or under one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    name: &'static str,
+    bits: u32,
+}
+
+impl Counter {
+    /// Names a counter that has ranges of 2^`bits` numbers. Counters of one session have different names.
+    ///
+    /// # Panics
+    /// If all ranges together have more than 2^64 numbers; of a constant, when it is compiled.
+    pub const fn new(name: &'static str, bits: u32) -> Self {
+        assert!(bits <= u64::BITS - ENTRY_BITS, "the ranges of a counter end where its numbers do");
+        Counter { name, bits }
+    }
+
+    /// Names another counter with ranges of the same size, for a session that has two streams of a kind.
+    pub const fn named(self, name: &'static str) -> Self {
+        Counter { name, ..self }
+    }
+
+    /// Returns a range without numbers: of a session that was restored and has entered none yet.
+    pub const fn none(&self) -> Range {
+        Range { bits: self.bits, next: 0, end: 0 }
+    }
+
+    /// The range of an entry.
+    fn range(&self, entry: u64) -> Range {
+        assert!(entry < RANGES, "an epoch ends before its ranges do");
+        // The last range of a counter of all 64 bits ends at the last number but one.
+        let first = entry << self.bits;
+        Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
+    }
+
+    /// Number `k` of an entry's range: names it, and allows nothing.
+    pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
+        let Range { next, end, .. } = self.range(entry);
+        assert!(k < end - next, "the range of a counter ends before this number");
+        next + k
+    }
+
+    /// The entry whose range a number is in.
+    pub(crate) const fn entry_of(&self, number: u64) -> u64 {
+        number >> self.bits
+    }
+}
+
+/// Numbers of a counter that nobody else has: from the next one up to an end. It has no copy.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Range {
+    bits: u32,
+    next: u64,
+    end: u64,
+}
+
+impl Range {
+    /// Draws `count` numbers that follow each other; returns the first.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if the range ends before them; then none is drawn.
+    pub fn draw(&mut self, count: u64) -> Result<u64, Error> {
+        if count > self.end - self.next {
+            return Err(Error::Limit(
+                "one step or program asks for more than the range of a counter holds".into(),
+            ));
+        }
+        let first = self.next;
+        self.next += count;
+        Ok(first)
+    }
+
+    /// Returns the number that would be drawn next, by which who keeps seeds finds it again.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns it to whom draws from this counter.
+    ///
+    /// # Panics
+    /// If it is a range of a counter that has ranges of another size: they would overlap.
+    pub fn of(self, counter: &Counter) -> Self {
+        assert_eq!(self.bits, counter.bits, "a range of another counter");
+        self
+    }
+}
+
+/// What belongs to one entry of an epoch, or to its setup: a range of every counter, each once.
+#[derive(Debug)]
+#[must_use]
+pub struct Ranges {
+    entry: u64,
+    taken: Vec<&'static str>,
+}
+
+impl Ranges {
+    /// Returns the ranges of a setup, whose secrets are new: nothing was ever drawn under them.
+    pub fn of_setup() -> Self {
+        Ranges::of_entry(0)
+    }
+
+    /// Returns those of an entry that is durable.
+    pub(crate) fn of_entry(entry: u64) -> Self {
+        Ranges { entry, taken: Vec::new() }
+    }
+
+    /// Takes the range of a counter.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken already.
+    pub fn take(&mut self, counter: &Counter) -> Result<Range, Error> {
+        if self.taken.contains(&counter.name) {
+            return Err(Error::Usage(format!("the range of {} is taken", counter.name)));
+        }
+        self.taken.push(counter.name);
+        Ok(counter.range(self.entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row 16: ranges follow each other without a gap and without an overlap, the first and the last included.
+    #[test]
+    fn row_16_ranges_do_not_meet() {
+        for bits in [0, 1, 16, 40, 45] {
+            let counter = Counter::new("test", bits);
+            let entries = [0, 1, 2, 77, RANGES / 2, RANGES - 2, RANGES - 1];
+            for entry in entries {
+                let range = Ranges::of_entry(entry).take(&counter).unwrap();
+                assert_eq!((counter.entry_of(range.next), counter.entry_of(range.end - 1)), (entry, entry));
+                let last = bits == 45 && entry == RANGES - 1;
+                assert_eq!(range.end - range.next, (1 << bits) - u64::from(last));
+                if entry + 1 < RANGES {
+                    assert_eq!(range.end, counter.range(entry + 1).next);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "an epoch ends before its ranges do")]
+    fn row_16_there_is_no_range_behind_the_last() {
+        let _ = Counter::new("test", 4).range(RANGES);
+    }
+
+    /// Row 16: a range ends; what does not fit is not drawn in part either.
+    #[test]
+    fn row_16_no_number_behind_the_end_is_drawn() {
+        let mut range = Counter::new("test", 3).range(5);
+        assert_eq!((range.draw(0).unwrap(), range.draw(3).unwrap(), range.next()), (40, 40, 43));
+        for too_many in [6, u64::MAX] {
+            assert!(matches!(range.draw(too_many), Err(Error::Limit(_))));
+        }
+        assert_eq!((range.draw(5).unwrap(), range.next()), (43, 48));
+        assert!(matches!(range.draw(1), Err(Error::Limit(_))));
+        assert!(matches!(Counter::new("test", 3).none().draw(1), Err(Error::Limit(_))));
+    }
+
+    /// Row 16: an entry's range of a counter is handed out once; two streams of a kind have two names.
+    #[test]
+    fn row_16_a_range_is_taken_once() {
+        let counter = Counter::new("test", 3);
+        let mut ranges = Ranges::of_entry(1);
+        assert_eq!(ranges.take(&counter).unwrap().next(), 8);
+        assert!(matches!(ranges.take(&counter), Err(Error::Usage(why)) if why.contains("test")));
+        assert_eq!(ranges.take(&counter.named("other")).unwrap().next(), 8);
+    }
+
+    #[test]
+    #[should_panic(expected = "a range of another counter")]
+    fn row_16_a_range_of_another_size_is_refused() {
+        let _ = Counter::new("test", 3).range(1).of(&Counter::new("test", 4));
+    }
+}
