@@ -309,18 +309,6 @@ const STILL: &[(&str, &[&str])] = &[
     ("lang", &["parser", "parser::expr"]),
     ("plan", &["known", "lib", "machine"]),
     (
-        "primitives",
-        &[
-            "commit",
-            "commit::shares",
-            "commit::split",
-            "commit::split::again",
-            "commit::split::combine",
-            "commit::split::row",
-        ],
-    ),
-    ("primitives", &["cut_and_choose::bound", "cut_and_choose::estimate"]),
-    (
         "protocols/duplo",
         &[
             "authenticators",

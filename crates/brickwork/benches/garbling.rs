@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Circuit, formats, library};
-use brickwork::garbling::{Collect, GarblingKeys, HashTables, Schedule, TableSink, evaluate, garble};
+use brickwork::garbling::{Collect, GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
 use brickwork::label::{Delta, LABEL_BYTES, Label};
 use brickwork_kernels::Kernel;
 
@@ -42,21 +42,25 @@ fn measure(schedule: &Schedule, copies: usize, batch: usize) {
     let list: Vec<u32> = (0..copies as u32).collect();
 
     let plain = best(|| {
-        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard).expect("nothing fails")
+        HalfGates::garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut Discard)
+            .expect("nothing fails")
     });
     let hash = best(|| {
-        let mut sink = HashTables::new(copies, schedule.table_bytes());
-        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
+        let mut sink = HashTables::new(copies, HalfGates::table_bytes(schedule));
+        HalfGates::garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink)
+            .expect("nothing fails");
         std::hint::black_box(sink.finish());
     });
     let mut tables = Vec::new();
     let keep = best(|| {
-        let mut sink = Collect::new(schedule, copies);
-        garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink).expect("nothing fails");
+        let mut sink = Collect::new(copies, HalfGates::table_bytes(schedule));
+        HalfGates::garble(schedule, &keys, &list, &deltas, inputs, &mut outputs, &mut sink)
+            .expect("nothing fails");
         tables = sink.finish();
     });
     let eval = best(|| {
-        evaluate(schedule, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs).expect("nothing fails")
+        HalfGates::evaluate(schedule, &keys, &list, inputs, &mut tables.as_slice(), &mut outputs)
+            .expect("nothing fails")
     });
     let per_gate = |ns: f64| ns / (copies * schedule.and_gates()) as f64;
     println!(

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, library};
-use brickwork::garbling::{GarblingKeys, HashTables, Schedule, TableSink, evaluate, garble};
+use brickwork::garbling::{GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
 use brickwork_kernels::Kernel;
@@ -77,24 +77,25 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let deltas: Vec<Delta> = indices.iter().map(|_| rng.delta()).collect();
     let inputs: Vec<Label> = (0..copies * schedule.inputs()).map(|_| rng.label()).collect();
     let mut outputs = vec![Label::ZERO; copies * schedule.outputs()];
-    let mut tables = Tables { bytes: vec![vec![0; schedule.table_bytes()]; copies], filled: vec![0; copies] };
+    let mut tables =
+        Tables { bytes: vec![vec![0; HalfGates::table_bytes(&schedule)]; copies], filled: vec![0; copies] };
 
     let cells = (ands * copies) as f64;
     let [mut garbles, mut evaluates, mut checks] = [(); 3].map(|()| Vec::new());
     for _ in 0..arguments.rounds {
         garbles.push(time(cells, || {
             tables.filled.fill(0);
-            garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
+            HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
         })?);
         // The false labels are active: every input is 0.
         evaluates.push(time(cells, || {
-            evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
+            HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
         })?);
         let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         checks.push(time(cells, || {
-            let mut hashes = HashTables::new(copies, schedule.table_bytes());
-            garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
+            let mut hashes = HashTables::new(copies, HalfGates::table_bytes(&schedule));
+            HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
             honest &= black_box(hashes.finish() == expected);
             Ok(())
         })?);

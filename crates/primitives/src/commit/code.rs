@@ -9,8 +9,7 @@ use std::sync::OnceLock;
 
 use brickwork_kernels as kernels;
 
-/// Bits of a committed value.
-pub const DIMENSION: usize = 128;
+pub use super::rows::DIMENSION;
 
 /// A systematic binary code: a codeword is the 128 bits of the message followed by the parity bits.
 #[derive(Debug)]

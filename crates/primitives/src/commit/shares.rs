@@ -1,30 +1,19 @@
 //! A party's shares of commitments.
 //!
-//! Shares come from seeds, coordinate by coordinate, as rows of bits; the protocol adds up the columns of
-//! single commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
-//! apart](Shares::select_each) as columns: expanding seeds twice costs less than writing all columns to
-//! memory and reading them again.
+//! Schemes make shares coordinate by coordinate, as rows of bits; the protocol adds up the columns of single
+//! commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
+//! apart](Shares::select_each) as columns: making rows twice costs less than writing all columns to memory and
+//! reading them again.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use brickwork_kernels as kernels;
-use kernels::Aes128;
 use rayon::prelude::*;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
-use super::Lsb;
-use crate::spill::{Budget, Fault, Held, SpillFile};
-use brickwork_base::Error;
+use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, Rows};
 
-/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
-pub const COLUMN_WORDS: usize = 8;
-
-/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i of the code.
-pub type Column = [u64; COLUMN_WORDS];
-
-/// Commitments in a block: the bits of a 128-bit word.
-pub(super) const BLOCK: usize = 128;
 /// Bytes of columns that are kept rather than made again.
 pub const FEW_COLUMNS: usize = 16 << 20;
 
@@ -46,182 +35,6 @@ fn kept_columns() -> usize {
     FEW_COLUMNS
 }
 
-/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
-pub(super) const CHUNK_BLOCKS: usize = 16;
-/// Commitments in a chunk.
-pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
-/// Chunks that are computed in parallel.
-pub(super) const CHUNKS_IN_HAND: usize = 16;
-
-/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the
-/// receiver watches the second share. The sender's own shares are the first ones: zeros.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Source {
-    pub seeds: Vec<Aes128>,
-    pub watch: Vec<u128>,
-}
-
-/// How the shares of a row of commitments are made.
-pub(super) struct Recipe {
-    pub source: Arc<Source>,
-    /// Number of the first block.
-    pub start: u64,
-    pub count: usize,
-    pub lsb: Lsb,
-    /// None at the sender.
-    pub corrections: Option<Corrections>,
-}
-
-/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than
-/// the two parties it says nothing, since both shares hide it.
-pub(super) struct Corrections {
-    storage: CorrectionStorage,
-    /// Coordinates that are corrected.
-    corrected: usize,
-    fault: Arc<Fault>,
-}
-
-enum CorrectionStorage {
-    Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
-    File(SpillFile),
-}
-
-impl Corrections {
-    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for
-    /// them.
-    ///
-    /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if there is no room for a file.
-    pub fn receive(
-        corrected: usize,
-        blocks: usize,
-        budget: &Budget,
-        fault: &Arc<Fault>,
-        mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
-    ) -> Result<Self, Error> {
-        let (total, message) = (corrected * blocks, corrected * CHUNK_BLOCKS * CHUNKS_IN_HAND);
-        let storage = match budget.take(16 * total as u64) {
-            Some(held) => {
-                let mut all = vec![0; total];
-                all.chunks_mut(message).try_for_each(|message| receive(bytemuck::cast_slice_mut(message)))?;
-                CorrectionStorage::Memory(all, held)
-            }
-            None => {
-                let (file, mut buffer) = (SpillFile::new()?, vec![0; 16 * message.min(total)]);
-                for start in (0..16 * total).step_by(16 * message) {
-                    let here = &mut buffer[..(16 * message).min(16 * total - start)];
-                    receive(here)?;
-                    file.write(here, start as u64)?;
-                }
-                CorrectionStorage::File(file)
-            }
-        };
-        Ok(Corrections { storage, corrected, fault: fault.clone() })
-    }
-
-    /// Those of some blocks, of one chunk and from its first one on; `buffer` is for those in a file.
-    fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
-        let (start, count) = (self.corrected * first, self.corrected * blocks);
-        match &self.storage {
-            CorrectionStorage::Memory(all, _) => &all[start..start + count],
-            CorrectionStorage::File(file) => {
-                buffer.resize(count, 0);
-                file.read(bytemuck::cast_slice_mut(buffer), 16 * start as u64)
-                    .unwrap_or_else(|error| self.fault.note(error));
-                buffer
-            }
-        }
-    }
-}
-
-impl Recipe {
-    pub fn words(&self) -> usize {
-        self.source.seeds.len().div_ceil(64)
-    }
-
-    /// Blocks of a chunk.
-    pub fn blocks(&self, chunk: usize) -> usize {
-        (self.count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
-    }
-
-    /// The rows of a chunk, one for each coordinate; `rows` is overwritten.
-    pub fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
-        let Source { seeds, watch } = &*self.source;
-        let (blocks, first) = (self.blocks(chunk), chunk * CHUNK_BLOCKS);
-        rows.resize(seeds.len() * blocks, 0);
-        kernels::ctr_rows(seeds, u128::from(self.start) + first as u128, rows, blocks);
-        match self.lsb {
-            Lsb::Random => {}
-            Lsb::Zero => rows[..blocks].fill(0),
-            Lsb::One => rows[..blocks].fill(watch[0]),
-        }
-        if let Some(corrections) = &self.corrections {
-            let (uncorrected, mut buffer) = (seeds.len() - corrections.corrected, Vec::new());
-            let corrections = corrections.of(first, blocks, &mut buffer);
-            let fixed =
-                rows[uncorrected * blocks..].chunks_exact_mut(blocks).zip(corrections.chunks_exact(blocks));
-            for ((row, correction), watch) in fixed.zip(&watch[uncorrected..]) {
-                row.iter_mut().zip(correction).for_each(|(r, c)| *r ^= c & watch);
-            }
-        }
-    }
-
-    /// As [`Recipe::rows`], zero behind the last commitment.
-    pub fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
-        self.rows(chunk, rows);
-        self.clear_behind_the_last(chunk, rows);
-    }
-
-    /// Sets the bits behind the last commitment, in rows of a chunk, to zero.
-    pub fn clear_behind_the_last(&self, chunk: usize, rows: &mut [u128]) {
-        let behind = self.count - chunk * CHUNK;
-        if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
-            let blocks = self.blocks(chunk);
-            rows.iter_mut()
-                .skip(blocks - 1)
-                .step_by(blocks)
-                .for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
-        }
-    }
-
-    /// Adds a single column to a sum.
-    fn add(&self, index: usize, mask: u64, sum: &mut Column) {
-        let Source { seeds, watch } = &*self.source;
-        let (block, bit) = (index / BLOCK, index % BLOCK);
-        let mut rows = vec![0; seeds.len()];
-        kernels::ctr_rows(seeds, u128::from(self.start) + block as u128, &mut rows, 1);
-        match self.lsb {
-            Lsb::Random => {}
-            Lsb::Zero => rows[0] = 0,
-            Lsb::One => rows[0] = watch[0],
-        }
-        if let Some(corrections) = &self.corrections {
-            let (chunk, uncorrected, mut buffer) =
-                (block / CHUNK_BLOCKS, seeds.len() - corrections.corrected, Vec::new());
-            let corrections = &corrections.of(chunk * CHUNK_BLOCKS, self.blocks(chunk), &mut buffer)
-                [block % CHUNK_BLOCKS..];
-            let fixed = rows[uncorrected..].iter_mut().zip(corrections.iter().step_by(self.blocks(chunk)));
-            fixed
-                .zip(&watch[uncorrected..])
-                .for_each(|((row, correction), watch)| *row ^= correction & watch);
-        }
-        for (k, row) in rows.iter().enumerate() {
-            sum[k / 64] ^= ((row >> bit) as u64 & 1) << (k % 64) & mask;
-        }
-        rows.zeroize();
-    }
-
-    /// The columns of chunks from `first` on, as many as `columns` has room for.
-    fn columns(&self, first: usize, columns: &mut [u64]) {
-        let words = self.words();
-        columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, |rows, (c, columns)| {
-            self.rows(first + c, rows);
-            kernels::transpose(rows, self.blocks(first + c), columns);
-            rows.zeroize();
-        });
-    }
-}
-
 /// A party's shares of a row of commitments.
 #[derive(Default)]
 pub struct Shares(Form);
@@ -231,9 +44,9 @@ enum Form {
         words: usize,
         columns: Vec<u64>,
     },
-    Recipe(Arc<Recipe>),
+    Recipe(Arc<dyn Rows>),
     /// Some of those of a recipe.
-    Picked(Arc<Recipe>, Arc<Selection>),
+    Picked(Arc<dyn Rows>, Arc<Selection>),
 }
 
 /// Some items of a row, in an order of their own. Each item has equally many commitments.
@@ -320,22 +133,22 @@ impl Shares {
     }
 
     /// Shares to be made by a recipe: at once if they are few.
-    pub(super) fn of_recipe(recipe: Recipe) -> Shares {
-        if recipe.count > CHUNK {
-            return Shares(Form::Recipe(Arc::new(recipe)));
+    pub(super) fn of_recipe(recipe: Arc<dyn Rows>) -> Shares {
+        if recipe.count() > CHUNK {
+            return Shares(Form::Recipe(recipe));
         }
-        let words = recipe.words();
-        let mut columns = vec![0; recipe.count.next_multiple_of(BLOCK) * words];
+        let (words, count) = (recipe.words(), recipe.count());
+        let mut columns = vec![0; count.next_multiple_of(BLOCK) * words];
         recipe.columns(0, &mut columns);
-        columns[recipe.count * words..].zeroize();
-        columns.truncate(recipe.count * words);
+        columns[count * words..].zeroize();
+        columns.truncate(count * words);
         Shares::of_columns(words, columns)
     }
 
     /// The recipe, where there are no columns.
-    pub(super) fn recipe(&self) -> Option<&Arc<Recipe>> {
+    pub(super) fn recipe(&self) -> Option<&dyn Rows> {
         match &self.0 {
-            Form::Recipe(recipe) => Some(recipe),
+            Form::Recipe(recipe) => Some(&**recipe),
             Form::Columns { .. } | Form::Picked(..) => None,
         }
     }
@@ -388,7 +201,7 @@ impl Shares {
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
-            Form::Recipe(recipe) => recipe.count,
+            Form::Recipe(recipe) => recipe.count(),
             Form::Picked(_, selection) => selection.len(),
         }
     }
@@ -404,8 +217,7 @@ impl Shares {
         self.add_if(1, index, sum);
     }
 
-    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before
-    /// [`Shares::select_each`].
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before [`Shares::select_each`].
     #[inline(always)]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
@@ -509,7 +321,7 @@ impl Shares {
     fn places(&self) -> usize {
         match &self.0 {
             Form::Columns { .. } => self.len(),
-            Form::Recipe(recipe) | Form::Picked(recipe, _) => recipe.count,
+            Form::Recipe(recipe) | Form::Picked(recipe, _) => recipe.count(),
         }
     }
 
@@ -569,11 +381,7 @@ impl Shares {
             Form::Columns { words, columns } => {
                 lists.iter().map(|list| of_columns(*words, columns, list)).collect()
             }
-            Form::Recipe(recipe) => match recipe.words() {
-                5 => select_each::<5>(recipe, lists),
-                7 => select_each::<7>(recipe, lists),
-                words => unreachable!("no code has codewords of {words} words"),
-            },
+            Form::Recipe(recipe) => SELECT_EACH[recipe.words() - 1](&**recipe, lists),
             Form::Picked(recipe, selection) => {
                 let places: Vec<Vec<usize>> =
                     lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();
@@ -734,24 +542,35 @@ const NOT_WANTED: u32 = u32::MAX;
 impl Shares {
     /// Loses the corrections that lie in a file; there must be some.
     pub(super) fn lose_file(&self) {
-        match self.recipe().and_then(|recipe| recipe.corrections.as_ref()) {
-            Some(Corrections { storage: CorrectionStorage::File(file), .. }) => file.lose(),
-            _ => panic!("no file"),
-        }
+        self.recipe().expect("no file").lose_file();
     }
 }
 
-/// [`Shares::select_each`] of a recipe: while some chunks are made, the columns of those before go to their
-/// places.
-fn select_each<const WORDS: usize>(recipe: &Recipe, lists: &[&[usize]]) -> Vec<Shares> {
+/// [`SelectEach`] for each number of words that a column may have: lengths known to the compiler.
+const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
+    select_each::<1>,
+    select_each::<2>,
+    select_each::<3>,
+    select_each::<4>,
+    select_each::<5>,
+    select_each::<6>,
+    select_each::<7>,
+    select_each::<8>,
+];
+
+/// [`Shares::select_each`] of a recipe.
+type SelectEach = fn(&dyn Rows, &[&[usize]]) -> Vec<Shares>;
+
+/// [`SelectEach`]: while some chunks are made, the columns of those before go to their places.
+fn select_each<const WORDS: usize>(recipe: &dyn Rows, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();
     assert!(wanted < NOT_WANTED as usize, "places are counted in 32 bits");
-    let mut places = vec![NOT_WANTED; recipe.count];
+    let mut places = vec![NOT_WANTED; recipe.count()];
     for (&index, place) in lists.iter().copied().flatten().zip(0..) {
         assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place comes twice");
     }
     let mut parts: Vec<Vec<u64>> = lists.iter().map(|list| vec![0; list.len() * WORDS]).collect();
-    let chunks: Vec<usize> = (0..recipe.count.div_ceil(CHUNK))
+    let chunks: Vec<usize> = (0..recipe.count().div_ceil(CHUNK))
         .filter(|c| places[c * CHUNK..].iter().take(CHUNK).any(|&place| place != NOT_WANTED))
         .collect();
     let groups: Vec<&[usize]> =

@@ -9,8 +9,8 @@ use crate::commit::code::Code;
 use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use crate::cut_and_choose::{Bucketing, Challenge};
-use crate::garbling::{GarblingKeys, Schedule, TableSink, evaluate, garble, table_hash};
-use crate::ot::{base, extension};
+use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
+use crate::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
 use crate::solder::{CommittedWire, Soldering};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -79,9 +79,10 @@ fn base_ots(measured: &mut Measured) -> Result<(), Error> {
 /// Both ends in one thread: what a message needs is there before it is asked for.
 fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
-    let (session, seed) = ([0; 32], Seed::from_bytes([1; 16]));
-    let mut sender = extension::Sender::new(&session, rng()?.delta(), &vec![seed.clone(); 128]);
-    let mut receiver = extension::Receiver::new(&session, &vec![[seed.clone(), seed]; 128])?;
+    let seed = Seed::from_bytes([1; 16]);
+    let series = Series::new(&[0; 32], Direction::GarblerSends);
+    let mut sender = extension::Sender::new(&series, rng()?.delta(), &vec![seed.clone(); 128]);
+    let mut receiver = extension::Receiver::new(&series, &vec![[seed.clone(), seed]; 128])?;
     let (mut left, mut right) = memory_pair();
     let choices = vec![0; COUNT];
     let blocks = (COUNT / 128) as f64;
@@ -145,15 +146,15 @@ fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
     let deltas: Vec<Delta> = numbers.iter().map(|_| rng.delta()).collect();
     let inputs: Vec<Label> = (0..copies * plan.inputs()).map(|_| rng.label()).collect();
     let mut outputs = vec![Label::ZERO; copies * plan.outputs()];
-    let groups = (COLD_BYTES / (copies * plan.table_bytes()).max(1)).clamp(1, 16);
-    let mut tables = vec![vec![vec![0u8; plan.table_bytes()]; copies]; groups];
+    let groups = (COLD_BYTES / (copies * HalfGates::table_bytes(&plan)).max(1)).clamp(1, 16);
+    let mut tables = vec![vec![vec![0u8; HalfGates::table_bytes(&plan)]; copies]; groups];
     let made = fastest(copies as f64, || {
-        garble(&plan, &keys, &numbers, &deltas, &inputs, &mut outputs, &mut Nowhere)
+        HalfGates::garble(&plan, &keys, &numbers, &deltas, &inputs, &mut outputs, &mut Nowhere)
     })?;
     let evaluated = fastest((copies * groups) as f64, || {
-        tables
-            .iter_mut()
-            .try_for_each(|tables| evaluate(&plan, &keys, &numbers, &inputs, &mut &tables[..], &mut outputs))
+        tables.iter_mut().try_for_each(|tables| {
+            HalfGates::evaluate(&plan, &keys, &numbers, &inputs, &mut &tables[..], &mut outputs)
+        })
     })?;
     Ok([made, evaluated])
 }
@@ -237,7 +238,7 @@ pub fn probe() -> Result<f64, Error> {
     let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
     (0..PROBES).try_fold(f64::INFINITY, |best, _| {
         Ok(best.min(fastest(1.0, || {
-            garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+            HalfGates::garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
         })?))
     })
 }

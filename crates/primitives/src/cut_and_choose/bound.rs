@@ -25,70 +25,11 @@
 //! matters. All arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is
 //! guessed in floating point (module `estimate`); a wrong guess costs time or copies, never security.
 
-use serde::{Deserialize, Serialize};
-
 use super::Upper;
+use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 use super::estimate::Estimate;
 
-/// How surely a bad copy is noticed when it is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Detection {
-    /// Always: all of it is opened.
-    Full,
-    /// With probability 1/2: one of two halves is opened, by the evaluator's coin.
-    Half,
-}
-
-/// When a bad copy is noticed, and how many of them ruin a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rule {
-    /// How surely a bad copy is noticed when it is opened.
-    pub detection: Detection,
-    /// Whether the majority of a bucket must be good; if not, one good copy is enough.
-    pub majority: bool,
-}
-
-impl Rule {
-    /// Components: an opened copy is garbled again, and one good copy in a bucket is enough.
-    pub const COMPONENT: Rule = Rule { detection: Detection::Full, majority: false };
-    /// Key authenticators: opening shows one of the two hashes, and the majority accepts.
-    pub const KEY_AUTHENTICATOR: Rule = Rule { detection: Detection::Half, majority: true };
-    /// Input authenticators: opened completely, and the majority accepts.
-    pub const INPUT_AUTHENTICATOR: Rule = Rule { detection: Detection::Full, majority: true };
-
-    /// How many bad copies ruin a bucket of this size.
-    pub(super) fn ruinous(self, bucket: u64) -> u64 {
-        if self.majority { bucket / 2 + 1 } else { bucket }
-    }
-
-    /// Whether buckets may have this size: an even majority would only waste a copy.
-    pub(super) fn allows(self, bucket: u32) -> bool {
-        bucket > 0 && (bucket % 2 == 1 || !self.majority)
-    }
-}
-
-/// The sizes of a batch: so many slots, copies a bucket, and opened copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Bucketing {
-    /// `N`: slots to fill.
-    pub slots: u32,
-    /// `B`: copies in a bucket.
-    pub bucket: u32,
-    /// `c`: copies to open.
-    pub opened: u32,
-}
-
 impl Bucketing {
-    /// `L`: how many copies are garbled.
-    pub fn copies(&self) -> u64 {
-        self.kept() + u64::from(self.opened)
-    }
-
-    /// How many copies end in a bucket.
-    pub fn kept(&self) -> u64 {
-        u64::from(self.slots) * u64::from(self.bucket)
-    }
-
     /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a bucketing
     /// that the rule does not allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`,
     /// except where floating point is too coarse to find it: far below any limit that is asked for.
@@ -145,15 +86,6 @@ struct Game {
     wins: Vec<Upper>,
     /// `C(c, j) · u^j` for j = 0, 1, …; without the trailing zeros.
     opened: Vec<Upper>,
-}
-
-/// The greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be any good,
-/// and the peer who proposes it must not keep us busy.
-pub(super) fn most_bad(rule: Rule) -> u64 {
-    match rule.detection {
-        Detection::Full => 1 << 16,
-        Detection::Half => 1 << 13,
-    }
 }
 
 impl Game {

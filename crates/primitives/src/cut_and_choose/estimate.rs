@@ -2,8 +2,8 @@
 //!
 //! Only additions, multiplications and divisions, so that both parties find the same on any machine.
 
-use super::bound::{Detection, Rule, most_bad};
-use super::{Bucketing, Upper};
+use super::Upper;
+use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 
 /// The success of an adversary that makes `t` copies bad.
 #[derive(Clone, Copy, Debug)]

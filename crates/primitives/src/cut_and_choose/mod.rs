@@ -7,13 +7,14 @@
 //! `2^-s`, and [`Challenge`] makes the choice itself.
 
 mod bound;
+mod bucketing;
 mod budget;
 mod challenge;
 mod estimate;
 mod search;
 mod upper;
 
-pub use bound::{Bucketing, Detection, Rule};
+pub use bucketing::{Bucketing, Detection, Rule};
 pub use budget::{Allocation, BatchKind, BatchSpec, Budget};
 pub use challenge::Challenge;
 pub use search::{alternatives, cheapest, fewest_copies};

@@ -2,42 +2,15 @@
 
 use brickwork_kernels::{ONE, PIECE, Wires};
 
-use super::lanes::{LaneGroup, by_group, lane_groups};
-use super::schedule::input_slot;
-use super::{GarblingKeys, Schedule, TABLE_BYTES};
+use super::keys::GarblingKeys;
+use super::lanes::{LaneGroup, Lockstep, by_group, lane_groups};
+use super::schedule::{Schedule, input_slot};
+use super::tables::TableSink;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 
-/// Where tables go.
-pub trait TableSink {
-    /// Takes the next bytes of the tables of a copy, 16 KiB or what is left; `copy` is its position in the
-    /// list that [`garble`] was given. The bytes of a copy come in order, those of different copies mixed.
-    ///
-    /// # Errors
-    /// Whatever keeps the sink from taking them; the walk ends there.
-    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error>;
-
-    /// Takes the next bytes of the tables of several copies, all of one length; by default one after the
-    /// other.
-    ///
-    /// # Errors
-    /// As [`TableSink::tables`].
-    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
-        copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes))
-    }
-}
-
-/// Garbles copies of a component.
-///
-/// `copies` are their numbers in the batch, each with its delta and the false labels of its input wires, copy
-/// by copy. `outputs` receives the false labels of the output wires, copy by copy, and `sink` the tables.
-///
-/// # Errors
-/// Those of the sink.
-///
-/// # Panics
-/// If the slices do not fit the number of copies.
-pub fn garble(
+/// [`Scheme::garble`](super::Scheme::garble), in lockstep.
+pub(super) fn garble<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,
     copies: &[u32],
@@ -58,7 +31,7 @@ pub fn garble(
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
     let script = &schedule.script;
     let mut wires = Wires::new(script, lanes);
-    let mut buffer = vec![0; lanes * (script.and_gates().min(PIECE) * TABLE_BYTES + SPACE)];
+    let mut buffer = vec![0; lanes * (script.and_gates().min(PIECE) * S::AND_BYTES + SPACE)];
     let mut hash_keys = keys.of_group(schedule.kernel, groups[0].group);
     for LaneGroup { group, members, lanes } in groups {
         if group != hash_keys.group() {
@@ -73,12 +46,13 @@ pub fn garble(
         }
         for piece in 0..script.pieces() {
             let gates = script.piece_gates(piece).len();
-            let bytes = gates * TABLE_BYTES;
+            let bytes = gates * S::AND_BYTES;
             let mut tables: [&mut [u8]; 16] = Default::default();
             for (table, space) in tables.iter_mut().zip(buffer.chunks_exact_mut(bytes + SPACE)) {
                 *table = &mut space[..bytes];
             }
-            wires.garble(
+            S::garble_piece(
+                &mut wires,
                 schedule.kernel,
                 script,
                 piece,
@@ -102,27 +76,3 @@ pub fn garble(
 
 /// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
 const SPACE: usize = 64;
-
-/// Keeps the tables of every copy.
-pub struct Collect {
-    tables: Vec<Vec<u8>>,
-}
-
-impl Collect {
-    /// A sink for this many copies.
-    pub fn new(schedule: &Schedule, copies: usize) -> Self {
-        Collect { tables: (0..copies).map(|_| Vec::with_capacity(schedule.table_bytes())).collect() }
-    }
-
-    /// The tables, copy by copy.
-    pub fn finish(self) -> Vec<Vec<u8>> {
-        self.tables
-    }
-}
-
-impl TableSink for Collect {
-    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.tables[copy].extend_from_slice(bytes);
-        Ok(())
-    }
-}

@@ -3,7 +3,7 @@
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values, subtree_values};
 
-use super::TableSink;
+use super::tables::TableSink;
 use brickwork_base::Error;
 
 /// Bytes of a hash of tables.

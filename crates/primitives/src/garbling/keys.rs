@@ -3,10 +3,10 @@
 use brickwork_kernels::{Aes128, Kernel, Keys, PIECE};
 
 /// Most calls of the hash under one key (decision 2 of the design).
-const MAX_CALLS: usize = 1 << 15;
+pub(super) const MAX_CALLS: usize = 1 << 15;
 
-/// Calls of the hash for an AND gate of a copy.
-const CALLS_PER_GATE: usize = 4;
+/// Calls of the hash for an AND gate of a copy, at most.
+pub(super) const CALLS_PER_GATE: usize = 4;
 
 /// Gates times copies under one key.
 const CELLS: usize = MAX_CALLS / CALLS_PER_GATE;

@@ -1,6 +1,44 @@
 //! Which copies go through a component together.
 
-use super::GarblingKeys;
+use brickwork_kernels::{Kernel, Keys, Script, Wires};
+
+use super::keys::{CALLS_PER_GATE, GarblingKeys};
+use super::schedule::Schedule;
+use super::scheme::Scheme;
+use brickwork_base::label::{Delta, Label};
+
+/// A scheme with free XOR and an offset that ends in 1, whose AND gates the kernels take many copies through
+/// side by side.
+pub(super) trait Lockstep:
+    Scheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
+{
+    /// Bytes of the table of an AND gate. No other gate has one, and the keys serve as many calls as there are.
+    const AND_BYTES: usize = {
+        assert!(Self::TABLE_BYTES.xor == 0 && Self::TABLE_BYTES.inv == 0);
+        assert!(Self::HASH.calls_per_and <= CALLS_PER_GATE);
+        Self::TABLE_BYTES.and
+    };
+
+    /// Walks through a piece with the false labels of all lanes and writes their tables.
+    fn garble_piece(
+        wires: &mut Wires,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        tables: &mut [&mut [u8]],
+    );
+
+    /// Walks through a piece with the active labels of all lanes; the counterpart.
+    fn evaluate_piece(
+        wires: &mut Wires,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        tables: &[&[u8]],
+    );
+}
 
 /// Copies that are garbled or evaluated side by side: positions in the caller's list, all of one group.
 pub(super) struct LaneGroup<'a> {

@@ -1,9 +1,11 @@
-//! Half-gates garbling (Zahur, Rosulek, Evans 2015) of many copies of a component in lockstep.
+//! Garbling of many copies of a component in lockstep: a [`Scheme`], of which [`HalfGates`] is the one that the
+//! protocols use.
 //!
-//! A [`Schedule`] is made once for a component; [`garble`] and [`evaluate`] walk it with many copies side by
-//! side. XOR and INV are free, an AND gate takes a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those
-//! of its AND gates in the order of the circuit; they are passed on piece by piece, so that memory depends on
-//! the labels alive at a time and not on the number of gates.
+//! A [`Schedule`] is made once for a component; [`Scheme::garble`] and [`Scheme::evaluate`] walk it with many copies
+//! side by side. With half-gates (Zahur, Rosulek, Evans 2015) XOR and INV are free, an AND gate takes a table of
+//! 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the circuit; they are
+//! passed on piece by piece, so that memory depends on the labels alive at a time and not on the number of
+//! gates.
 //!
 //! # The hash
 //!
@@ -16,19 +18,22 @@
 
 mod evaluate;
 mod garble;
+mod half_gates;
 mod hash;
 mod keys;
 mod lanes;
 mod order;
 mod schedule;
+mod scheme;
+mod tables;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod textbook;
 
-pub use evaluate::{TableSource, evaluate};
-pub use garble::{Collect, TableSink, garble};
+pub use half_gates::HalfGates;
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;
 pub use schedule::Schedule;
-
-/// Bytes of the table of an AND gate.
-pub const TABLE_BYTES: usize = 32;
+pub use scheme::{Colours, GateBytes, HashUse, Scheme};
+pub use tables::{Collect, TableSink, TableSource};

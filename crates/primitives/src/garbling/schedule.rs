@@ -2,7 +2,6 @@
 
 use brickwork_kernels::{And, Kernel, ONE, Script, ScriptBuilder};
 
-use super::TABLE_BYTES;
 use super::order::layers;
 use brickwork_circuit::{Circuit, Gate, Wire};
 
@@ -73,11 +72,6 @@ impl Schedule {
     /// Number of AND gates.
     pub fn and_gates(&self) -> usize {
         self.script.and_gates()
-    }
-
-    /// Bytes of a copy's tables.
-    pub fn table_bytes(&self) -> usize {
-        self.script.and_gates() * TABLE_BYTES
     }
 
     /// Labels of a copy that are alive at a time, at most, and one for the constant.

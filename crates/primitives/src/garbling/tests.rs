@@ -81,7 +81,7 @@ fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit 
     Circuit::new(inputs, gates, outputs.iter().map(|&w| w % wires).collect()).unwrap()
 }
 
-fn random_circuit(most_gates: usize) -> impl Strategy<Value = Circuit> {
+pub(super) fn random_circuit(most_gates: usize) -> impl Strategy<Value = Circuit> {
     (
         1u32..20,
         proptest::collection::vec(any::<(u8, u32, u32)>(), 0..most_gates),
@@ -121,8 +121,8 @@ fn garble_copies(schedule: &Schedule, keys: &GarblingKeys, copies: &[u32], seed:
     let deltas: Vec<Delta> = copies.iter().map(|_| Delta::new(stream.next())).collect();
     let inputs = stream.labels(copies.len() * schedule.inputs());
     let mut outputs = vec![Label::ZERO; copies.len() * schedule.outputs()];
-    let mut sink = Collect::new(schedule, copies.len());
-    garble(schedule, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
+    let mut sink = Collect::new(copies.len(), HalfGates::table_bytes(schedule));
+    HalfGates::garble(schedule, keys, copies, &deltas, &inputs, &mut outputs, &mut sink).unwrap();
     Garbled { deltas, inputs, outputs, tables: sink.finish() }
 }
 
@@ -155,7 +155,8 @@ fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32],
             .extend(plain.iter().zip(&garbled.outputs[p * no..]).map(|(&y, &l)| l ^ delta.times(y.into())));
     }
     let mut outputs = vec![Label::ZERO; expected.len()];
-    evaluate(&schedule, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs).unwrap();
+    HalfGates::evaluate(&schedule, keys, copies, &active, &mut garbled.tables.as_slice(), &mut outputs)
+        .unwrap();
     assert!(outputs == expected, "{kernel:?}: evaluated labels of {circuit:?}");
 }
 
@@ -249,8 +250,8 @@ fn every_number_of_copies_gives_the_same_copy() {
     for count in 1..=40 {
         let copies: Vec<u32> = (0..count as u32).collect();
         let mut outputs = vec![Label::ZERO; count * schedule.outputs()];
-        let mut sink = Collect::new(&schedule, count);
-        garble(
+        let mut sink = Collect::new(count, HalfGates::table_bytes(&schedule));
+        HalfGates::garble(
             &schedule,
             &keys,
             &copies,
@@ -260,8 +261,8 @@ fn every_number_of_copies_gives_the_same_copy() {
             &mut sink,
         )
         .unwrap();
-        let mut hashes = HashTables::new(count, schedule.table_bytes());
-        garble(
+        let mut hashes = HashTables::new(count, HalfGates::table_bytes(&schedule));
+        HalfGates::garble(
             &schedule,
             &keys,
             &copies,
@@ -291,10 +292,18 @@ fn fixed_vector() {
     for kernel in Kernel::all_available() {
         let schedule = Schedule::with_kernel(kernel, &circuit);
         let mut outputs = [Label::ZERO; 2];
-        let mut sink = HashTables::new(1, schedule.table_bytes());
+        let mut sink = HashTables::new(1, HalfGates::table_bytes(&schedule));
         let inputs = [1u128, 2].map(|x| Label::from_bits(x * 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
-        garble(&schedule, &keys, &[0], &[Delta::new(u128::MAX / 3)], &inputs, &mut outputs, &mut sink)
-            .unwrap();
+        HalfGates::garble(
+            &schedule,
+            &keys,
+            &[0],
+            &[Delta::new(u128::MAX / 3)],
+            &inputs,
+            &mut outputs,
+            &mut sink,
+        )
+        .unwrap();
         let hash = u128::from_le_bytes(sink.finish()[0][..16].try_into().unwrap());
         assert_eq!(hash, 0xfa0c7928c640927dcdbba956a21b9058, "{kernel:?}");
         let expected = [0xde49a067dac0b8bf8a5d6614802b1148, 0xea91c2b5120626f76e9d8c4fd9fa0dbf];
@@ -315,7 +324,7 @@ fn a_sink_that_fails_ends_the_walk() {
     let keys = GarblingKeys::new(0, 40, 1);
     let copies: Vec<u32> = (0..40).collect();
     let mut sink = Full(0);
-    let result = garble(
+    let result = HalfGates::garble(
         &schedule,
         &keys,
         &copies,

@@ -40,8 +40,8 @@ use curve25519_dalek::traits::IsIdentity;
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::BASE_OT;
-use super::Cheat;
+pub use super::Direction;
+use super::{BASE_OT, Cheat};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_wire::Channel;
@@ -52,24 +52,6 @@ mod msg {
     pub const POINT: usize = 32;
     /// Bytes that the receiver sends for each OT: two points.
     pub const PAIR: usize = 2 * POINT;
-}
-
-/// Which of a session's two series of base OTs: a key of one is unrelated to any key of the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// The garbler sends: the evaluator's watch bits choose among the commitments' seeds.
-    GarblerSends,
-    /// The evaluator sends: the bits of the garbler's offset choose among the extension's seeds.
-    EvaluatorSends,
-}
-
-impl Direction {
-    fn other(self) -> Self {
-        match self {
-            Direction::GarblerSends => Direction::EvaluatorSends,
-            Direction::EvaluatorSends => Direction::GarblerSends,
-        }
-    }
 }
 
 /// The oracles of one series: everything hashed begins with its 32 bytes.

@@ -41,18 +41,20 @@
 //! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
 //! refuses to go on.
 //!
-//! The labels are correlated by design. [`Sender::keys`] and [`Receiver::keys`] hash them into independent
-//! OTs (the hash is BLAKE3, a random oracle here, under a key of the session and of all rows so far, and over
+//! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into independent
+//! OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so far, and over
 //! the OT's number). Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::Cheat;
+use super::cot::{CotReceiver, CotSender, Series};
+use super::{BASE_OTS, Cheat, Direction};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, Seed};
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 
@@ -67,14 +69,30 @@ pub mod msg {
 }
 
 /// Rows: base OTs, bits of the offset.
-const ROWS: usize = 128;
+const ROWS: usize = BASE_OTS;
 /// Bits of a block.
 const BLOCK: usize = 128;
 /// The counter of blocks of 128 OTs: seeds that are used for several entries of a log draw those of each from
 /// its own range.
-pub const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
+const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
 /// The counter of hash keys: of OTs that are made independent, each has a number of its own.
-pub const KEYS: Counter = Counter::new("hash keys of OTs", 45);
+const KEYS: Counter = Counter::new("hash keys of OTs", 45);
+
+/// The counters of blocks and of hash keys of a series: a session may have one in each direction.
+fn counters(series: &Series) -> [Counter; 2] {
+    match series.sender() {
+        Direction::GarblerSends => [BLOCKS, KEYS],
+        Direction::EvaluatorSends => [
+            BLOCKS.named("blocks of OTs that the evaluator sends"),
+            KEYS.named("hash keys of OTs that the evaluator sends"),
+        ],
+    }
+}
+
+/// The range of a counter for seeds that are new.
+fn of_setup(counter: &Counter) -> Range {
+    Ranges::of_setup().take(counter).expect("nothing is taken")
+}
 /// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
 const CHUNK: usize = 64;
 
@@ -89,6 +107,7 @@ pub struct Sender {
     /// What the keys are made of, for a store.
     seeds: Vec<Seed>,
     keys: Vec<Aes128>,
+    counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
     oracle: Oracle,
@@ -101,6 +120,7 @@ pub struct Receiver {
     /// What the keys are made of, for a store.
     pairs: Vec<[Seed; 2]>,
     keys: [Vec<Aes128>; 2],
+    counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
     oracle: Oracle,
@@ -113,9 +133,17 @@ impl Drop for Sender {
     }
 }
 
-/// The range of a counter for seeds that are new.
-fn of_setup(counter: &Counter) -> Range {
-    Ranges::of_setup().take(counter).expect("nothing is taken")
+/// What a stock keeps of a [`Sender`].
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct SenderState {
+    seeds: Vec<[u8; SEED_BYTES]>,
+    delta: u128,
+}
+
+/// What a stock keeps of a [`Receiver`].
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct ReceiverState {
+    pairs: Vec<[[u8; SEED_BYTES]; 2]>,
 }
 
 /// Makes a key of a label; counts, so that no two OTs share a hash. The hash is another one after each call:
@@ -128,8 +156,8 @@ struct KeyHash {
 }
 
 impl KeyHash {
-    fn new(session: &[u8; 32]) -> Self {
-        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", session);
+    fn new(series: &Series) -> Self {
+        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", series.as_bytes());
         KeyHash { key, numbers: of_setup(&KEYS) }
     }
 
@@ -159,9 +187,9 @@ impl KeyHash {
 struct Oracle(blake3::Hasher);
 
 impl Oracle {
-    fn new(session: &[u8; 32]) -> Self {
+    fn new(series: &Series) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
-        hasher.update(session);
+        hasher.update(series.as_bytes());
         Oracle(hasher)
     }
 
@@ -247,26 +275,16 @@ fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first, in the session of
-    /// this identifier.
+    /// From the seeds that base OTs gave for the bits of `delta`, least significant first.
     ///
     /// # Panics
     /// If there are not 128 seeds.
-    pub fn new(session: &[u8; 32], delta: Delta, seeds: &[Seed]) -> Self {
+    pub fn new(series: &Series, delta: Delta, seeds: &[Seed]) -> Self {
         assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
-        Sender { delta, seeds: seeds.to_vec(), keys, blocks: of_setup(&BLOCKS), hash, oracle, sound: true }
-    }
-
-    /// What [`Sender::new`] was given.
-    pub fn seeds(&self) -> (Delta, &[Seed]) {
-        (self.delta, &self.seeds)
-    }
-
-    /// Goes on with these ranges of [`BLOCKS`] and [`KEYS`]; the receiver does the same.
-    pub fn enter(&mut self, blocks: Range, keys: Range) {
-        (self.blocks, self.hash.numbers) = (blocks.of(&BLOCKS), keys.of(&KEYS));
+        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
+        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
+        Sender { delta, seeds: seeds.to_vec(), keys, counters, blocks, hash, oracle, sound: true }
     }
 
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
@@ -277,15 +295,48 @@ impl Sender {
             (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
         ))
     }
+}
 
-    /// `count` more OTs: the labels for choice 0. Those for choice 1 differ from them by the offset. Rounds:
-    /// half of one. Nothing that depends on the labels or the offset may be sent before this is done.
-    ///
-    /// # Errors
-    /// [`Cheat::OtExtension`] if the receiver's rows are inconsistent, [`Cheat::UnexpectedMessage`] and
-    /// [`Error::Io`] if they do not arrive. After any error every call fails, because what the receiver may
-    /// have learnt of the offset concerns all OTs.
-    pub fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+impl CotSender for Sender {
+    type State = SenderState;
+
+    const CHECK_LOG2: f64 = CHECK_LOG2;
+
+    /// Nothing is sent: the seeds are all that is needed.
+    fn set_up(_: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+        Ok(Sender::new(series, offset, seeds))
+    }
+
+    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
+        let seeds: Vec<Seed> = state.seeds.iter().map(|&bytes| Seed::from_bytes(bytes)).collect();
+        match (seeds.len(), Delta::checked(state.delta)) {
+            (ROWS, Some(delta)) => {
+                let mut sender = Sender::new(series, delta, &seeds);
+                // Nothing is drawn under seeds that are not new before a range is entered.
+                (sender.blocks, sender.hash.numbers) = (BLOCKS.none(), KEYS.none());
+                Ok(sender)
+            }
+            _ => Err(malformed()),
+        }
+    }
+
+    fn state(&self) -> SenderState {
+        let seeds = self.seeds.iter().map(|seed| *seed.as_bytes()).collect();
+        SenderState { seeds, delta: self.delta.bits() }
+    }
+
+    fn offset(&self) -> Label {
+        self.delta.label()
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        let [blocks, keys] = &self.counters;
+        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
+        Ok(())
+    }
+
+    /// Rounds: half of one. [`Cheat::OtExtension`] if the receiver's rows are inconsistent.
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
         }
@@ -323,12 +374,7 @@ impl Sender {
         Ok(first(labels, count))
     }
 
-    /// OTs of independent random keys made of those of these labels, both keys of each. The receiver makes
-    /// its keys of the labels of the same OTs, in the same order.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] if the range of hash keys ends before them.
-    pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         let zero = self.hash.keys(first, labels.iter().copied());
         let one = self.hash.keys(first, labels.iter().map(|&label| label ^ self.delta));
@@ -338,40 +384,23 @@ impl Sender {
 }
 
 impl Receiver {
-    /// From the pairs of seeds of the base OTs that this party sent, in the session of this identifier.
+    /// From the pairs of seeds of the base OTs that this party sent.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
     ///
     /// # Panics
     /// If there are not 128 pairs.
-    pub fn new(session: &[u8; 32], seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+    pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        let (hash, oracle) = (KeyHash::new(session), Oracle::new(session));
+        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let rng = Rng::new("brickwork OT extension receiver")?;
-        Ok(Receiver { pairs: seeds.to_vec(), keys, blocks: of_setup(&BLOCKS), hash, oracle, rng })
+        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
+        Ok(Receiver { pairs: seeds.to_vec(), keys, counters, blocks, hash, oracle, rng })
     }
 
-    /// What [`Receiver::new`] was given.
-    pub fn seeds(&self) -> &[[Seed; 2]] {
-        &self.pairs
-    }
-
-    /// Goes on with these ranges of [`BLOCKS`] and [`KEYS`]; the sender does the same.
-    pub fn enter(&mut self, blocks: Range, keys: Range) {
-        (self.blocks, self.hash.numbers) = (blocks.of(&BLOCKS), keys.of(&KEYS));
-    }
-
-    /// More OTs: the label of each choice (0 or 1).
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the connection fails.
-    pub fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
-        self.extend_altered(channel, choices, |_| {})
-    }
-
-    /// [`Receiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
+    /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
     /// honest parties leave them alone.
     fn extend_altered(
         &mut self,
@@ -413,15 +442,49 @@ impl Receiver {
         self.hash.follow(&seed);
         Ok(first(labels, choices.len()))
     }
+}
 
-    /// OTs of independent random keys made of those of these labels: the key of each choice.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] if the range of hash keys ends before them.
-    pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
+impl CotReceiver for Receiver {
+    type State = ReceiverState;
+
+    /// Nothing is sent: the seeds are all that is needed.
+    fn set_up(_: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        Receiver::new(series, seeds)
+    }
+
+    fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
+        let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
+        if pairs.len() != ROWS {
+            return Err(malformed());
+        }
+        let mut receiver = Receiver::new(series, &pairs)?;
+        (receiver.blocks, receiver.hash.numbers) = (BLOCKS.none(), KEYS.none());
+        Ok(receiver)
+    }
+
+    fn state(&self) -> ReceiverState {
+        let pair = |pair: &[Seed; 2]| pair.each_ref().map(|seed| *seed.as_bytes());
+        ReceiverState { pairs: self.pairs.iter().map(pair).collect() }
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        let [blocks, keys] = &self.counters;
+        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
+        Ok(())
+    }
+
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+        self.extend_altered(channel, choices, |_| {})
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
+}
+
+fn malformed() -> Error {
+    Error::Stock("the state of an OT extension is malformed or of another version".into())
 }
 
 #[cfg(test)]
@@ -429,13 +492,17 @@ mod tests {
     use super::*;
     use brickwork_wire::{Tamper, memory_pair};
 
+    fn series(session: u8) -> Series {
+        Series::new(&[session; 32], Direction::GarblerSends)
+    }
+
     fn deal() -> (Sender, Receiver, Delta) {
         let mut rng = Rng::replayable("test dealer");
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
         let chosen: Vec<Seed> =
             pairs.iter().enumerate().map(|(i, p)| p[(delta.bits() >> i & 1) as usize].clone()).collect();
-        (Sender::new(&[3; 32], delta, &chosen), Receiver::new(&[3; 32], &pairs).unwrap(), delta)
+        (Sender::new(&series(3), delta, &chosen), Receiver::new(&series(3), &pairs).unwrap(), delta)
     }
 
     type Labels = Result<Vec<Label>, Error>;
@@ -678,8 +745,8 @@ mod tests {
     /// The same rows are asked about differently in another session and in another place of the session.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
-        let seeds = [([3; 32], 0), ([4; 32], 0), ([3; 32], 2)].map(|(session, block)| {
-            let mut oracle = Oracle::new(&session).call(block);
+        let seeds = [(3, 0), (4, 0), (3, 2)].map(|(session, block)| {
+            let mut oracle = Oracle::new(&series(session)).call(block);
             oracle.absorb(&[1, 2, 3]);
             *oracle.seed().as_bytes()
         });
@@ -690,7 +757,7 @@ mod tests {
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {
-            let mut oracle = Oracle::new(&[3; 32]).call(0);
+            let mut oracle = Oracle::new(&series(3)).call(0);
             parts.iter().for_each(|rows| oracle.absorb(rows));
             *oracle.seed().as_bytes()
         };
@@ -712,8 +779,8 @@ mod tests {
         let (sender, receiver, delta) = deal();
         let got = [(), ()].map(|()| {
             let (mut left, mut right) = memory_pair();
-            let mut sender = Sender::new(&[3; 32], delta, sender.seeds().1);
-            let mut receiver = Receiver::new(&[3; 32], receiver.seeds()).unwrap();
+            let mut sender = Sender::new(&series(3), delta, &sender.seeds);
+            let mut receiver = Receiver::new(&series(3), &receiver.pairs).unwrap();
             let labels = receiver.extend(&mut right, &[0, 1, 1]).unwrap();
             let offered = sender.extend(&mut left, 3).unwrap();
             let (pairs, chosen) = (sender.keys(&offered).unwrap(), receiver.keys(&labels).unwrap());
@@ -729,7 +796,7 @@ mod tests {
     /// all rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
-        let mut hash = KeyHash::new(&[3; 32]);
+        let mut hash = KeyHash::new(&series(3));
         hash.follow(&Seed::from_bytes([8; 16]));
         let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
         let key = blake3::derive_key(
@@ -755,14 +822,26 @@ mod tests {
         sender.keys(&sent).unwrap();
         receiver.keys(&got).unwrap();
         assert_eq!([sender.hash.numbers.next(), receiver.hash.numbers.next()], [first + 3; 2]);
-        sender.enter(BLOCKS.none(), KEYS.none());
-        receiver.enter(BLOCKS.none(), KEYS.none());
+        let mut sender = Sender::restored(&series(3), &sender.state()).unwrap();
+        let mut receiver = Receiver::restored(&series(3), &receiver.state()).unwrap();
         assert!(matches!(sender.keys(&sent), Err(Error::Limit(_))));
         assert!(matches!(receiver.keys(&got), Err(Error::Limit(_))));
         let (mut left, mut right) = memory_pair();
         assert!(matches!(receiver.extend(&mut right, &[1]), Err(Error::Limit(_))));
         assert!(matches!(sender.extend(&mut left, 1), Err(Error::Limit(_))));
         assert_eq!((left.sent_bytes(), right.sent_bytes()), (0, 0));
+    }
+
+    /// Two series of a session count apart: both enter the ranges of one entry.
+    #[test]
+    fn row_16_series_in_both_directions_enter_one_entry() {
+        let (mut sender, mut receiver, delta) = deal();
+        let other = Series::new(&[3; 32], Direction::EvaluatorSends);
+        let mut other = Sender::new(&other, delta, &sender.seeds);
+        let mut ranges = Ranges::of_setup();
+        sender.enter(&mut ranges).unwrap();
+        other.enter(&mut ranges).unwrap();
+        assert!(matches!(receiver.enter(&mut ranges), Err(Error::Usage(_))), "entered twice");
     }
 
     #[test]

@@ -1,13 +1,41 @@
-//! Oblivious transfer: base OTs from elliptic curves, and their extension to any number of correlated OTs.
+//! Oblivious transfer: base OTs from elliptic curves, and any number of correlated ones made of them.
 
 pub mod base;
+pub mod cot;
+pub mod extension;
+#[cfg(test)]
+pub(crate) mod ideal;
+
+pub use cot::{CotReceiver, CotSender, Series};
 
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;
 
 /// Base OT, both directions: the sender's point and the receiver's points.
 pub const BASE_OT: Tag = Tag(16);
-pub mod extension;
+
+/// Base OTs that a series of correlated ones is made of: the bits of the offset.
+pub const BASE_OTS: usize = 128;
+
+/// Which of the parties sends, in base OTs or in correlated ones: of two series in a session, one each way,
+/// nothing of one has to do with anything of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The garbler sends: the evaluator chooses.
+    GarblerSends,
+    /// The evaluator sends: the garbler chooses.
+    EvaluatorSends,
+}
+
+impl Direction {
+    /// The other series.
+    pub fn other(self) -> Self {
+        match self {
+            Direction::GarblerSends => Direction::EvaluatorSends,
+            Direction::EvaluatorSends => Direction::GarblerSends,
+        }
+    }
+}
 
 cheats! {
     /// What a cheater can do in an oblivious transfer.

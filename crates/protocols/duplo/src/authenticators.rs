@@ -10,8 +10,7 @@ use super::stock::{ComponentItems, Items, Origin, Places};
 use brickwork_base::label::Label;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::authenticator::{Authenticator, Hasher};
-use brickwork_primitives::commit::Shares;
-use brickwork_primitives::commit::split::Row;
+use brickwork_primitives::commit::{Row, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 

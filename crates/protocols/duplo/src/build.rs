@@ -28,9 +28,8 @@ use super::{Error, Evaluator, EvaluatorMaterial, Garbler, GarblerMaterial, Point
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{ComponentId, Party, Program, Recipient, Wire};
-use brickwork_primitives::commit::split::Row;
 use brickwork_primitives::commit::{
-    ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Sender, Shares, Weights,
+    self, ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Row, Sender, Shares, Weights,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{CommittedWire, Soldering, Solderings};
@@ -534,8 +533,8 @@ impl Joined {
 }
 
 /// Joins the material; the solderings are not proven yet.
-pub(super) fn garbler(
-    party: &mut Garbler,
+pub(super) fn garbler<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     program: &Program,
     material: GarblerMaterial,
 ) -> Result<(GarblerReady, ProgramSolderings<Bits>), Error> {
@@ -602,8 +601,8 @@ pub(super) fn garbler(
 }
 
 /// Receives the solderings of the material.
-pub(super) fn evaluator(
-    party: &mut Evaluator,
+pub(super) fn evaluator<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     material: Claimed<EvaluatorMaterial>,
 ) -> Result<Claimed<EvaluatorReady>, Error> {
     party.core.run.phase("build");
@@ -628,8 +627,8 @@ pub(super) fn evaluator(
 
 /// Proves the solderings, and what else was opened: of material that was made for this program alone, of
 /// their OTs.
-pub(super) fn garbler_proves(
-    party: &mut Garbler,
+pub(super) fn garbler_proves<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     program: &Program,
     ready: &GarblerReady,
     solderings: &ProgramSolderings<Bits>,
@@ -645,8 +644,8 @@ pub(super) fn garbler_proves(
 }
 
 /// Checks the solderings, and what else was opened.
-pub(super) fn evaluator_verifies(
-    party: &mut Evaluator,
+pub(super) fn evaluator_verifies<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     program: &Program,
     ready: Claimed<EvaluatorReady>,
     opened: EvaluatorOpenings,

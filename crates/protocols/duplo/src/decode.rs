@@ -29,6 +29,7 @@ use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{OutputPort, Party, Program, Recipient};
+use brickwork_primitives::commit;
 use brickwork_primitives::solder::CommittedWire;
 
 /// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
@@ -53,8 +54,8 @@ fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
     program.outputs().iter().filter(|o| o.to.includes(Party::Garbler)).flat_map(&mut take).collect()
 }
 
-pub(super) fn garbler(
-    party: &mut Garbler,
+pub(super) fn garbler<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     program: &Program,
     ready: &GarblerReady,
 ) -> Result<Vec<bool>, Error> {
@@ -80,8 +81,8 @@ pub(super) fn garbler(
 }
 
 /// The evaluator's outputs, and whether they had to be recovered.
-pub(super) fn evaluator(
-    party: &mut Evaluator,
+pub(super) fn evaluator<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     program: &Program,
     ready: &EvaluatorReady,
     evaluated: &Evaluated,

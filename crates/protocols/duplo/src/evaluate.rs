@@ -36,8 +36,8 @@ use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::{Claims, Each, Receiver, Sender, Shares};
-use brickwork_primitives::garbling;
+use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
 /// Copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
@@ -60,15 +60,18 @@ pub(super) struct Evaluated {
 }
 
 /// Receives f.
-pub(super) fn garbler_receives(party: &mut Garbler, ready: &GarblerReady) -> Result<Vec<u8>, Error> {
+pub(super) fn garbler_receives<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    ready: &GarblerReady,
+) -> Result<Vec<u8>, Error> {
     party.run.phase("evaluate");
     let count = ready.material.layout.evaluator_inputs.len();
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
 /// Gives the labels of both inputs. What is unproven of the program is proven with them.
-pub(super) fn garbler(
-    party: &mut Garbler,
+pub(super) fn garbler<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     ready: &GarblerReady,
     of_program: Option<&GarblerClaims>,
     input: &[bool],
@@ -133,8 +136,8 @@ pub(super) struct Masked(Vec<u8>);
 
 /// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random
 /// and hidden.
-pub(super) fn evaluator_sends(
-    party: &mut Evaluator,
+pub(super) fn evaluator_sends<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     ots: &EvaluatorOts,
     input: &[bool],
 ) -> Result<Masked, Error> {
@@ -149,8 +152,8 @@ pub(super) fn evaluator_sends(
 
 /// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified
 /// with the labels.
-pub(super) fn evaluator(
-    party: &mut Evaluator,
+pub(super) fn evaluator<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     program: &Program,
     joined: Joined,
     input: &[bool],
@@ -380,7 +383,7 @@ fn evaluate_copies(
                 }
             }
             let copies: Vec<u32> = places.iter().map(|&copy| b.copies[copy]).collect();
-            garbling::evaluate(
+            HalfGates::evaluate(
                 &b.schedule,
                 &b.keys,
                 &copies,

@@ -27,6 +27,7 @@ pub mod cost;
 mod decode;
 mod evaluate;
 mod hooks;
+mod instance;
 pub mod memory;
 pub mod msg;
 mod ots;
@@ -46,12 +47,14 @@ mod tests;
 
 use brickwork_base::Error;
 use brickwork_circuit::Party;
+use brickwork_primitives::commit;
 use brickwork_session::{Job, Observer, Protocol, Run, Terms};
 use brickwork_wire::Channel;
 
 use build::Joined;
 pub use cheat::Cheat;
 use hooks::{Hooks, Point};
+pub use instance::Commitments;
 pub use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
@@ -126,7 +129,7 @@ pub fn garbler_proposing(
     input: &[bool],
     observer: &mut dyn Observer,
 ) -> Result<Report, Error> {
-    garbler_with(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
+    garbler_with::<Commitments>(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
 }
 
 /// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
@@ -140,7 +143,7 @@ pub fn evaluator(
     input: &[bool],
     observer: &mut dyn Observer,
 ) -> Result<Report, Error> {
-    evaluator_with(channel, job, &Limits::default(), input, observer, Hooks::none())
+    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, observer, Hooks::none())
 }
 
 /// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
@@ -154,12 +157,12 @@ pub fn evaluator_within(
     input: &[bool],
     observer: &mut dyn Observer,
 ) -> Result<Report, Error> {
-    evaluator_with(channel, job, limits, input, observer, Hooks::none())
+    evaluator_with::<Commitments>(channel, job, limits, input, observer, Hooks::none())
 }
 
 /// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
 /// take part in.
-pub(crate) fn garbler_with(
+pub(crate) fn garbler_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
     proposal: Proposal,
@@ -171,7 +174,7 @@ pub(crate) fn garbler_with(
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let request = SetupRequest::proposed(job, &proposal, &terms);
     let (mut party, ots) =
-        setup::garbler(Run::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
+        setup::garbler::<C>(Run::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
@@ -194,7 +197,7 @@ pub(crate) fn garbler_with(
 
 /// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they
 /// take part in.
-pub(crate) fn evaluator_with(
+pub(crate) fn evaluator_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
     limits: &Limits,
@@ -210,7 +213,8 @@ pub(crate) fn evaluator_with(
         SetupRequest::open(&job.program, binding, &terms),
     );
     let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
-    let Begun { mut core, offsets, ots, agreed: proposal } = setup::evaluator(run, &request, hooks, accept)?; // 1, 2, 3
+    let Begun { mut core, offsets, ots, agreed: proposal } =
+        setup::evaluator::<C, _>(run, &request, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
     let (party, (outputs, recovered)) = core.pool.clone().install(|| {
         let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3

@@ -2,10 +2,10 @@
 //! authenticators are, when the program is joined, and when it is evaluated.
 
 use super::Parameters;
+use super::instance::level;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_plan::PROCESS_BYTES;
 use brickwork_primitives::commit::FEW_COLUMNS;
-use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{TABLE_MEMORY, garbler_memory, openings_memory};
@@ -78,8 +78,9 @@ struct Sizes {
 
 impl Sizes {
     fn of(program: &Program, parameters: &Parameters) -> Self {
-        let code = Code::for_security(parameters.security);
-        let (random, chosen) = code.map_or((0, 0), |code| (code.parity_bits() as u64, code.length() as u64));
+        let level = level(parameters.security).ok();
+        let (random, chosen) =
+            level.map_or((0, 0), |level| (level.random_bits as u64, level.chosen_bits as u64));
         let mut sizes = Sizes::default();
         for (component, bucketing) in program
             .components()
@@ -169,7 +170,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
 
 /// Of the garbler and of the evaluator.
 pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
-    let share = Code::for_security(parameters.security).map_or(0, |code| 8 * code.words() as u64);
+    let share = level(parameters.security).map_or(0, |level| 8 * level.words as u64);
     let sizes = Sizes::of(program, parameters);
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;

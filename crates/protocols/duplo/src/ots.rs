@@ -29,11 +29,10 @@ use super::stock::{Items, Origin, Places};
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_primitives::commit::split::Row;
 use brickwork_primitives::commit::{
-    COLUMN_WORDS, Claims, Column, Lsb, New, Pending, Proof, Receiver, Shares,
+    self, COLUMN_WORDS, Claims, Column, Lsb, New, Pending, Proof, Receiver, Row, Sender as _, Shares,
 };
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Run;
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
@@ -268,16 +267,16 @@ pub(super) struct GarblerCommitted {
 /// Receives and checks the rows for `count` OTs and `binding` that mask.
 pub(super) fn garbler_random_cots(
     run: &mut Run,
-    cot: &mut extension::Sender,
+    cot: &mut impl CotSender,
     count: usize,
     binding: usize,
 ) -> Result<GarblerRandomCots, Error> {
     run.phase("prepare");
-    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.extend(&mut run.channel, count + binding)?), binding })
+    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.draw(&mut run.channel, count + binding)?), binding })
 }
 
 impl GarblerRandomCots {
-    pub fn commit(self, party: &mut Garbler) -> Result<GarblerCommitted, Error> {
+    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommitted, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         let first = sender.next_row();
         let mut committed = sender.begin_row(self.labels.len())?;
@@ -295,7 +294,10 @@ impl GarblerCommitted {
     }
 
     /// Receives what E shows and checks all of it: nothing may be opened before.
-    pub fn receive_revealed(self, party: &mut Garbler) -> Result<(GarblerOts, RevealedCombinations), Error> {
+    pub fn receive_revealed<C: commit::Scheme>(
+        self,
+        party: &mut Garbler<C>,
+    ) -> Result<(GarblerOts, RevealedCombinations), Error> {
         let Garbler { run, hooks, ot, .. } = party;
         let GarblerCommitted { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
@@ -345,21 +347,21 @@ pub(super) struct EvaluatorCommitted<C> {
 /// Sends the rows for `count` OTs of random choices and `binding` that mask.
 pub(super) fn evaluator_random_cots(
     run: &mut Run,
-    cot: &mut extension::Receiver,
+    cot: &mut impl CotReceiver,
     rng: &mut Rng,
     count: usize,
     binding: usize,
 ) -> Result<EvaluatorRandomCots, Error> {
     run.phase("prepare");
-    let mut choices = Zeroizing::new(vec![0u8; count + binding]);
-    rng.fill(&mut choices);
-    choices.iter_mut().for_each(|b| *b &= 1);
-    let labels = Labels::new(cot.extend(&mut run.channel, &choices)?);
-    Ok(EvaluatorRandomCots { choices, labels, binding })
+    let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
+    Ok(EvaluatorRandomCots { choices, labels: Labels::new(labels), binding })
 }
 
 impl EvaluatorRandomCots {
-    pub fn receive(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Pending>, Error> {
+    pub fn receive<C: commit::Scheme>(
+        self,
+        core: &mut EvaluatorCore<C>,
+    ) -> Result<EvaluatorCommitted<Pending>, Error> {
         let EvaluatorCore { run, receiver, .. } = core;
         let all = self.choices.len();
         let committed = receiver.receive(&mut run.channel, all)?;
@@ -381,7 +383,10 @@ impl EvaluatorCommitted<Pending> {
 
 impl EvaluatorCommitted<Shares> {
     /// Shows random combinations of the OTs.
-    pub fn reveal(self, core: &mut EvaluatorCore) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
+    pub fn reveal<C: commit::Scheme>(
+        self,
+        core: &mut EvaluatorCore<C>,
+    ) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
         let EvaluatorCommitted { committed, wires, cots: EvaluatorRandomCots { choices, labels, binding } } =
             self;
         let count = choices.len() - binding;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use super::instance::{CotSender, level};
 use super::stock::{Origin, Request};
 use crate::{BatchReport, SecurityReport};
 use brickwork_base::Error;
@@ -14,7 +15,7 @@ use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::cut_and_choose::{
     BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, alternatives, at_most,
 };
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::ot::CotSender as _;
 use brickwork_stock::GivenUp;
 
 /// Bits by which the checks that cost next to nothing exceed s.
@@ -58,23 +59,14 @@ pub(super) fn stock_ot_binding(security: u32) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
-pub(super) fn code(security: u32) -> Result<&'static Code, Error> {
-    Code::for_security(security).ok_or_else(|| {
-        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
-    })
-}
-
 /// The budget with everything that may fail in a session besides the batches.
 fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
-    let code = code(security)?;
+    let level = level(security)?;
     Ok(Budget::new(security)
-        .with_check("binding of the commitments", -f64::from(code.distance()))
-        .with_check(
-            "random combinations",
-            (proofs * f64::from(4 * code.distance() + code.length() as u32)).log2() - COMBINATIONS,
-        )
+        .with_check("binding of the commitments", level.binding_log2)
+        .with_check("random combinations", (proofs * level.misses).log2() - COMBINATIONS)
         .with_check("binding of the OTs", -(ot_binding(security) as f64))
-        .with_check("OT extension", extension::CHECK_LOG2 + extensions.log2()))
+        .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
 /// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
@@ -358,7 +350,7 @@ impl Parameters {
         budget: Budget,
         prices: &Prices,
     ) -> Result<Vec<Self>, Error> {
-        let code = code(security)?;
+        let code = Code::for_security(security).expect("the budget is of a level that is offered");
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();

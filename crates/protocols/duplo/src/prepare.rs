@@ -40,8 +40,9 @@ use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
-use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::commit::{Lsb, New, Pending, Proof, Receiver, Selection, Shares};
+use brickwork_primitives::commit::{
+    self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
+};
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
@@ -129,8 +130,8 @@ fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Err
 const READ_BY_A_TASK: usize = 1 << 12;
 
 /// Makes authenticators of both kinds, and commits.
-pub(super) fn garbler_commits(
-    party: &mut Garbler,
+pub(super) fn garbler_commits<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     parameters: &Parameters,
 ) -> Result<[GarblerMade; 2], Error> {
     let delta_ka = party.delta_ka();
@@ -204,9 +205,9 @@ impl GarblerMade {
     /// Opens the authenticators that the challenge asks for and joins the others into buckets. `uses` are
     /// ranges of buckets, all of them; returns the authenticators of each, and which solderings in buckets
     /// flip.
-    fn open(
+    fn open<C: commit::Scheme>(
         self,
-        party: &mut Garbler,
+        party: &mut Garbler<C>,
         seed: &Seed,
         uses: &[Range<usize>],
     ) -> Result<(Vec<GarblerAuthenticators>, GarblerOpenedAuthenticators), Error> {
@@ -357,8 +358,8 @@ pub(super) struct GarblerOpenedCopies {
 }
 
 /// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
-pub(super) fn garbler_opens(
-    party: &mut Garbler,
+pub(super) fn garbler_opens<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     made: [GarblerMade; 2],
     batches: Vec<preprocess::GarblerOpenedBatch>,
     seeds: &[Seed],
@@ -423,8 +424,8 @@ pub(super) struct EvaluatorReceived<C> {
 }
 
 /// Receives commitments and hashes of both kinds.
-pub(super) fn evaluator_receives(
-    core: &mut EvaluatorCore,
+pub(super) fn evaluator_receives<C: commit::Scheme>(
+    core: &mut EvaluatorCore<C>,
     parameters: &Parameters,
     spill: &Spill,
 ) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
@@ -638,8 +639,8 @@ pub(super) struct EvaluatorPrepared {
 }
 
 /// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
-pub(super) fn evaluator_opens(
-    core: &mut EvaluatorCore,
+pub(super) fn evaluator_opens<C: commit::Scheme>(
+    core: &mut EvaluatorCore<C>,
     received: [EvaluatorReceived<Shares>; 2],
     batches: Vec<EvaluatorBatch>,
     spill: &Spill,

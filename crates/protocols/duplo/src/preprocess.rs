@@ -33,11 +33,12 @@ use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::{Circuit, ComponentDigest};
-use brickwork_primitives::commit::split::Row;
-use brickwork_primitives::commit::{Lsb, New, Pending, Proof, Receiver, Selection, Shares};
+use brickwork_primitives::commit::{
+    self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
+};
 use brickwork_primitives::cut_and_choose::BatchKind;
 use brickwork_primitives::garbling::{
-    GarblingKeys, HashTables, Schedule, TABLE_HASH_BYTES, TableSink, garble, table_hash,
+    GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TABLE_HASH_BYTES, TableSink, table_hash,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{CommittedWire, Soldering};
@@ -191,7 +192,7 @@ fn garble_copies<S: TableSink, M: Send>(
             }
             let copies = &indices[first..first + here];
             let mut sink = sink(here, copies);
-            garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
+            HalfGates::garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
             for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
                 wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
             }
@@ -285,8 +286,8 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
 }
 
 /// Garbles and commits.
-pub(super) fn garbler_commits(
-    party: &mut Garbler,
+pub(super) fn garbler_commits<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<GarblerMade>, Error> {
@@ -352,7 +353,11 @@ pub(super) fn garbler_commits(
 
 impl GarblerMade {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
-    pub fn open(self, party: &mut Garbler, seed: &Seed) -> Result<GarblerOpenedBatch, Error> {
+    pub fn open<C: commit::Scheme>(
+        self,
+        party: &mut Garbler<C>,
+        seed: &Seed,
+    ) -> Result<GarblerOpenedBatch, Error> {
         let delta_ka = party.delta_ka();
         let Garbler { run, hooks, window, .. } = party;
         let GarblerMade {
@@ -531,8 +536,8 @@ struct Hashed {
 }
 
 /// Receives commitments and hashes.
-pub(super) fn evaluator_receives(
-    core: &mut EvaluatorCore,
+pub(super) fn evaluator_receives<C: commit::Scheme>(
+    core: &mut EvaluatorCore<C>,
     request: &Request,
     parameters: &Parameters,
 ) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
@@ -588,9 +593,9 @@ pub(super) struct EvaluatorOpenedBatch {
 impl EvaluatorReceived<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
     /// others.
-    pub fn open(
+    pub fn open<C: commit::Scheme>(
         self,
-        core: &mut EvaluatorCore,
+        core: &mut EvaluatorCore<C>,
         spill: &Spill,
         seed: &Seed,
     ) -> Result<EvaluatorOpenedBatch, Error> {

@@ -28,7 +28,7 @@ use super::setup::{self, PendingOffsets};
 use super::stock::{Items, Request};
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
-use brickwork_primitives::commit::{Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
+use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
 use brickwork_primitives::solder::Solderings;
 use brickwork_primitives::spill::Spill;
 
@@ -70,8 +70,8 @@ pub(super) struct GarblerCommitted {
 
 impl GarblerCommitted {
     /// Makes and commits to everything that is asked for.
-    pub fn to_all(
-        party: &mut Garbler,
+    pub fn to_all<C: commit::Scheme>(
+        party: &mut Garbler<C>,
         request: &Request,
         parameters: &Parameters,
         ots: Option<GarblerRandomCots>,
@@ -86,12 +86,12 @@ impl GarblerCommitted {
     }
 
     /// Commits to OTs alone.
-    pub fn to_ots(party: &mut Garbler, ots: GarblerRandomCots) -> Result<Self, Error> {
+    pub fn to_ots<C: commit::Scheme>(party: &mut Garbler<C>, ots: GarblerRandomCots) -> Result<Self, Error> {
         Ok(GarblerCommitted { ots: Some(ots.commit(party)?), ..Self::default() })
     }
 
     /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
-    pub fn prove(&self, party: &mut Garbler, first: bool) -> Result<(), Error> {
+    pub fn prove<C: commit::Scheme>(&self, party: &mut Garbler<C>, first: bool) -> Result<(), Error> {
         let Garbler { run, sender, ka, ot, .. } = party;
         let mut new: Vec<New> = Vec::new();
         let mut claims = Claims::new();
@@ -106,7 +106,10 @@ impl GarblerCommitted {
     }
 
     /// Opens what E asks for, when it has shown what it must.
-    pub fn open(self, party: &mut Garbler) -> Result<(GarblerPreprocessed, GarblerOpenings), Error> {
+    pub fn open<C: commit::Scheme>(
+        self,
+        party: &mut Garbler<C>,
+    ) -> Result<(GarblerPreprocessed, GarblerOpenings), Error> {
         let GarblerCommitted { components, authenticators, ots } = self;
         let mut seeds = Vec::new();
         if authenticators.is_some() {
@@ -207,8 +210,8 @@ impl EvaluatorCommitted<Pending> {
     }
 
     /// Receives commitments to everything that is asked for.
-    pub fn to_all(
-        core: &mut EvaluatorCore,
+    pub fn to_all<C: commit::Scheme>(
+        core: &mut EvaluatorCore<C>,
         request: &Request,
         parameters: &Parameters,
         ots: Option<EvaluatorRandomCots>,
@@ -228,7 +231,10 @@ impl EvaluatorCommitted<Pending> {
     }
 
     /// Receives commitments to OTs alone.
-    pub fn to_ots(core: &mut EvaluatorCore, ots: EvaluatorRandomCots) -> Result<Self, Error> {
+    pub fn to_ots<C: commit::Scheme>(
+        core: &mut EvaluatorCore<C>,
+        ots: EvaluatorRandomCots,
+    ) -> Result<Self, Error> {
         Ok(EvaluatorCommitted { ots: Some(ots.receive(core)?), ..Self::to_nothing() })
     }
 
@@ -250,17 +256,20 @@ impl EvaluatorCommitted<Pending> {
     }
 
     /// Checks that all of these are commitments.
-    pub fn verify(self, core: &mut EvaluatorCore) -> Result<EvaluatorCommitted<Shares>, Error> {
+    pub fn verify<C: commit::Scheme>(
+        self,
+        core: &mut EvaluatorCore<C>,
+    ) -> Result<EvaluatorCommitted<Shares>, Error> {
         let proof = core.receiver.verify(&mut core.run.channel, &self.pending(), &Claims::new())?;
         Ok(self.accept(&proof))
     }
 
     /// Checks that all of these and the session's offsets are commitments: its first proof.
-    pub fn verify_first<'o>(
+    pub fn verify_first<'o, C: commit::Scheme>(
         self,
-        mut core: EvaluatorCore<'o>,
+        mut core: EvaluatorCore<'o, C>,
         offsets: PendingOffsets,
-    ) -> Result<(Evaluator<'o>, EvaluatorCommitted<Shares>), Error> {
+    ) -> Result<(Evaluator<'o, C>, EvaluatorCommitted<Shares>), Error> {
         let mut claims = Claims::new();
         offsets.claims(&mut claims);
         let new = [&offsets.pending()[..], &self.pending()].concat();
@@ -272,9 +281,9 @@ impl EvaluatorCommitted<Pending> {
 
 impl EvaluatorCommitted<Shares> {
     /// Challenges the garbler and checks what it opens.
-    pub fn open(
+    pub fn open<C: commit::Scheme>(
         self,
-        core: &mut EvaluatorCore,
+        core: &mut EvaluatorCore<C>,
     ) -> Result<(Claimed<EvaluatorPreprocessed>, EvaluatorOpenings), Error> {
         let EvaluatorCommitted { components, authenticators, ots, spill } = self;
         let mut seeds = Vec::new();

@@ -13,6 +13,7 @@ use super::authenticators::{
 };
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::hooks::Hooks;
+use super::instance::{Commitments, CotReceiver, CotSender};
 use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
 use super::report::Duplo;
@@ -24,8 +25,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::{Claimed, Claims, Committed, Receiver, Sender, Shares, split};
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Receiver, Sender, Shares};
 use brickwork_session::{Observer, PhaseReport, Run, SessionId, Terms, agree};
 use brickwork_stock::Writers;
 use brickwork_wire::Channel;
@@ -34,13 +34,13 @@ use brickwork_wire::Channel;
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerOts>;
 
 /// The garbler of a session, between two programs.
-pub struct Garbler<'o> {
+pub struct Garbler<'o, C: commit::Scheme = Commitments> {
     pub(super) run: Run<'o>,
     pub(super) pool: Arc<ThreadPool>,
     pub(super) session: SessionId,
     pub(super) security: u32,
-    pub(super) sender: split::Sender,
-    pub(super) cot: extension::Sender,
+    pub(super) sender: C::Sender,
+    pub(super) cot: CotSender,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Committed,
     pub(super) ot: Committed,
@@ -71,7 +71,9 @@ impl<'o> Garbler<'o> {
         GarblerCommitted::default().prove(&mut party, true)?;
         Ok(party)
     }
+}
 
+impl<'o, C: commit::Scheme> Garbler<'o, C> {
     /// The offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
@@ -133,7 +135,7 @@ impl<'o> Garbler<'o> {
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o>, Error> {
+    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o, C>, Error> {
         agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
         let report = self
             .stock
@@ -179,14 +181,14 @@ impl<'o> Garbler<'o> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct GarblerBuilt<'o> {
-    party: Garbler<'o>,
+pub struct GarblerBuilt<'o, C: commit::Scheme = Commitments> {
+    party: Garbler<'o, C>,
     program: Arc<Program>,
     ready: GarblerReady,
     security: SecurityReport,
 }
 
-impl<'o> GarblerBuilt<'o> {
+impl<'o, C: commit::Scheme> GarblerBuilt<'o, C> {
     /// What is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -196,7 +198,7 @@ impl<'o> GarblerBuilt<'o> {
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<'o>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<'o, C>, Error> {
         check_input(&self.program, Party::Garbler, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
@@ -208,14 +210,14 @@ impl<'o> GarblerBuilt<'o> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct GarblerEvaluated<'o>(GarblerBuilt<'o>);
+pub struct GarblerEvaluated<'o, C: commit::Scheme = Commitments>(GarblerBuilt<'o, C>);
 
-impl<'o> GarblerEvaluated<'o> {
+impl<'o, C: commit::Scheme> GarblerEvaluated<'o, C> {
     /// The bits of the garbler's outputs, and the session for the next program.
     ///
     /// # Errors
     /// As [`Garbler::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o, C>), Error> {
         in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
             let outputs = decode::garbler(&mut party, &program, &ready)?;
             Ok((outputs, party))
@@ -228,13 +230,13 @@ pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
 
 /// What an evaluator has of a session before anything is proven.
-pub(super) struct EvaluatorCore<'o> {
+pub(super) struct EvaluatorCore<'o, C: commit::Scheme> {
     pub run: Run<'o>,
     pub pool: Arc<ThreadPool>,
     pub session: SessionId,
     pub security: u32,
-    pub receiver: split::Receiver,
-    pub cot: extension::Receiver,
+    pub receiver: C::Receiver,
+    pub cot: CotReceiver,
     pub rng: Rng,
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
@@ -249,8 +251,8 @@ pub(super) struct EvaluatorCore<'o> {
 }
 
 /// The evaluator of a session, between two programs.
-pub struct Evaluator<'o> {
-    pub(super) core: EvaluatorCore<'o>,
+pub struct Evaluator<'o, C: commit::Scheme = Commitments> {
+    pub(super) core: EvaluatorCore<'o, C>,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Shares,
     pub(super) ot: Shares,
@@ -277,7 +279,9 @@ impl<'o> Evaluator<'o> {
         })?;
         Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
     }
+}
 
+impl<'o, C: commit::Scheme> Evaluator<'o, C> {
     /// What the stock lacks for a program.
     pub fn missing(&self, program: &Program) -> Request {
         self.stock.missing(program)
@@ -332,7 +336,7 @@ impl<'o> Evaluator<'o> {
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o>, Error> {
+    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o, C>, Error> {
         agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
         let report = self
             .stock
@@ -379,14 +383,14 @@ impl<'o> Evaluator<'o> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct EvaluatorBuilt<'o> {
-    party: Evaluator<'o>,
+pub struct EvaluatorBuilt<'o, C: commit::Scheme = Commitments> {
+    party: Evaluator<'o, C>,
     program: Arc<Program>,
     ready: EvaluatorReady,
     security: SecurityReport,
 }
 
-impl<'o> EvaluatorBuilt<'o> {
+impl<'o, C: commit::Scheme> EvaluatorBuilt<'o, C> {
     /// What is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -396,7 +400,7 @@ impl<'o> EvaluatorBuilt<'o> {
     ///
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<'o>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<'o, C>, Error> {
         check_input(&self.program, Party::Evaluator, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
@@ -411,20 +415,20 @@ impl<'o> EvaluatorBuilt<'o> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct EvaluatorEvaluated<'o> {
-    built: EvaluatorBuilt<'o>,
+pub struct EvaluatorEvaluated<'o, C: commit::Scheme = Commitments> {
+    built: EvaluatorBuilt<'o, C>,
     evaluated: evaluate::Evaluated,
     input: Zeroizing<Vec<bool>>,
 }
 
-impl<'o> EvaluatorEvaluated<'o> {
+impl<'o, C: commit::Scheme> EvaluatorEvaluated<'o, C> {
     /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
     /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
     /// do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o, C>), Error> {
         in_pool(
             self,
             |EvaluatorEvaluated {
@@ -459,37 +463,37 @@ impl<P: Pooled> Pooled for &mut P {
     }
 }
 
-impl Pooled for Garbler<'_> {
+impl<C: commit::Scheme> Pooled for Garbler<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.pool
     }
 }
 
-impl Pooled for GarblerBuilt<'_> {
+impl<C: commit::Scheme> Pooled for GarblerBuilt<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.party.pool
     }
 }
 
-impl Pooled for GarblerEvaluated<'_> {
+impl<C: commit::Scheme> Pooled for GarblerEvaluated<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.0.party.pool
     }
 }
 
-impl Pooled for Evaluator<'_> {
+impl<C: commit::Scheme> Pooled for Evaluator<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.core.pool
     }
 }
 
-impl Pooled for EvaluatorBuilt<'_> {
+impl<C: commit::Scheme> Pooled for EvaluatorBuilt<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.party.core.pool
     }
 }
 
-impl Pooled for EvaluatorEvaluated<'_> {
+impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<'_, C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.built.party.core.pool
     }

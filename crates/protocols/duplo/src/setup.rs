@@ -18,8 +18,9 @@
 
 use zeroize::Zeroizing;
 
+use super::instance::{CotReceiver, CotSender};
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
-use super::parameters::{code, stock_ot_binding};
+use super::parameters::stock_ot_binding;
 use super::report::Duplo;
 use super::sessions::EvaluatorCore;
 use super::stock::{Counters, Stock};
@@ -27,12 +28,11 @@ use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::split;
 use brickwork_primitives::commit::{
-    Claimed, Claims, Committed, Lsb, Pending, Proof, Receiver as _, Sender as _, Shares,
+    self, Claimed, Claims, Committed, Lsb, Pending, Proof, Receiver as _, Sender as _, Shares,
 };
 use brickwork_primitives::ot::base::{self, Direction};
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
 use brickwork_session::{Answer, Digests, Greeting, Job, Run, garbler_memory, openings_memory};
 
@@ -149,21 +149,20 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
 }
 
 /// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
-pub(super) fn garbler<'o>(
+pub(super) fn garbler<'o, C: commit::Scheme>(
     mut run: Run<'o>,
     request: &SetupRequest,
     mut hooks: Hooks,
-) -> Result<(Garbler<'o>, Option<GarblerRandomCots>), Error> {
+) -> Result<(Garbler<'o, C>, Option<GarblerRandomCots>), Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
     let pool = threads(request.terms)?;
-    let code = code(request.terms.security)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
     let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> =
-        Zeroizing::new((0..128).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
+        Zeroizing::new((0..BASE_OTS).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
     let greeting =
         Greeting::send::<Duplo>(&mut run.channel, Party::Garbler, request.terms, &request.digests)?;
     if let Some(proposal) = request.proposal {
@@ -174,22 +173,21 @@ pub(super) fn garbler<'o>(
     no_proposal(&answer)?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let session = answer.session;
-    let mut cot = extension::Sender::new(&session, in_ots, &keys.received);
+    let series = Series::new(&session, Direction::GarblerSends);
+    let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
     // All rows are checked before anything is committed to.
-    let watched = Zeroizing::new(cot.extend(&mut run.channel, code.length())?);
+    let (security, memory) = (request.terms.security, garbler_memory(request.terms.table_memory));
+    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security, memory)?;
     let binding = request.binding;
     let cots =
         request.ots.map(|count| ots::garbler_random_cots(&mut run, &mut cot, count, binding)).transpose()?;
 
     run.phase("setup");
-    let mut sender =
-        split::Sender::new(code, &cot.keys(&watched)?, garbler_memory(request.terms.table_memory));
     let mut ka = sender.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
     let ot =
         sender.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
     run.channel.send(msg::OT_DELTA_DIFFERENCE, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
-    let (stock, security) = (Stock::new(), request.terms.security);
     let garbler = Garbler {
         run,
         pool,
@@ -205,7 +203,7 @@ pub(super) fn garbler<'o>(
         binding,
         counters: Counters::of_setup()?,
         used: false,
-        stock,
+        stock: Stock::new(),
     };
     Ok((garbler, cots))
 }
@@ -241,7 +239,11 @@ impl PendingOffsets {
     }
 
     /// The evaluator's session, after its first proof.
-    pub fn accept<'o>(self, core: EvaluatorCore<'o>, proof: &Proof) -> Evaluator<'o> {
+    pub fn accept<'o, C: commit::Scheme>(
+        self,
+        core: EvaluatorCore<'o, C>,
+        proof: &Proof,
+    ) -> Evaluator<'o, C> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
         let ot_delta_difference = self.ot_delta_difference.proven(proof);
         Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() }
@@ -249,8 +251,8 @@ impl PendingOffsets {
 }
 
 /// What the evaluator has of a session whose first proof is still to come.
-pub(super) struct Begun<'o, P> {
-    pub core: EvaluatorCore<'o>,
+pub(super) struct Begun<'o, C: commit::Scheme, P> {
+    pub core: EvaluatorCore<'o, C>,
     pub offsets: PendingOffsets,
     pub ots: Option<EvaluatorRandomCots>,
     /// What the garbler proposed.
@@ -258,30 +260,28 @@ pub(super) struct Begun<'o, P> {
 }
 
 /// `accept` looks at what the garbler proposes, before anything follows from it.
-pub(super) fn evaluator<'o, P>(
+pub(super) fn evaluator<'o, C: commit::Scheme, P>(
     mut run: Run<'o>,
     request: &SetupRequest,
     hooks: Hooks,
     accept: impl FnOnce(&mut Run, &Hooks, &Answer) -> Result<P, Error>,
-) -> Result<Begun<'o, P>, Error> {
+) -> Result<Begun<'o, C, P>, Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
     let pool = threads(request.terms)?;
-    let code = code(request.terms.security)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork evaluator")?;
-    let mut watch_bits = Zeroizing::new(vec![0u8; code.length()]);
-    rng.fill(&mut watch_bits);
-    watch_bits.iter_mut().for_each(|b| *b &= 1);
     let greeting =
         Greeting::send::<Duplo>(&mut run.channel, Party::Evaluator, request.terms, &request.digests)?;
-    let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, 128, &[])?;
+    let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, BASE_OTS, &[])?;
     let answer = greeting.answered(&mut run.channel)?;
     let agreed = accept(&mut run, &hooks, &answer)?;
-    let keys = base_ots.finish(&mut run, &answer, 128)?;
+    let keys = base_ots.finish(&mut run, &answer, BASE_OTS)?;
     let session = answer.session;
-    let mut cot = extension::Receiver::new(&session, &keys.sent)?;
-    let watched = Zeroizing::new(cot.extend(&mut run.channel, &watch_bits)?);
+    let series = Series::new(&session, Direction::GarblerSends);
+    let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
+    let (security, table_memory) = (request.terms.security, request.terms.table_memory);
+    let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, table_memory)?;
     let binding = request.binding;
     let ots = request
         .ots
@@ -289,8 +289,6 @@ pub(super) fn evaluator<'o, P>(
         .transpose()?;
 
     run.phase("setup");
-    let (security, table_memory) = (request.terms.security, request.terms.table_memory);
-    let mut receiver = split::Receiver::new(code, &cot.keys(&watched)?, &watch_bits, table_memory)?;
     // LOAD-BEARING: random, so that a plain authenticator's second label is no choice of G's either
     // (`prepare::evaluator_receives`).
     let ka = receiver.receive_random(&mut run.channel, 1, Lsb::One)?;

@@ -13,7 +13,7 @@ use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Slot;
-use brickwork_primitives::garbling::{GarblingKeys, TABLE_BYTES, TableSink, TableSource, evaluate, garble};
+use brickwork_primitives::garbling::{GarblingKeys, HalfGates, Scheme as _, TableSink, TableSource};
 use brickwork_primitives::receive;
 use brickwork_wire::Channel;
 
@@ -136,7 +136,7 @@ pub(super) fn garbler(
             let plan = plans[component].as_ref().expect("a component of a slot is used");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
             let copies = copies(&mut garbled[component], layout.lanes(), count)?;
-            garble(
+            HalfGates::garble(
                 plan,
                 &keys,
                 &copies[..count],
@@ -177,7 +177,7 @@ pub(super) fn evaluator(
         0 => Vec::new(),
         count => receive::labels(&mut run.channel, msg::INPUT_LABELS, count)?,
     });
-    let left = batch.count() as u64 * layout.program.and_gates() * TABLE_BYTES as u64;
+    let left = batch.count() as u64 * layout.program.and_gates() * HalfGates::TABLE_BYTES.and as u64;
     let mut tables =
         Received { channel: &mut run.channel, left, frame: Vec::new(), read: 0, piece: Vec::new(), first: 0 };
     let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
@@ -190,7 +190,7 @@ pub(super) fn evaluator(
             let plan = plans[component].as_ref().expect("a component of a slot is used");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
             let copies = copies(&mut evaluated[component], layout.lanes(), count)?;
-            evaluate(
+            HalfGates::evaluate(
                 plan,
                 &keys,
                 &copies[..count],

@@ -7,6 +7,7 @@ use crate::batch::Batch;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::Labels;
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 
 /// Receives what the evaluator's choices are hidden in. Returns the false labels of its inputs,
 /// `[execution][wire]`.

@@ -9,11 +9,8 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Job, PhaseReport, Run};
-
-/// Base OTs: the bits of the offset.
-const BASE_OTS: usize = 128;
 
 /// The garbler of a run.
 pub(super) struct Garbler<'o> {
@@ -85,7 +82,8 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
     let plans = plans(job);
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
-    let cot = extension::Sender::new(&answer.session, *delta, &keys.received);
+    let series = Series::new(&answer.session, Direction::GarblerSends);
+    let cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
     let garbled = vec![0; plans.len()];
     Ok(Garbler { run, rng, delta, cot, plans, starts: Vec::new(), garbled })
 }
@@ -103,7 +101,8 @@ pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Res
     let plans = plans(job);
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
-    let cot = extension::Receiver::new(&answer.session, &keys.sent)?;
+    let series = Series::new(&answer.session, Direction::GarblerSends);
+    let cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;
     let evaluated = vec![0; plans.len()];
     Ok(Evaluator { run, cot, plans, starts: Vec::new(), evaluated })
 }

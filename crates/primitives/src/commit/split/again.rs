@@ -4,11 +4,14 @@
 //! Those of a stock lie scattered, one in a block of 128: all bits of a coordinate's block cost one AES,
 //! whoever is wanted.
 
+use brickwork_kernels as kernels;
 use rayon::prelude::*;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::{BLOCK, DIMENSION, Lsb, Sender, Shares, kernels, rows_to_values};
-use crate::commit::Committed;
+use super::source::Source;
+use crate::commit::Lsb;
+use crate::commit::rows::{BLOCK, DIMENSION, resize, rows_to_values};
+use crate::commit::shares::Shares;
 use brickwork_base::label::{Label, Labels};
 
 /// Blocks that are made together: their rows fit the second-level cache.
@@ -43,26 +46,22 @@ impl Wanted {
     }
 }
 
-impl Sender {
-    /// The block at which the next commitments begin.
-    pub fn next_row(&self) -> u64 {
-        self.blocks.next()
+/// The streams of both shares.
+pub(super) struct Streams<'a> {
+    pub first: &'a Source,
+    pub second: &'a [kernels::Aes128],
+}
+
+impl Streams<'_> {
+    /// Words of a column.
+    fn words(&self) -> usize {
+        self.first.seeds.len().div_ceil(64)
     }
 
-    /// Random commitments that were made before: of those that began at block `row` the ones with these
-    /// numbers, which may be told to anybody.
-    pub fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed {
-        let (values, shares) = self.made_again(row, lsb, numbers, true);
-        Committed { values: values.to_vec(), shares }
-    }
-
-    /// The shares of commitments that were made before, to values of this party's choice.
-    pub fn shares_again(&self, row: u64, numbers: &[u64]) -> Shares {
-        self.made_again(row, Lsb::Random, numbers, false).1
-    }
-
-    fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
-        let words = self.code.words();
+    /// Of the row that began at this block the commitments with these numbers: their values, if these are random
+    /// ones, and their shares.
+    pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
+        let words = self.words();
         let groups = Wanted::groups(numbers);
         let pick = |room: &mut Room, group: &Wanted| {
             room.make(self, row, lsb, &group.blocks, with_values);
@@ -100,7 +99,7 @@ struct Room {
 
 impl Room {
     /// Makes all commitments of some blocks.
-    fn make(&mut self, sender: &Sender, row: u64, lsb: Lsb, blocks: &[u64], with_values: bool) {
+    fn make(&mut self, streams: &Streams, row: u64, lsb: Lsb, blocks: &[u64], with_values: bool) {
         let mut counters = [0; BLOCKS_IN_HAND];
         counters
             .iter_mut()
@@ -117,99 +116,18 @@ impl Room {
                 rows[..blocks.len()].fill(lowest);
             }
         };
-        expand(&sender.first.seeds, 0, &mut self.first);
-        resize(&mut self.columns, blocks.len() * BLOCK * sender.code.words());
+        expand(&streams.first.seeds, 0, &mut self.first);
+        resize(&mut self.columns, blocks.len() * BLOCK * streams.words());
         kernels::transpose(&self.first, blocks.len(), &mut self.columns);
         if with_values {
             expand(
-                &sender.second[..DIMENSION],
+                &streams.second[..DIMENSION],
                 if lsb == Lsb::One { u128::MAX } else { 0 },
                 &mut self.message,
             );
             self.message.iter_mut().zip(&*self.first).for_each(|(b, a)| *b ^= a);
             resize(&mut self.values, blocks.len() * BLOCK);
             rows_to_values(&self.message, &mut self.values, blocks.len());
-        }
-    }
-}
-
-/// Another length, for new content; room that is too small is erased, not copied.
-pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
-    if room.capacity() < length {
-        room.zeroize();
-        *room = Vec::with_capacity(length);
-    }
-    room.resize(length, T::default());
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::super::{BLOCKS, Code, Ranges};
-    use super::*;
-    use crate::commit::Sender as _;
-    use brickwork_base::random::{Rng, Seed};
-    use brickwork_wire::memory_pair;
-
-    thread_local! {
-        static ERASED: Cell<usize> = const { Cell::new(0) };
-    }
-
-    /// Counts how often one of its kind is erased.
-    #[derive(Clone, Copy, Default)]
-    struct Noting;
-
-    impl Zeroize for Noting {
-        fn zeroize(&mut self) {
-            ERASED.set(ERASED.get() + 1);
-        }
-    }
-
-    /// Room that grows leaves nothing behind, and what is large enough stays.
-    #[test]
-    fn room_that_is_too_small_is_erased() {
-        let mut room = Vec::with_capacity(8);
-        let small = room.capacity();
-        for (length, erased) in [(3, 0), (small, 0), (2, 0), (small + 1, 2), (small + 1, 2)] {
-            resize::<(u8, Noting)>(&mut room, length);
-            assert_eq!((room.len(), ERASED.get()), (length, erased));
-        }
-    }
-
-    /// Whatever is made again is what was made, wherever it lies.
-    #[test]
-    fn commitments_made_again_are_the_same() {
-        for s in [40, 80] {
-            let code = Code::for_security(s).unwrap();
-            let mut rng = Rng::replayable("test dealer");
-            let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
-            let mut sender = Sender::new(code, &pairs, u64::MAX);
-            let mut blocks = Ranges::of_setup().take(&BLOCKS).unwrap();
-            blocks.draw(3 << 30).unwrap();
-            sender.enter(blocks);
-            let (mut left, _right) = memory_pair();
-            for count in [1, 128, 129, 7000] {
-                let all = 0..count as u64;
-                let some: Vec<u64> = (0..count).map(|_| rng.below(count as u64)).collect();
-                for numbers in [all.clone().collect(), all.rev().step_by(97).collect(), some, Vec::new()] {
-                    let places = || numbers.iter().map(|&number| number as usize);
-                    let picked = |made: &Shares| -> Vec<u64> {
-                        let (all, words) = (made.select(0..count), code.words());
-                        places().flat_map(|i| all.words()[i * words..(i + 1) * words].to_vec()).collect()
-                    };
-                    for lsb in [Lsb::Random, Lsb::Zero, Lsb::One] {
-                        let row = sender.next_row();
-                        let made = sender.commit_random(&mut left, count, lsb).unwrap();
-                        let again = sender.again(row, lsb, &numbers);
-                        assert!(places().map(|i| made.values[i]).eq(again.values.iter().copied()), "{lsb:?}");
-                        assert_eq!(picked(&made.shares), again.shares.words());
-                    }
-                    let row = sender.next_row();
-                    let made = sender.commit(&mut left, &vec![Label::from_bits(5); count]).unwrap();
-                    assert_eq!(picked(&made.shares), sender.shares_again(row, &numbers).words());
-                }
-            }
         }
     }
 }

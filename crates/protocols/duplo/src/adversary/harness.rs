@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::super::adversary::proposal;
 use super::super::challenge::{BatchSizes, Challenge};
 use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with, msg};
+use crate::Commitments;
 use crate::hooks::{Hooks, Point};
 use crate::{Cheat, Report};
 use brickwork_base::Error;
@@ -284,12 +285,22 @@ impl Side {
         };
         let hooks = Hooks { alter: Some(Box::new(alter)), tables, parameters: Some(parameters), dealer };
         match role {
-            Party::Garbler => {
-                garbler_with(channel, &job, proposal(&job, &hooks)?, &input, &mut Log(events), hooks)
-            }
-            Party::Evaluator => {
-                evaluator_with(channel, &job, &Limits::default(), &input, &mut Log(events), hooks)
-            }
+            Party::Garbler => garbler_with::<Commitments>(
+                channel,
+                &job,
+                proposal(&job, &hooks)?,
+                &input,
+                &mut Log(events),
+                hooks,
+            ),
+            Party::Evaluator => evaluator_with::<Commitments>(
+                channel,
+                &job,
+                &Limits::default(),
+                &input,
+                &mut Log(events),
+                hooks,
+            ),
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod harness;
 pub mod parsers;
 
+use super::Commitments;
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
 use super::proposal::Decomposition;
 use super::{Error, Job, Limits, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
@@ -19,7 +20,7 @@ use brickwork_wire::Channel;
 /// As [`super::garbler`].
 pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     let proposal = proposal(job, &hooks)?;
-    garbler_with(channel, job, proposal, input, &mut Unobserved, hooks)
+    garbler_with::<Commitments>(channel, job, proposal, input, &mut Unobserved, hooks)
 }
 
 /// [`super::evaluator`], with its hands in the machine.
@@ -27,7 +28,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
 /// # Errors
 /// As [`super::garbler`].
 pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    evaluator_with(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
+    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
 }
 
 /// [`Stocked::open`], with its hands in the machine.

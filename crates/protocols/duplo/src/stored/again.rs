@@ -9,7 +9,7 @@ use super::batches::kind;
 use super::records::{Context, Header, Known, Stored};
 use super::side::Role;
 use crate::hooks::Hooks;
-use crate::parameters::code;
+use crate::instance::level;
 use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
@@ -36,7 +36,7 @@ pub(crate) fn record(
     let known = Known { component, digest: &digest, plan: Some(&plan) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let header = Header::decode(header, GivenUp::default())?;
-    let words = code(40)?.words();
+    let words = level(40)?.words;
     let context = Context { header: &header, session: &[3; 32], words, component, committer: None };
     match party {
         Party::Garbler => of_role::<Garbler>(&context, kind_of_batch, items, bytes),
@@ -78,7 +78,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let mut observer = Unobserved;
     let run = Run::new::<Duplo>(channel, party, &mut observer);
     Ok(match party {
-        Party::Garbler => Garbler::restored(run, &terms, bytes, Hooks::none())?.secrets(),
-        Party::Evaluator => Evaluator::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+        Party::Garbler => <Garbler>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
+        Party::Evaluator => <Evaluator>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
     })
 }

@@ -14,6 +14,7 @@ use crate::authenticators::{
     AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use crate::challenge::BatchSizes;
+use crate::instance::CommitmentSender;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::stock::{Items, Origin, Places};
@@ -22,8 +23,7 @@ use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{Component, ComponentDigest};
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
-use brickwork_primitives::commit::split::{self, Row};
-use brickwork_primitives::commit::{Committed, Lsb, Shares};
+use brickwork_primitives::commit::{Committed, Lsb, Row, Sender as _, Shares};
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::CommittedWire;
@@ -109,7 +109,7 @@ pub(crate) struct Context<'a> {
     /// Where the items are a component's.
     pub component: Option<Known<'a>>,
     /// The garbler's, which makes its commitments again.
-    pub committer: Option<&'a split::Sender>,
+    pub committer: Option<&'a CommitmentSender>,
 }
 
 impl<'a> Context<'a> {
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
         self.component.ok_or_else(no_component)
     }
 
-    fn committer(&self) -> Result<&'a split::Sender, Error> {
+    fn committer(&self) -> Result<&'a CommitmentSender, Error> {
         self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
     }
 
@@ -514,7 +514,7 @@ impl Records for EvaluatorOts {
 mod tests {
     use super::*;
     use crate::adversary::harness::pair;
-    use crate::parameters::code;
+    use crate::instance::level;
     use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
 
     const ITEMS: usize = 5;
@@ -549,7 +549,7 @@ mod tests {
         let component = pair();
         let (digest, plan) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
         let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
-        let words = code(40).unwrap().words();
+        let words = level(40).unwrap().words;
         let header = |kinds: &[BatchKind]| {
             let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };
             let origin = |(&kind, serial)| Origin::new(serial, kind, cut);

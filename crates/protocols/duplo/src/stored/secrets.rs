@@ -6,63 +6,48 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::hooks::Hooks;
-use crate::parameters::{code, stock_ot_binding};
+use crate::instance::{CotReceiver, CotSender, level};
+use crate::parameters::stock_ot_binding;
 use crate::sessions::{EvaluatorCore, threads};
 use crate::setup::window;
 use crate::stock::{Counters, Stock};
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_primitives::commit::{Committed, Shares, split};
-use brickwork_primitives::ot::extension;
+use brickwork_base::label::Label;
+use brickwork_base::random::Rng;
+use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
+use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::{Run, SessionId, Terms, garbler_memory, openings_memory};
 use brickwork_stock::encoded_secret;
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
 
-type SeedBytes = [u8; SEED_BYTES];
+/// A committed value, and this party's share.
+type CommittedBits = (u128, Vec<u64>);
 
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfGarbler {
+struct OfGarbler<C: Zeroize, O: Zeroize> {
     version: u32,
     session: SessionId,
-    commitments: Vec<[SeedBytes; 2]>,
-    ots: Vec<SeedBytes>,
-    /// Δ_ot as it is in the OTs.
-    delta_ot: u128,
+    /// States of the commitments and of the correlated OTs.
+    commitments: C,
+    ots: O,
     /// Committed values and shares of Δ_ka and Δ_ot.
-    ka: (u128, Vec<u64>),
-    ot: (u128, Vec<u64>),
+    ka: CommittedBits,
+    ot: CommittedBits,
 }
 
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfEvaluator {
+struct OfEvaluator<C: Zeroize, O: Zeroize> {
     version: u32,
     session: SessionId,
-    commitments: Vec<SeedBytes>,
-    watch_bits: Vec<u8>,
-    ots: Vec<[SeedBytes; 2]>,
+    /// States of the commitments and of the correlated OTs.
+    commitments: C,
+    ots: O,
     ka: Vec<u64>,
     ot: Vec<u64>,
     ot_delta_difference: u128,
-}
-
-fn bytes(seeds: &[Seed]) -> Vec<SeedBytes> {
-    seeds.iter().map(|seed| *seed.as_bytes()).collect()
-}
-
-fn pairs(seeds: &[[Seed; 2]]) -> Vec<[SeedBytes; 2]> {
-    seeds.iter().map(|pair| [*pair[0].as_bytes(), *pair[1].as_bytes()]).collect()
-}
-
-fn seeds(bytes: &[SeedBytes]) -> Vec<Seed> {
-    bytes.iter().map(|&bytes| Seed::from_bytes(bytes)).collect()
-}
-
-fn seed_pairs(bytes: &[[SeedBytes; 2]]) -> Vec<[Seed; 2]> {
-    bytes.iter().map(|pair| pair.map(Seed::from_bytes)).collect()
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
@@ -73,49 +58,42 @@ fn malformed() -> Error {
     Error::Stock("the secrets of a session are malformed or of another version".into())
 }
 
-impl<'o> Garbler<'o> {
+impl<'o, C: commit::Scheme> Garbler<'o, C> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let (delta_ot, ots) = self.cot.seeds();
         let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
         encoded_secret(&OfGarbler {
             version: VERSION,
             session: self.session,
-            commitments: pairs(self.sender.seeds()),
-            ots: bytes(ots),
-            delta_ot: delta_ot.bits(),
+            commitments: self.sender.state(),
+            ots: self.cot.state(),
             ka: committed(&self.ka),
             ot: committed(&self.ot),
         })
     }
 
     pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfGarbler = decode(secrets)?;
-        let code = code(terms.security)?;
-        let lengths = [secrets.commitments.len(), secrets.ots.len(), secrets.ka.1.len(), secrets.ot.1.len()];
+        type State<C> = <<C as commit::Scheme>::Sender as commit::Sender>::State;
+        let secrets: OfGarbler<State<C>, <CotSender as ot::CotSender>::State> = decode(secrets)?;
+        let words = level(terms.security)?.words;
         if secrets.version != VERSION
-            || lengths != [code.length(), 128, code.words(), code.words()]
+            || [secrets.ka.1.len(), secrets.ot.1.len()] != [words; 2]
             || secrets.ka.0 & 1 == 0
         {
             return Err(malformed());
         }
-        let committed = |c: &(u128, Vec<u64>)| Committed {
+        let committed = |c: &CommittedBits| Committed {
             values: vec![Label::from_bits(c.0)],
-            shares: Shares::of_columns(code.words(), c.1.clone()),
+            shares: Shares::of_columns(words, c.1.clone()),
         };
+        let series = Series::new(&secrets.session, Direction::GarblerSends);
         let memory = garbler_memory(terms.table_memory);
-        let mut sender = split::Sender::new(code, &seed_pairs(&secrets.commitments), memory);
-        let mut cot =
-            extension::Sender::new(&secrets.session, Delta::new(secrets.delta_ot), &seeds(&secrets.ots));
-        // Nothing is drawn under seeds that are not new before a range of an entry is entered.
-        sender.enter(split::BLOCKS.none());
-        cot.enter(extension::BLOCKS.none(), extension::KEYS.none());
         Ok(Garbler {
             run,
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            sender,
-            cot,
+            sender: commit::Sender::restored(&secrets.commitments, terms.security, memory)?,
+            cot: ot::CotSender::restored(&series, &secrets.ots)?,
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
@@ -129,15 +107,13 @@ impl<'o> Garbler<'o> {
     }
 }
 
-impl<'o> Evaluator<'o> {
+impl<'o, C: commit::Scheme> Evaluator<'o, C> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let (commitments, watch_bits) = self.core.receiver.seeds();
         encoded_secret(&OfEvaluator {
             version: VERSION,
             session: self.core.session,
-            commitments: bytes(commitments),
-            watch_bits: watch_bits.to_vec(),
-            ots: pairs(self.core.cot.seeds()),
+            commitments: self.core.receiver.state(),
+            ots: self.core.cot.state(),
             ka: self.ka.words().to_vec(),
             ot: self.ot.words().to_vec(),
             ot_delta_difference: self.ot_delta_difference.bits(),
@@ -145,33 +121,21 @@ impl<'o> Evaluator<'o> {
     }
 
     pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfEvaluator = decode(secrets)?;
-        let code = code(terms.security)?;
-        let lengths = [
-            secrets.commitments.len(),
-            secrets.watch_bits.len(),
-            secrets.ots.len(),
-            secrets.ka.len(),
-            secrets.ot.len(),
-        ];
-        if secrets.version != VERSION
-            || lengths != [code.length(), code.length(), 128, code.words(), code.words()]
-        {
+        type State<C> = <<C as commit::Scheme>::Receiver as commit::Receiver>::State;
+        let secrets: OfEvaluator<State<C>, <CotReceiver as ot::CotReceiver>::State> = decode(secrets)?;
+        let words = level(terms.security)?.words;
+        if secrets.version != VERSION || [secrets.ka.len(), secrets.ot.len()] != [words; 2] {
             return Err(malformed());
         }
-        let shares = |columns: &[u64]| Shares::of_columns(code.words(), columns.to_vec());
-        let (chosen, memory) = (seeds(&secrets.commitments), terms.table_memory);
-        let mut receiver = split::Receiver::new(code, &chosen, &secrets.watch_bits, memory)?;
-        let mut cot = extension::Receiver::new(&secrets.session, &seed_pairs(&secrets.ots))?;
-        receiver.enter(split::BLOCKS.none());
-        cot.enter(extension::BLOCKS.none(), extension::KEYS.none());
+        let shares = |columns: &[u64]| Shares::of_columns(words, columns.to_vec());
+        let series = Series::new(&secrets.session, Direction::GarblerSends);
         let core = EvaluatorCore {
             run,
             pool: threads(terms)?,
             session: secrets.session,
             security: terms.security,
-            receiver,
-            cot,
+            receiver: commit::Receiver::restored(&secrets.commitments, terms.security, terms.table_memory)?,
+            cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
@@ -190,7 +154,36 @@ impl<'o> Evaluator<'o> {
 mod tests {
     use super::super::again;
     use super::*;
+    use crate::instance::Commitments;
+    use brickwork_base::random::SEED_BYTES;
     use brickwork_circuit::Party;
+    use brickwork_primitives::commit::Scheme as _;
+
+    type SeedBytes = [u8; SEED_BYTES];
+
+    /// What lies on disk, field after field.
+    #[derive(Serialize)]
+    struct OfGarbler {
+        version: u32,
+        session: SessionId,
+        commitments: Vec<[SeedBytes; 2]>,
+        ots: Vec<SeedBytes>,
+        delta_ot: u128,
+        ka: CommittedBits,
+        ot: CommittedBits,
+    }
+
+    #[derive(Serialize)]
+    struct OfEvaluator {
+        version: u32,
+        session: SessionId,
+        commitments: Vec<SeedBytes>,
+        watch_bits: Vec<u8>,
+        ots: Vec<[SeedBytes; 2]>,
+        ka: Vec<u64>,
+        ot: Vec<u64>,
+        ot_delta_difference: u128,
+    }
 
     fn refused(party: Party, secrets: &impl Serialize) {
         let result = again::secrets(party, &postcard::to_stdvec(secrets).unwrap());
@@ -199,12 +192,12 @@ mod tests {
 
     #[test]
     fn row_25_secrets_of_another_version_or_length_are_refused() {
-        let code = code(40).unwrap();
-        let (seed, columns) = ([1; SEED_BYTES], vec![0; code.words()]);
+        let level = Commitments::level(40).unwrap();
+        let (seed, columns) = ([1; SEED_BYTES], vec![0; level.words]);
         let garbler = || OfGarbler {
             version: VERSION,
             session: [3; 32],
-            commitments: vec![[seed; 2]; code.length()],
+            commitments: vec![[seed; 2]; level.ots],
             ots: vec![seed; 128],
             delta_ot: 5,
             ka: (7, columns.clone()),
@@ -213,8 +206,8 @@ mod tests {
         let evaluator = || OfEvaluator {
             version: VERSION,
             session: [3; 32],
-            commitments: vec![seed; code.length()],
-            watch_bits: vec![0; code.length()],
+            commitments: vec![seed; level.ots],
+            watch_bits: vec![0; level.ots],
             ots: vec![[seed; 2]; 128],
             ka: columns.clone(),
             ot: columns.clone(),

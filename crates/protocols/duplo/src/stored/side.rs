@@ -10,16 +10,17 @@ use crate::authenticators::{
 };
 use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
+use crate::instance::{CommitmentSender, level};
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::parameters::{Parameters, code, may_begin};
+use crate::parameters::{Parameters, may_begin};
 use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
 use crate::stock::{ComponentItems, Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
-use brickwork_primitives::commit::split;
-use brickwork_primitives::ot::extension;
+use brickwork_primitives::commit::{Receiver as _, Sender as _};
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
 use brickwork_session::stock::{Asked, Side};
 use brickwork_session::{Protocol, Run, SessionId, Terms};
@@ -90,7 +91,7 @@ pub(super) trait Role<'o>: Sized + Pooled {
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// The garbler's, which makes its commitments again.
-    fn committer(&self) -> Option<&split::Sender> {
+    fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
     /// Makes what is asked for; what need not wait goes into segments as it comes.
@@ -210,7 +211,7 @@ fn fetch<'o, R: Role<'o>>(session: &mut R, taken: TakenBatch, job: &Job) -> Resu
     let context = Context {
         header: &header,
         session: &id,
-        words: code(session.security())?.words(),
+        words: level(session.security())?.words,
         component: component.map(|(component, digest)| Known {
             component,
             digest,
@@ -284,12 +285,11 @@ impl<'o> Role<'o> for Garbler<'o> {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.sender.enter(ranges.take(&split::BLOCKS)?);
-        self.cot.enter(ranges.take(&extension::BLOCKS)?, ranges.take(&extension::KEYS)?);
-        Ok(())
+        self.sender.enter(ranges)?;
+        self.cot.enter(ranges)
     }
 
-    fn committer(&self) -> Option<&split::Sender> {
+    fn committer(&self) -> Option<&CommitmentSender> {
         Some(&self.sender)
     }
 
@@ -362,9 +362,8 @@ impl<'o> Role<'o> for Evaluator<'o> {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.core.receiver.enter(ranges.take(&split::BLOCKS)?);
-        self.core.cot.enter(ranges.take(&extension::BLOCKS)?, ranges.take(&extension::KEYS)?);
-        Ok(())
+        self.core.receiver.enter(ranges)?;
+        self.core.cot.enter(ranges)
     }
 
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {

@@ -329,7 +329,14 @@ fn cut(
     let results = std::thread::scope(|scope| {
         let hooks = crate::hooks::Hooks::default();
         let garbler = || {
-            crate::garbler_with(left, &job, proposal.clone(), &[true, false, true], &mut Unobserved, hooks)
+            crate::garbler_with::<crate::Commitments>(
+                left,
+                &job,
+                proposal.clone(),
+                &[true, false, true],
+                &mut Unobserved,
+                hooks,
+            )
         };
         let garbler = scope.spawn(garbler);
         let evaluator = crate::evaluator_within(right, &job, &limits, &[true; 3], &mut Unobserved);

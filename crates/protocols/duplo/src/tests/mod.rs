@@ -4,6 +4,7 @@
 
 mod agreement;
 mod authenticators;
+mod commitments;
 mod copies;
 mod every_cheat;
 mod inputs;

@@ -15,7 +15,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::garbling::{Collect, GarblingKeys, Schedule, garble};
+use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
@@ -49,7 +49,15 @@ impl Measure for SemiHonest {
         let slots = fastest(TIMES as f64, || {
             (0..TIMES as u32).try_for_each(|copy| {
                 let keys = GarblingKeys::streamed(start, 1, 1);
-                garble(&gate, &keys, &[copy], &delta, &inputs, &mut outputs, &mut Collect::new(&gate, 1))
+                HalfGates::garble(
+                    &gate,
+                    &keys,
+                    &[copy],
+                    &delta,
+                    &inputs,
+                    &mut outputs,
+                    &mut Collect::new(1, HalfGates::table_bytes(&gate)),
+                )
             })
         })?;
         measured.set(&SLOT, slots);

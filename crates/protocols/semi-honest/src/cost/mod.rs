@@ -14,7 +14,7 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PIECES, PROCESS_BYTES, Script, share};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
-use brickwork_primitives::garbling::TABLE_BYTES;
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::report::SemiHonest;
@@ -120,7 +120,7 @@ fn evaluate(script: &mut Script, batch: &Batch, first: bool) {
         1 => [[&GARBLE_AND_ALONE, &GARBLE_XOR_ALONE], [&EVALUATE_AND_ALONE, &EVALUATE_XOR_ALONE]],
         _ => [[&GARBLE_AND, &GARBLE_XOR], [&EVALUATE_AND, &EVALUATE_XOR]],
     };
-    let (message, tables) = (TABLES_BYTES as u64, ands * TABLE_BYTES as u64);
+    let (message, tables) = (TABLES_BYTES as u64, ands * HalfGates::TABLE_BYTES.and as u64);
     let full = tables / message;
     let pieces = PIECES.min(full).max(1);
     for k in 0..pieces {

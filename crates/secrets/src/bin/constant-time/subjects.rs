@@ -10,7 +10,7 @@ use brickwork::commit::code::Code;
 use brickwork::commit::split;
 use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
 use brickwork::label::{Delta, Label};
-use brickwork::ot::{base, extension};
+use brickwork::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
 use brickwork::random::{Rng, Seed};
 use brickwork::solder::{CommittedWire, Soldering};
 use brickwork::stock::StoreKey;
@@ -260,16 +260,17 @@ fn random_bytes(count: usize, rng: &mut Rng) -> Vec<u8> {
 /// same time whatever the secret, whether the check that follows is passed or not.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
+    let series = Series::new(&[1; 32], Direction::GarblerSends);
     let sender = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let delta = Delta::new(secret(class, rng));
-        let mut sender = extension::Sender::new(&[1; 32], delta, &seeds(128, rng));
+        let mut sender = extension::Sender::new(&series, delta, &seeds(128, rng));
         let (rows, check) = (random_bytes(2048 * 3, rng), random_bytes(2064, rng));
         let mut channel = replay(&[(extension::msg::ROWS.0, &rows), (extension::msg::CHECK.0, &check)]);
         Box::new(move || assert!(sender.extend(&mut channel, 256).is_err(), "random rows pass the check"))
     };
     let receiver = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
-        let mut receiver = extension::Receiver::new(&[1; 32], &pairs).expect("randomness");
+        let mut receiver = extension::Receiver::new(&series, &pairs).expect("randomness");
         let choices = bits(class, 256, rng);
         let mut channel = replay(&[]);
         Box::new(move || {

@@ -6,8 +6,10 @@ use kernels::Aes128;
 use rayon::prelude::*;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::{BLOCK, CHUNK, CHUNK_BLOCKS, DIMENSION, Shares, row, values_to_rows};
-use crate::commit::{COLUMN_WORDS, Claim, Claims, Coefficient, Column, Each, Known, NewValues, Weights};
+use super::claims::{Claim, Claims, Coefficient, Each, Known, Weights};
+use super::row::{New, NewValues};
+use super::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, COLUMN_WORDS, Column, DIMENSION, Room, values_to_rows};
+use super::shares::Shares;
 use brickwork_base::label::Label;
 
 /// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
@@ -40,6 +42,11 @@ pub(super) enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// New commitments.
+    pub fn new(new: &'a New<'a>) -> Self {
+        Group::New(new.shares, Some(new.values))
+    }
+
     fn of(known: &'a Known<'a>) -> Self {
         match known {
             Known::Sums(count, claim) => Group::Claims(*count, claim),
@@ -65,7 +72,7 @@ struct Accumulator {
     columns: Vec<Column>,
     labels: Vec<Label>,
     rows: Vec<u128>,
-    room: row::Room,
+    room: Room,
 }
 
 /// Blocks of claims whose random elements are made in one go.
@@ -78,7 +85,7 @@ const KNOWN: usize = 2;
 pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
-    let weights = &Weights::draw(seed, claims.known.iter().map(Known::count));
+    let weights = &draw_weights(seed, claims.known.iter().map(Known::count));
     let lists: Vec<_> = claims
         .weighted
         .iter()
@@ -125,18 +132,16 @@ fn weighted_values(
     rows
 }
 
-impl Weights {
-    /// The random elements of groups of so many known claims.
-    fn draw(seed: u128, counts: impl Iterator<Item = usize>) -> Self {
-        let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
-        let of_group = |count: usize| {
-            let mut elements = vec![0; count.div_ceil(BLOCK)];
-            key.ctr(first, &mut elements);
-            first += elements.len() as u128;
-            elements
-        };
-        Weights(counts.map(of_group).collect())
-    }
+/// The random elements of groups of so many known claims.
+fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
+    let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
+    let of_group = |count: usize| {
+        let mut elements = vec![0; count.div_ceil(BLOCK)];
+        key.ctr(first, &mut elements);
+        first += elements.len() as u128;
+        elements
+    };
+    Weights::new(counts.map(of_group).collect())
 }
 
 /// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
@@ -150,7 +155,7 @@ pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, grou
         columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
         rows: vec![0; n * CHUNK_BLOCKS],
-        room: row::Room::default(),
+        room: Room::default(),
     };
     let mut first = (part as u128) << 64;
     let mut total = zero();

@@ -1,0 +1,227 @@
+//! Statements about commitments, which a proof settles.
+
+use std::ops::Range;
+
+use brickwork_kernels as kernels;
+
+use super::proof::{Claimed, Name};
+use super::row::Committed;
+use super::rows::{BLOCK, Column};
+use super::shares::Shares;
+use brickwork_base::label::Label;
+
+/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
+/// receiver what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
+/// value where the receiver does not know it, anything where it does.
+pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
+
+/// Of some wires of an item the values of the claims about them.
+type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
+
+/// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
+pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
+
+/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part
+/// of the claim with its number, and a proof takes the commitments as they were made.
+pub struct Each<'a> {
+    items: usize,
+    wires: usize,
+    pub(super) values: Option<Values<'a>>,
+    pub(super) terms: Vec<(&'a Shares, Coefficient<'a>)>,
+    pub(super) one: Option<(&'a Shares, Coefficient<'a>)>,
+}
+
+impl<'a> Each<'a> {
+    /// Claims for so many items of so many wires, that a sum is zero.
+    pub fn new(items: usize, wires: usize) -> Self {
+        Each { items, wires, values: None, terms: Vec::new(), one: None }
+    }
+
+    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item,
+    /// what they are in [`Claims::known`].
+    pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
+        self.values = Some(Box::new(values));
+        self
+    }
+
+    /// Each of these commitments is part of the claim with its number where `coefficient` says so.
+    ///
+    /// # Panics
+    /// If there are not as many as claims.
+    pub fn with(mut self, shares: &'a Shares, coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
+        assert_eq!(shares.len(), self.count(), "a commitment for each claim");
+        self.terms.push((shares, Box::new(coefficient)));
+        self
+    }
+
+    /// The first of these commitments is part of the claims where `coefficient` says so.
+    pub fn with_one(
+        mut self,
+        shares: &'a Shares,
+        coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a,
+    ) -> Self {
+        self.one = Some((shares, Box::new(coefficient)));
+        self
+    }
+
+    /// How many claims these are.
+    pub fn count(&self) -> usize {
+        self.items * self.wires
+    }
+
+    /// Item and wires of some claims, item after item.
+    pub(super) fn runs(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let (wires, mut next) = (self.wires, claims.start);
+        std::iter::from_fn(move || {
+            let (item, first) = (next < claims.end).then(|| (next / wires, next % wires))?;
+            let here = (wires - first).min(claims.end - next);
+            next += here;
+            Some((item, first..first + here))
+        })
+    }
+
+    /// Item and wire of each of some claims, at least one.
+    pub(super) fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (wires, mut item, mut wire) = (self.wires, claims.start / self.wires, claims.start % self.wires);
+        claims.map(move |_| {
+            let place = (item, wire);
+            wire += 1;
+            if wire == wires {
+                (item, wire) = (item + 1, 0);
+            }
+            place
+        })
+    }
+}
+
+/// Claims of the kind "this sum of commitments is this value".
+pub(super) enum Known<'a> {
+    Sums(usize, Claim<'a>),
+    Each(Each<'a>),
+}
+
+impl Known<'_> {
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Known::Sums(count, _) => *count,
+            Known::Each(each) => each.count(),
+        }
+    }
+}
+
+/// Adds to each of a row of sums, the first of which belongs to commitment number `index`, the weights of all
+/// claims that this commitment is part of.
+type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
+
+/// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that
+/// they belong to.
+type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
+
+/// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same
+/// order.
+///
+/// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by
+/// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
+/// the claims follow them in the order in which they were made. And a commitment that is part of many claims
+/// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
+/// part of. So it is with values that do not come in the order of the claims: they are [told](Claims::values)
+/// in their own order, each times the weight of its claim.
+#[derive(Default)]
+pub struct Claims<'a> {
+    pub(super) known: Vec<Known<'a>>,
+    pub(super) bits: Vec<(usize, Claim<'a>)>,
+    pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
+    pub(super) values: Vec<(usize, Tell<'a>)>,
+    /// What was told and rests on them.
+    pub(super) about: Vec<Name>,
+}
+
+/// The claims that one call listed.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimGroup(usize);
+
+/// What a proof multiplies each claimed value with, an element of GF(2^128): for claim k of a group `x^(k mod
+/// 128)` times a random element of each 128 claims. They follow from the proof's seed and are no secret.
+pub struct Weights(Vec<Vec<u128>>);
+
+/// x^128 in GF(2^128).
+const POLYNOMIAL: u128 = 0x87;
+
+impl Weights {
+    /// With these random elements, for each group one for each 128 claims.
+    pub(super) fn new(elements: Vec<Vec<u128>>) -> Self {
+        Weights(elements)
+    }
+
+    /// That of claim `k`.
+    pub fn of(&self, group: ClaimGroup, k: usize) -> u128 {
+        let (element, power) = (self.0[group.0][k / BLOCK], k % BLOCK);
+        kernels::gf128_reduce([element << power, element >> 1 >> (BLOCK - 1 - power)])
+    }
+
+    /// Those of the claims from `first` on, one after the other.
+    pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
+        let mut weight = 0;
+        (first..).map(move |k| {
+            weight = if k == first || k % BLOCK == 0 {
+                self.of(group, k)
+            } else {
+                (weight << 1) ^ ((weight >> 127) * POLYNOMIAL)
+            };
+            weight
+        })
+    }
+}
+
+impl<'a> Claims<'a> {
+    /// No claims.
+    pub fn new() -> Self {
+        Claims::default()
+    }
+
+    /// What was told rests on the claims that `state` lists: whoever verifies these has it proven.
+    pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
+        self.about.push(claimed.name());
+        state(claimed.received(), self);
+    }
+
+    /// `count` claims of the kind "this sum of commitments is this value".
+    pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
+        self.known.push(Known::Sums(count, Box::new(claim)));
+    }
+
+    /// Claims that follow rows of commitments.
+    pub fn each(&mut self, each: Each<'a>) -> ClaimGroup {
+        self.known.push(Known::Each(each));
+        ClaimGroup(self.known.len() - 1)
+    }
+
+    /// Claims that were listed are also about these commitments: `weigh` adds the weights of those that
+    /// commitment `index` and the following ones are part of.
+    pub fn weighted(&mut self, shares: &'a Shares, weigh: impl Fn(&Weights, usize, &mut [u128]) + Sync + 'a) {
+        self.weighted.push((shares, Box::new(weigh)));
+    }
+
+    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the
+    /// weights of their claims, in any order. Only the receiver asks for them.
+    pub fn values(
+        &mut self,
+        count: usize,
+        tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
+    ) {
+        self.values.push((count, Box::new(tell)));
+    }
+
+    /// Claims that these commitments are to these values.
+    pub fn opened(&mut self, opened: &'a Committed) {
+        self.known(opened.values.len(), |k, sum| {
+            opened.shares.add(k, sum);
+            opened.values[k]
+        });
+    }
+
+    /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
+    pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
+        self.bits.push((count, Box::new(claim)));
+    }
+}

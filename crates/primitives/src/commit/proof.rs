@@ -1,0 +1,139 @@
+//! What a verification settled: tokens that nobody else can make.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::shares::Shares;
+
+/// Names something that one receiver is yet to have proven; nothing else in the process has the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    receiver: u64,
+    number: u64,
+}
+
+/// The names that one receiver gives. No message has a say in them, nor in which proof is shown for what: a
+/// proof of something else is a mistake in this program, which nobody's peer can bring about.
+#[derive(Debug)]
+pub struct Names(Name);
+
+impl Default for Names {
+    /// Those of a new receiver.
+    fn default() -> Self {
+        static RECEIVERS: AtomicU64 = AtomicU64::new(0);
+        Names(Name { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })
+    }
+}
+
+impl Names {
+    pub(super) fn draw(&mut self) -> Name {
+        self.0.number += 1;
+        self.0
+    }
+
+    /// Commitments that have come.
+    pub(super) fn pending(&mut self, shares: Shares) -> Pending {
+        Pending { name: self.draw(), shares }
+    }
+
+    /// What this receiver has just verified: of these commitments that they are some, and claims about what
+    /// these names stand for.
+    ///
+    /// # Panics
+    /// If something of it is not this receiver's: its shares say nothing of that.
+    pub(super) fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
+        let covered: Vec<Name> =
+            new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
+        assert!(
+            covered.iter().all(|name| name.receiver == self.0.receiver),
+            "claims about another's commitments"
+        );
+        Proof(covered)
+    }
+
+    /// Sets aside what the sender told.
+    pub(super) fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+        Claimed { name: self.draw(), received }
+    }
+}
+
+/// A receiver's shares of commitments that the sender has not yet proven to be commitments at all.
+pub struct Pending {
+    name: Name,
+    shares: Shares,
+}
+
+/// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and that others were told
+/// rightly. Nobody else can make one.
+///
+/// ```compile_fail,E0423
+/// let proof = brickwork_primitives::commit::Proof(Vec::new());
+/// ```
+pub struct Proof(Vec<Name>);
+
+impl Pending {
+    #[cfg(test)]
+    pub(super) fn name(&self) -> Name {
+        self.name
+    }
+
+    /// The shares, for use in claims that the same proof settles.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The shares, now that they are proven.
+    ///
+    /// # Panics
+    /// If the proof is about others.
+    pub fn accept(self, proof: &Proof) -> Shares {
+        assert!(proof.0.contains(&self.name), "a proof about other commitments");
+        self.shares
+    }
+}
+
+/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
+/// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no other.
+///
+/// ```compile_fail,E0616
+/// fn without_a_proof(claimed: brickwork_primitives::commit::Claimed<Vec<u8>>) -> Vec<u8> {
+///     claimed.received
+/// }
+/// ```
+///
+/// ```
+/// use brickwork_primitives::commit::{Claimed, Proof};
+///
+/// fn with_its_proof(claimed: Claimed<Vec<u8>>, proof: &Proof) -> Vec<u8> {
+///     claimed.proven(proof)
+/// }
+/// ```
+#[must_use = "what is claimed must be proven"]
+pub struct Claimed<T> {
+    name: Name,
+    received: T,
+}
+
+impl<T> Claimed<T> {
+    pub(super) fn name(&self) -> Name {
+        self.name
+    }
+
+    /// To look at it.
+    pub fn received(&self) -> &T {
+        &self.received
+    }
+
+    /// More that rests on claims that are still to be stated, with those about the same.
+    pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
+        Claimed { name: self.name, received: more(self.received) }
+    }
+
+    /// What was told, after the proof of the claims about it.
+    ///
+    /// # Panics
+    /// If the proof is of other claims, or of another receiver's.
+    pub fn proven(self, proof: &Proof) -> T {
+        assert!(proof.0.contains(&self.name), "a proof of other claims");
+        self.received
+    }
+}

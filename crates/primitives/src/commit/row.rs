@@ -1,0 +1,328 @@
+//! Rows of many commitments, at the sender. Their values are held while there is room for them, and otherwise
+//! made again whenever they are wanted, by whatever the scheme has.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use zeroize::Zeroize;
+
+use super::rows::{CHUNK, CHUNKS_IN_HAND, ValueRows};
+use super::shares::{Selection, Shares};
+use crate::spill::Held;
+use brickwork_base::Error;
+use brickwork_base::label::{Label, Labels};
+
+/// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
+/// receiver: the values that it was told, and its own shares.
+#[derive(Default)]
+pub struct Committed {
+    /// The committed values.
+    pub values: Vec<Label>,
+    /// This party's shares.
+    pub shares: Shares,
+}
+
+/// Commitments that are not proven to be commitments yet, with the values that their sender knows.
+pub struct New<'a> {
+    pub(super) shares: &'a Shares,
+    pub(super) values: NewValues<'a>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum NewValues<'a> {
+    Held(&'a [Label]),
+    Again(&'a dyn ValueRows),
+}
+
+impl<'a> From<&'a Committed> for New<'a> {
+    fn from(committed: &'a Committed) -> Self {
+        New { shares: &committed.shares, values: NewValues::Held(&committed.values) }
+    }
+}
+
+impl Drop for Committed {
+    fn drop(&mut self) {
+        self.values.zeroize();
+    }
+}
+
+impl Committed {
+    /// The commitments at these places, in this order.
+    pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Committed {
+        self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
+    }
+
+    /// The commitments at the places of each list, in its order. No place may come twice.
+    pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
+        let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
+        values
+            .zip(self.shares.select_each(lists))
+            .map(|(values, shares)| Committed { values, shares })
+            .collect()
+    }
+}
+
+/// A row of commitments, or some of one. What it keeps of each is little or nothing.
+pub struct Row {
+    values: Storage,
+    shares: Shares,
+}
+
+enum Storage {
+    Held(Memory),
+    Again(Arc<dyn ValueRows>),
+    /// Some of a row.
+    Picked(Arc<dyn ValueRows>, Arc<Selection>),
+}
+
+/// Values, and the part of a budget that they take.
+struct Memory(Labels, #[expect(dead_code, reason = "goes back with the values")] Option<Held>);
+
+impl Default for Row {
+    fn default() -> Self {
+        Committed::default().into()
+    }
+}
+
+impl From<Committed> for Row {
+    fn from(committed: Committed) -> Self {
+        Row::held_in(None, committed)
+    }
+}
+
+impl<'a> From<&'a Row> for New<'a> {
+    fn from(row: &'a Row) -> Self {
+        let values = match &row.values {
+            Storage::Held(memory) => NewValues::Held(&memory.0),
+            Storage::Again(origin) | Storage::Picked(origin, _) => NewValues::Again(&**origin),
+        };
+        New { shares: &row.shares, values }
+    }
+}
+
+impl Row {
+    /// With all values in memory, of which this is a part of a budget.
+    pub(super) fn held_in(budget: Option<Held>, mut committed: Committed) -> Self {
+        let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
+        Row { values: Storage::Held(Memory(values.into(), budget)), shares }
+    }
+
+    /// Of values that are made again whenever they are wanted.
+    pub(super) fn made_again(values: Arc<dyn ValueRows>, shares: Shares) -> Self {
+        Row { values: Storage::Again(values), shares }
+    }
+
+    /// What makes the values again.
+    #[cfg(test)]
+    pub(super) fn origin(&self) -> Option<&dyn ValueRows> {
+        match &self.values {
+            Storage::Again(origin) => Some(&**origin),
+            Storage::Held(_) | Storage::Picked(..) => None,
+        }
+    }
+
+    /// Number of commitments.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Storage::Held(memory) => memory.0.len(),
+            Storage::Again(origin) => origin.count(),
+            Storage::Picked(_, selection) => selection.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// This party's shares.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The shares alone.
+    pub fn into_shares(self) -> Shares {
+        self.shares
+    }
+
+    /// The values at the places from `first` on, which are fewest work where they follow each other in the
+    /// row.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they lie in a file that cannot be read.
+    pub fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
+        let end = first + values.len();
+        match &self.values {
+            Storage::Held(memory) => values.copy_from_slice(&memory.0[first..end]),
+            Storage::Again(origin) => origin.fill(first, values)?,
+            Storage::Picked(origin, selection) => {
+                let runs = |places| {
+                    let within = move |(place, number, count): (usize, usize, usize)| {
+                        let (start, end) = (number.max(first), (number + count).min(end));
+                        (start < end).then(|| (place + start - number, start - first, end - start))
+                    };
+                    selection.runs(places).filter_map(within)
+                };
+                each_chunk(
+                    &**origin,
+                    |places| runs(places).next().is_some(),
+                    |first, made| {
+                        for (place, number, count) in runs(first..first + made.len()) {
+                            values[number..number + count].copy_from_slice(&made[place - first..][..count]);
+                        }
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn values(&self) -> Result<Labels, Error> {
+        let mut values = Labels::new(vec![Label::ZERO; self.len()]);
+        match &self.values {
+            Storage::Again(_) => values
+                .par_chunks_mut(CHUNK)
+                .enumerate()
+                .try_for_each(|(c, values)| self.fill(c * CHUNK, values))?,
+            _ => self.fill(0, &mut values)?,
+        }
+        Ok(values)
+    }
+
+    /// Puts the values of items, of `each` commitments, where they are wanted: for each item the place among
+    /// `wanted`.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn scatter(
+        &self,
+        each: usize,
+        place: impl Fn(usize) -> Option<usize> + Sync,
+        wanted: &mut [Label],
+    ) -> Result<(), Error> {
+        let mut put = |first: usize, values: &[Label]| {
+            let (mut at, end) = (first, first + values.len());
+            while at < end {
+                let (item, until) = (at / each, end.min((at / each + 1) * each));
+                if let Some(place) = place(item) {
+                    wanted[place * each + at % each..][..until - at]
+                        .copy_from_slice(&values[at - first..until - first]);
+                }
+                at = until;
+            }
+        };
+        match &self.values {
+            Storage::Held(memory) => put(0, &memory.0),
+            Storage::Again(origin) => {
+                let some = |places: Range<usize>| {
+                    (places.start / each..places.end.div_ceil(each)).any(|item| place(item).is_some())
+                };
+                each_chunk(&**origin, some, put)?;
+            }
+            Storage::Picked(..) => put(0, &self.values()?),
+        }
+        Ok(())
+    }
+
+    /// Some of these, which are not made yet if all are not.
+    pub fn pick(&self, selection: &Arc<Selection>) -> Row {
+        let values = match &self.values {
+            Storage::Again(origin) => Storage::Picked(origin.clone(), selection.clone()),
+            Storage::Held(memory) => {
+                let mut values = Labels::new(Vec::with_capacity(selection.len()));
+                values.extend(selection.places().map(|place| memory.0[place]));
+                Storage::Held(Memory(values, None))
+            }
+            Storage::Picked(..) => unreachable!("nothing is picked twice"),
+        };
+        Row { values, shares: self.shares.pick(selection) }
+    }
+
+    /// With all values in memory and all shares as columns, so that some can be had quickly.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn gathered(self) -> Result<Row, Error> {
+        Ok(Row { values: Storage::Held(Memory(self.values()?, None)), shares: self.shares.gathered() })
+    }
+
+    /// The first of these.
+    ///
+    /// # Errors
+    /// As [`Row::fill`].
+    pub fn first(&self, count: usize) -> Result<Row, Error> {
+        let mut values = Labels::new(vec![Label::ZERO; count]);
+        self.fill(0, &mut values)?;
+        Ok(Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
+    }
+
+    /// The values of a [gathered](Row::gathered) row.
+    ///
+    /// # Panics
+    /// If they would have to be made.
+    pub fn held(&self) -> &[Label] {
+        match &self.values {
+            Storage::Held(memory) => &memory.0,
+            Storage::Again(_) | Storage::Picked(..) => unreachable!("what is kept for programs is gathered"),
+        }
+    }
+
+    /// The commitments of a gathered row that belong to some of `all` items, which have equally many each.
+    pub fn of_items(&self, all: usize, items: Range<usize>) -> Row {
+        let each = self.len().checked_div(all).unwrap_or(0);
+        let places = items.start * each..items.end * each;
+        let values = Labels::new(self.held()[places.clone()].to_vec());
+        Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(places) }
+    }
+
+    /// These commitments of a gathered row, then those of another.
+    pub fn append(&mut self, others: &Row) {
+        let mut values = Labels::new(Vec::with_capacity(self.len() + others.len()));
+        values.extend(self.held().iter().chain(others.held()));
+        self.values = Storage::Held(Memory(values, None));
+        self.shares.append(&others.shares);
+    }
+
+    /// Puts shares in the place of none.
+    pub fn with_shares(self, shares: Shares) -> Row {
+        Row { shares, ..self }
+    }
+}
+
+/// The values of those chunks that are wanted, in their order: `with` gets the first place and the
+/// values.
+pub(super) fn each_chunk(
+    origin: &dyn ValueRows,
+    wanted: impl Fn(Range<usize>) -> bool,
+    mut with: impl FnMut(usize, &[Label]) + Send,
+) -> Result<(), Error> {
+    let count = origin.count();
+    let places = |chunk: usize| chunk * CHUNK..count.min((chunk + 1) * CHUNK);
+    let chunks: Vec<usize> = (0..count.div_ceil(CHUNK)).filter(|&chunk| wanted(places(chunk))).collect();
+    let groups: Vec<&[usize]> = chunks.chunks(CHUNKS_IN_HAND).collect();
+    let room = || Labels::new(vec![Label::ZERO; CHUNK * chunks.len().min(CHUNKS_IN_HAND)]);
+    let make = |group: Option<&&[usize]>, values: &mut Labels| -> Result<(), Error> {
+        let chunks = group.copied().unwrap_or_default().par_iter().zip(values.par_chunks_mut(CHUNK));
+        chunks
+            .map(|(&chunk, values)| origin.fill(chunk * CHUNK, &mut values[..places(chunk).len()]))
+            .collect()
+    };
+    let (mut ready, mut next) = (room(), room());
+    make(groups.first(), &mut ready)?;
+    for (g, group) in groups.iter().enumerate() {
+        let use_ready = || {
+            for (&chunk, values) in group.iter().zip(ready.chunks(CHUNK)) {
+                with(chunk * CHUNK, &values[..places(chunk).len()]);
+            }
+        };
+        let ((), made) = rayon::join(use_ready, || make(groups.get(g + 1), &mut next));
+        made?;
+        std::mem::swap(&mut ready, &mut next);
+    }
+    Ok(())
+}

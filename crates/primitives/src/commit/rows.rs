@@ -1,0 +1,226 @@
+//! How commitments lie side by side: the bits of a coordinate, over many commitments, are a row of 128-bit
+//! blocks. A party's share of one commitment is a column. Rows are what is made, sent and multiplied with
+//! random elements; columns are what single claims add up.
+
+use std::ops::Range;
+
+use brickwork_kernels as kernels;
+use rayon::prelude::*;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::spill::Fault;
+use brickwork_base::Error;
+use brickwork_base::label::{Label, Labels};
+
+/// Bits of a committed value.
+pub const DIMENSION: usize = 128;
+
+/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
+pub const COLUMN_WORDS: usize = 8;
+
+/// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i.
+pub type Column = [u64; COLUMN_WORDS];
+
+/// Commitments in a block: the bits of a 128-bit word.
+pub(super) const BLOCK: usize = 128;
+/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
+pub(super) const CHUNK_BLOCKS: usize = 16;
+/// Commitments in a chunk.
+pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
+/// Chunks that are computed in parallel.
+pub(super) const CHUNKS_IN_HAND: usize = 16;
+
+/// A party's shares of a row of commitments, made again whenever they are wanted.
+pub(super) trait Rows: Send + Sync {
+    /// Number of commitments.
+    fn count(&self) -> usize;
+
+    /// Bits of a share.
+    fn coordinates(&self) -> usize;
+
+    /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and what stands behind the
+    /// last commitment is arbitrary. What cannot be read is noted where the party looks before it proves or
+    /// accuses.
+    fn rows(&self, chunk: usize, rows: &mut Vec<u128>);
+
+    /// Adds the column of one commitment to a sum, in the bits that `mask` has.
+    fn add(&self, index: usize, mask: u64, sum: &mut Column);
+
+    /// Loses what lies in a file; there must be something.
+    #[cfg(test)]
+    fn lose_file(&self);
+
+    /// Words of a column.
+    fn words(&self) -> usize {
+        self.coordinates().div_ceil(64)
+    }
+
+    /// Blocks of a chunk.
+    fn blocks(&self, chunk: usize) -> usize {
+        blocks(self.count(), chunk)
+    }
+
+    /// As [`Rows::rows`], zero behind the last commitment.
+    fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
+        self.rows(chunk, rows);
+        clear_behind_the_last(self.count(), chunk, rows);
+    }
+
+    /// Makes the columns of chunks from `first` on, as many as `columns` has room for.
+    fn columns(&self, first: usize, columns: &mut [u64]) {
+        let words = self.words();
+        columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, |rows, (c, columns)| {
+            self.rows(first + c, rows);
+            kernels::transpose(rows, self.blocks(first + c), columns);
+            rows.zeroize();
+        });
+    }
+}
+
+/// The committed values of a row, at their sender, made again whenever they are wanted.
+pub(super) trait ValueRows: Send + Sync {
+    /// Number of commitments.
+    fn count(&self) -> usize;
+
+    /// Makes the rows of value bits of some blocks of a chunk, in `room.message`.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they lie in a file that cannot be read.
+    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error>;
+
+    /// Where to note what could not be read while claims are combined.
+    fn fault(&self) -> &Fault;
+
+    /// For tests of what one scheme makes.
+    #[cfg(test)]
+    fn as_any(&self) -> &dyn std::any::Any;
+
+    /// As [`ValueRows::message`] of a whole chunk, zero behind the last commitment. What cannot be read is
+    /// noted.
+    fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
+        let blocks = blocks(self.count(), chunk);
+        self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
+        clear_behind_the_last(self.count(), chunk, &mut room.message);
+    }
+
+    /// Makes the values at the places from `first` on.
+    ///
+    /// # Errors
+    /// As [`ValueRows::message`].
+    fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
+        let (mut room, end) = (Room::default(), first + values.len());
+        let mut rest = values;
+        let mut place = first;
+        while place < end {
+            let (chunk, until) = (place / CHUNK, end.min((place / CHUNK + 1) * CHUNK));
+            let blocks = place % CHUNK / BLOCK..(until - chunk * CHUNK).div_ceil(BLOCK);
+            self.message(chunk, blocks.clone(), &mut room)?;
+            resize(&mut room.values, blocks.len() * BLOCK);
+            rows_to_values(&room.message, &mut room.values, blocks.len());
+            let (here, behind) = rest.split_at_mut(until - place);
+            here.copy_from_slice(&room.values[place % BLOCK..][..here.len()]);
+            (rest, place) = (behind, until);
+        }
+        Ok(())
+    }
+}
+
+/// Rows and values in the making; erased at the end.
+#[derive(Default)]
+pub(super) struct Room {
+    /// The rows of value bits.
+    pub message: Zeroizing<Vec<u128>>,
+    /// For whoever makes them.
+    pub others: Zeroizing<Vec<u128>>,
+    /// What was read from a file.
+    pub read: Vec<u128>,
+    values: Labels,
+}
+
+/// Blocks of a chunk, of so many commitments in all.
+pub(super) fn blocks(count: usize, chunk: usize) -> usize {
+    (count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
+}
+
+/// Sets the bits behind the last of `count` commitments, in rows of a chunk, to zero.
+pub(super) fn clear_behind_the_last(count: usize, chunk: usize, rows: &mut [u128]) {
+    let behind = count - chunk * CHUNK;
+    if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
+        let blocks = blocks(count, chunk);
+        rows.iter_mut()
+            .skip(blocks - 1)
+            .step_by(blocks)
+            .for_each(|last| *last &= (1 << (behind % BLOCK)) - 1);
+    }
+}
+
+/// Bits of up to `blocks * 128` values as 128 rows of `blocks` blocks.
+pub(super) fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
+    let mut rows = vec![0u128; DIMENSION * blocks];
+    let mut block = vec![Label::ZERO; BLOCK];
+    let mut block_rows = [0u128; DIMENSION];
+    for (b, values) in values.chunks(BLOCK).enumerate() {
+        block.fill(Label::ZERO);
+        block[..values.len()].copy_from_slice(values);
+        kernels::transpose_back(bytemuck::cast_slice(&block), DIMENSION / 64, &mut block_rows);
+        for (r, &row) in block_rows.iter().enumerate() {
+            rows[r * blocks + b] = row;
+        }
+    }
+    block.zeroize();
+    block_rows.zeroize();
+    rows
+}
+
+/// The values that the columns of rows of `blocks` blocks are.
+pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
+    let mut all = vec![0u64; 2 * BLOCK * blocks];
+    kernels::transpose(rows, blocks, &mut all);
+    let labels: &[u64] = &all[..2 * values.len()];
+    values
+        .iter_mut()
+        .zip(labels.chunks(2))
+        .for_each(|(v, w)| *v = Label::from_bits(u128::from(w[0]) | u128::from(w[1]) << 64));
+    all.zeroize();
+}
+
+/// Another length, for new content; room that is too small is erased, not copied.
+pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
+    if room.capacity() < length {
+        room.zeroize();
+        *room = Vec::with_capacity(length);
+    }
+    room.resize(length, T::default());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static ERASED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts how often one of its kind is erased.
+    #[derive(Clone, Copy, Default)]
+    struct Noting;
+
+    impl Zeroize for Noting {
+        fn zeroize(&mut self) {
+            ERASED.set(ERASED.get() + 1);
+        }
+    }
+
+    /// Room that grows leaves nothing behind, and what is large enough stays.
+    #[test]
+    fn room_that_is_too_small_is_erased() {
+        let mut room = Vec::with_capacity(8);
+        let small = room.capacity();
+        for (length, erased) in [(3, 0), (small, 0), (2, 0), (small + 1, 2), (small + 1, 2)] {
+            resize::<(u8, Noting)>(&mut room, length);
+            assert_eq!((room.len(), ERASED.get()), (length, erased));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively
+//! Homomorphic UC Commitments" (TCC 2016-A, FJNT16).
+//!
+//! A codeword of the committed value is split into two shares, v = v0 + v1. Both come from seeds, one pair
+//! for each coordinate of the code; of each pair the receiver got one by oblivious transfer, its *watch bit*
+//! w_i says which. It thus watches one share of each coordinate, and the sender does not know which one. To
+//! lie about a value the sender must change a share in at least d coordinates and guesses every watch bit
+//! with probability 1/2.
+//!
+//! ```text
+//!   random value:    the first 128 coordinates are what the seeds give;  parity coordinates are corrected: n - 128 bits
+//!   chosen value:    all coordinates are corrected: n bits
+//!   proof:  sender -> receiver   masks (128 fresh commitments for each hidden part)
+//!           receiver -> sender   seed
+//!           sender -> receiver   for each part: the combined shares v0 (n x 128 bits); hidden parts also the values
+//! ```
+//!
+//! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are
+//! blocks of GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it
+//! commutes with the code. A false statement survives it with probability 2^-128.
+//!
+//! If the check of the combinations were missing, the sender could "commit" to words off the code and later
+//! open them in several ways; if it combined values that the receiver does not know without a mask, the
+//! receiver would learn relations of hidden labels, among them an offset.
+
+mod again;
+mod origin;
+mod receiver;
+mod scheme;
+mod sender;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use receiver::{Receiver, ReceiverState};
+pub use scheme::Split;
+pub use sender::{Committing, Sender, SenderState};
+
+use super::code::Code;
+use brickwork_base::Error;
+use brickwork_stock::{Counter, Range, Ranges};
+
+/// The messages of this scheme.
+pub mod msg {
+    use brickwork_wire::Tag;
+
+    /// Corrections of new commitments, sender to receiver.
+    pub const CORRECTIONS: Tag = Tag(32);
+    /// Seed of a proof's combinations, receiver to sender.
+    pub const SEED: Tag = Tag(33);
+    /// Combined shares and values, sender to receiver.
+    pub const ANSWER: Tag = Tag(34);
+}
+
+/// The code of a level.
+fn code(security: u32) -> Result<&'static Code, Error> {
+    Code::for_security(security).ok_or_else(|| {
+        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
+    })
+}
+
+fn malformed() -> Error {
+    Error::Stock("the state of the commitments is malformed or of another version".into())
+}
+
+/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of each
+/// from its own range.
+const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
+
+/// The range of blocks for seeds that are new.
+fn of_setup() -> Range {
+    Ranges::of_setup().take(&BLOCKS).expect("nothing is taken")
+}

@@ -1,0 +1,74 @@
+//! Values made again: random ones follow from the seeds like the shares, for a few nanoseconds each; those of
+//! the sender's choice from the corrections, too, which lie in a temporary file: they are what was sent, and
+//! hide the values from everybody who does not know the seeds.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use brickwork_kernels as kernels;
+
+use super::source::Recipe;
+use crate::commit::Lsb;
+use crate::commit::rows::{CHUNK, CHUNK_BLOCKS, DIMENSION, Room, Rows, ValueRows, resize};
+use crate::spill::{Fault, SpillFile};
+use brickwork_base::Error;
+
+/// What the values of a row are made of.
+pub(super) struct Origin {
+    pub recipe: Arc<Recipe>,
+    pub second: Arc<Vec<kernels::Aes128>>,
+    /// Of chosen values: what corrects the first coordinates, chunk after chunk, one row of blocks each.
+    pub corrections: Option<SpillFile>,
+    pub fault: Arc<Fault>,
+}
+
+impl Origin {
+    /// Where the corrections of a chunk lie.
+    pub fn offset(chunk: usize) -> u64 {
+        (chunk * CHUNK * DIMENSION / 8) as u64
+    }
+}
+
+impl ValueRows for Origin {
+    fn count(&self) -> usize {
+        self.recipe.count
+    }
+
+    fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    #[cfg(test)]
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
+    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error> {
+        let Room { others: first, message, read: corrections, .. } = room;
+        let (recipe, count) = (&self.recipe, blocks.len());
+        let start = u128::from(recipe.start) + (chunk * CHUNK_BLOCKS + blocks.start) as u128;
+        for (keys, lowest, rows) in
+            [(&recipe.source.seeds, 0, &mut *first), (&*self.second, u128::MAX, &mut *message)]
+        {
+            resize(rows, DIMENSION * count);
+            kernels::ctr_rows(&keys[..DIMENSION], start, rows, count);
+            match recipe.lsb {
+                Lsb::Random => {}
+                Lsb::Zero => rows[..count].fill(0),
+                Lsb::One => rows[..count].fill(lowest),
+            }
+        }
+        message.iter_mut().zip(&**first).for_each(|(b, a)| *b ^= a);
+        if let Some(file) = &self.corrections {
+            let all = recipe.blocks(chunk);
+            corrections.resize(DIMENSION * all, 0);
+            file.read(bytemuck::cast_slice_mut(corrections), Self::offset(chunk))?;
+            for (row, correction) in message.chunks_exact_mut(count).zip(corrections.chunks_exact(all)) {
+                row.iter_mut()
+                    .zip(&correction[blocks.clone()])
+                    .for_each(|(row, correction)| *row ^= correction);
+            }
+        }
+        Ok(())
+    }
+}

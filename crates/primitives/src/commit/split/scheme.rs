@@ -1,0 +1,26 @@
+//! The scheme as a whole.
+
+use super::{Receiver, Sender};
+use crate::commit::code::Code;
+use crate::commit::scheme::{Level, Scheme};
+
+/// The commitments of FJNT16: seeds, a code, and watch bits.
+pub struct Split;
+
+impl Scheme for Split {
+    const NAME: &'static str = "split";
+
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn level(security: u32) -> Option<Level> {
+        Code::for_security(security).map(|code| Level {
+            ots: code.length(),
+            random_bits: code.parity_bits(),
+            chosen_bits: code.length(),
+            words: code.words(),
+            binding_log2: -f64::from(code.distance()),
+            misses: f64::from(4 * code.distance() + code.length() as u32),
+        })
+    }
+}

@@ -1,0 +1,371 @@
+//! The party that commits.
+
+use std::sync::Arc;
+
+use brickwork_kernels as kernels;
+use kernels::Aes128;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::again::Streams;
+use super::origin::Origin;
+use super::source::{Recipe, Source};
+use super::{BLOCKS, code, malformed, msg, of_setup};
+use crate::commit::Lsb;
+use crate::commit::claims::Claims;
+use crate::commit::code::Code;
+use crate::commit::combine::{Group, combine, combine_known};
+use crate::commit::row::{Committed, New, Row};
+use crate::commit::rows::{
+    BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Rows, rows_to_values, values_to_rows,
+};
+use crate::commit::scheme;
+use crate::commit::shares::Shares;
+use crate::ot::CotSender;
+use crate::spill::{Budget, Fault, Held, SpillFile};
+use brickwork_base::Error;
+use brickwork_base::label::{Label, Labels};
+use brickwork_base::random::{SEED_BYTES, Seed};
+use brickwork_stock::{Range, Ranges};
+use brickwork_wire::Channel;
+
+/// The committing party: the garbler.
+pub struct Sender {
+    code: &'static Code,
+    /// What the keys are made of, for a store.
+    pairs: Vec<[Seed; 2]>,
+    first: Arc<Source>,
+    second: Arc<Vec<Aes128>>,
+    blocks: Range,
+    /// Memory for values.
+    budget: Budget,
+    fault: Arc<Fault>,
+}
+
+/// What a stock keeps of a [`Sender`].
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct SenderState {
+    pairs: Vec<[[u8; SEED_BYTES]; 2]>,
+}
+
+/// A row of commitments to values that come one after the other.
+pub struct Committing {
+    recipe: Recipe,
+    /// Values that do not fill a message yet.
+    waiting: Labels,
+    corrections: Vec<u128>,
+    sent: usize,
+    storage: Storage,
+}
+
+enum Storage {
+    Memory(Labels, Option<Held>),
+    File(SpillFile),
+}
+
+/// Commitments whose corrections are one message.
+const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
+
+impl Sender {
+    /// Goes on with these blocks.
+    #[cfg(test)]
+    pub(super) fn set_blocks(&mut self, blocks: Range) {
+        self.blocks = blocks.of(&BLOCKS);
+    }
+
+    /// From the seeds of which the other party knows one of each pair, a pair for each coordinate of `code`.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
+        assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
+        let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
+        let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
+        Sender {
+            code,
+            pairs: seeds.to_vec(),
+            first,
+            second: Arc::new(side(1)),
+            blocks: of_setup(),
+            budget: Budget::new(memory),
+            fault: Arc::default(),
+        }
+    }
+
+    fn next_recipe(&mut self, count: usize, lsb: Lsb) -> Result<Recipe, Error> {
+        let start = self.blocks.draw(count.div_ceil(BLOCK) as u64)?;
+        Ok(Recipe { source: self.first.clone(), start, count, lsb, corrections: None })
+    }
+
+    fn commit_rows(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        lsb: Lsb,
+        chosen: Option<&[Label]>,
+    ) -> Result<Committed, Error> {
+        let recipe = self.next_recipe(count, lsb)?;
+        let (mut values, mut corrections) = (vec![Label::ZERO; count], Vec::new());
+        for (m, values) in values.chunks_mut(CHUNK * CHUNKS_IN_HAND).enumerate() {
+            let chosen = chosen.map(|chosen| &chosen[m * CHUNK * CHUNKS_IN_HAND..][..values.len()]);
+            self.send_message(channel, &recipe, m, chosen, Some(values), &mut corrections)?;
+        }
+        Ok(Committed { values, shares: Shares::of_recipe(Arc::new(recipe)) })
+    }
+
+    /// Sends message `m` of the corrections of a row, which stand in `corrections` then; `values` become
+    /// those of the commitments: what the seeds give, or the target's.
+    fn send_message(
+        &self,
+        channel: &mut Channel,
+        recipe: &Recipe,
+        m: usize,
+        target: Option<&[Label]>,
+        values: Option<&mut [Label]>,
+        corrections: &mut Vec<u128>,
+    ) -> Result<(), Error> {
+        let corrected = self.code.parity_bits() + if target.is_some() { DIMENSION } else { 0 };
+        let first = m * CHUNKS_IN_HAND;
+        let count = (recipe.count - first * CHUNK).min(CHUNK * CHUNKS_IN_HAND);
+        corrections.resize(corrected * count.div_ceil(BLOCK), 0);
+        let mut values: Vec<Option<&mut [Label]>> = match values {
+            Some(values) => values.chunks_mut(CHUNK).map(Some).collect(),
+            None => (0..count.div_ceil(CHUNK)).map(|_| None).collect(),
+        };
+        corrections
+            .par_chunks_mut(corrected * CHUNK_BLOCKS)
+            .zip(values.par_iter_mut())
+            .enumerate()
+            .for_each_init(<[Vec<u128>; 2]>::default, |rows, (c, (corrections, values))| {
+                let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
+                self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
+                rows.iter_mut().for_each(|r| r.zeroize());
+            });
+        channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
+    }
+
+    /// Values and corrections of a chunk.
+    fn commit_chunk(
+        &self,
+        recipe: &Recipe,
+        chunk: usize,
+        target: Option<&[Label]>,
+        [first, second]: &mut [Vec<u128>; 2],
+        values: Option<&mut [Label]>,
+        corrections: &mut [u128],
+    ) {
+        let blocks = recipe.blocks(chunk);
+        recipe.rows(chunk, first);
+        second.resize(first.len(), 0);
+        kernels::ctr_rows(
+            &self.second,
+            u128::from(recipe.start) + (chunk * CHUNK_BLOCKS) as u128,
+            second,
+            blocks,
+        );
+        match recipe.lsb {
+            Lsb::Random => {}
+            Lsb::Zero => second[..blocks].fill(0),
+            Lsb::One => second[..blocks].fill(u128::MAX),
+        }
+        // `second` becomes the sum of the shares, then what is missing to the codeword.
+        second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
+        let (message, tail) = second.split_at_mut(DIMENSION * blocks);
+        let fix = match target {
+            None => corrections,
+            Some(target) => {
+                let (fix_message, fix_parity) = corrections.split_at_mut(DIMENSION * blocks);
+                let target = Zeroizing::new(values_to_rows(target, blocks));
+                for ((fix, have), &want) in fix_message.iter_mut().zip(message.iter_mut()).zip(&*target) {
+                    *fix = *have ^ want;
+                    *have = want;
+                }
+                fix_parity
+            }
+        };
+        self.code.encode_rows(message, fix, blocks);
+        fix.iter_mut().zip(&*tail).for_each(|(f, t)| *f ^= t);
+        if let Some(values) = values {
+            rows_to_values(message, values, blocks);
+        }
+    }
+
+    fn send_waiting(&self, channel: &mut Channel, row: &mut Committing) -> Result<(), Error> {
+        let Committing { recipe, waiting, corrections, sent, storage } = row;
+        let message = *sent / MESSAGE;
+        self.send_message(channel, recipe, message, Some(waiting), None, corrections)?;
+        match storage {
+            Storage::Memory(values, _) => values.extend_from_slice(waiting),
+            Storage::File(file) => {
+                let first = message * CHUNKS_IN_HAND;
+                for (c, corrections) in corrections.chunks(self.code.length() * CHUNK_BLOCKS).enumerate() {
+                    let message = &corrections[..DIMENSION * recipe.blocks(first + c)];
+                    file.write(bytemuck::cast_slice(message), Origin::offset(first + c))?;
+                }
+            }
+        }
+        *sent += waiting.len();
+        waiting.zeroize();
+        Ok(())
+    }
+
+    /// Many commitments that were made.
+    fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> Row {
+        let recipe = Arc::new(recipe);
+        let shares = Shares::of_recipe(recipe.clone());
+        let origin = Origin { recipe, second: self.second.clone(), corrections, fault: self.fault.clone() };
+        Row::made_again(Arc::new(origin), shares)
+    }
+
+    fn streams(&self) -> Streams<'_> {
+        Streams { first: &self.first, second: &self.second }
+    }
+}
+
+impl scheme::Sender for Sender {
+    type State = SenderState;
+    type Committing = Committing;
+
+    fn set_up(
+        channel: &mut Channel,
+        cot: &mut impl CotSender,
+        security: u32,
+        memory: u64,
+    ) -> Result<Self, Error> {
+        let code = code(security)?;
+        let watched = Zeroizing::new(cot.extend(channel, code.length())?);
+        Ok(Sender::new(code, &cot.keys(&watched)?, memory))
+    }
+
+    fn restored(state: &SenderState, security: u32, memory: u64) -> Result<Self, Error> {
+        let code = code(security)?;
+        if state.pairs.len() != code.length() {
+            return Err(malformed());
+        }
+        let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
+        // Nothing is drawn under seeds that are not new before a range is entered.
+        Ok(Sender { blocks: BLOCKS.none(), ..Sender::new(code, &pairs, memory) })
+    }
+
+    fn state(&self) -> SenderState {
+        let pair = |pair: &[Seed; 2]| pair.each_ref().map(|seed| *seed.as_bytes());
+        SenderState { pairs: self.pairs.iter().map(pair).collect() }
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.blocks = ranges.take(&BLOCKS)?;
+        Ok(())
+    }
+
+    fn next_row(&self) -> u64 {
+        self.blocks.next()
+    }
+
+    fn fault(&self) -> &Arc<Fault> {
+        &self.fault
+    }
+
+    fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error> {
+        self.commit_rows(channel, count, lsb, None)
+    }
+
+    fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
+        self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
+    }
+
+    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
+        let held = self.budget.take((16 * count) as u64);
+        if count <= CHUNK || held.is_some() {
+            return Ok(Row::held_in(held, self.commit_rows(channel, count, lsb, None)?));
+        }
+        let recipe = self.next_recipe(count, lsb)?;
+        let mut corrections = Vec::new();
+        for m in 0..count.div_ceil(MESSAGE) {
+            self.send_message(channel, &recipe, m, None, None, &mut corrections)?;
+        }
+        Ok(self.made(recipe, None))
+    }
+
+    fn begin_row(&mut self, count: usize) -> Result<Committing, Error> {
+        let held = self.budget.take((16 * count) as u64);
+        let storage = match count <= CHUNK || held.is_some() {
+            true => Storage::Memory(Labels::new(Vec::with_capacity(count)), held),
+            false => Storage::File(SpillFile::new()?),
+        };
+        let waiting = Labels::new(Vec::with_capacity(count.min(MESSAGE)));
+        Ok(Committing {
+            recipe: self.next_recipe(count, Lsb::Random)?,
+            waiting,
+            corrections: Vec::new(),
+            sent: 0,
+            storage,
+        })
+    }
+
+    fn push(
+        &mut self,
+        channel: &mut Channel,
+        row: &mut Committing,
+        mut values: &[Label],
+    ) -> Result<(), Error> {
+        while !values.is_empty() {
+            let (here, behind) = values.split_at(values.len().min(MESSAGE - row.waiting.len()));
+            row.waiting.extend_from_slice(here);
+            values = behind;
+            if row.waiting.len() == MESSAGE || row.sent + row.waiting.len() == row.recipe.count {
+                self.send_waiting(channel, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, row: Committing) -> Row {
+        let Committing { recipe, sent, storage, .. } = row;
+        assert_eq!(sent, recipe.count, "a value for each commitment");
+        match storage {
+            Storage::Memory(mut values, held) => {
+                let (values, shares) = (std::mem::take(&mut *values), Shares::of_recipe(Arc::new(recipe)));
+                Row::held_in(held, Committed { values, shares })
+            }
+            Storage::File(file) => self.made(recipe, Some(file)),
+        }
+    }
+
+    fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed {
+        let (values, shares) = self.streams().made_again(row, lsb, numbers, true);
+        Committed { values: values.to_vec(), shares }
+    }
+
+    fn shares_again(&self, row: u64, numbers: &[u64]) -> Shares {
+        self.streams().made_again(row, Lsb::Random, numbers, false).1
+    }
+
+    fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error> {
+        let mut masks = Vec::new();
+        for (wanted, lsb) in [(!new.is_empty(), Lsb::Random), (!claims.bits.is_empty(), Lsb::Zero)] {
+            masks.push(if wanted { Some(self.commit_random(channel, BLOCK, lsb)?) } else { None });
+        }
+        let seed = u128::from_le_bytes(channel.receive(msg::SEED, SEED_BYTES)?.try_into().expect("16 bytes"));
+        let consistency: Vec<Group> = new.iter().map(Group::new).collect();
+        let bits: Vec<Group> =
+            claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
+        let n = self.code.length();
+        let mut answer: Vec<u128> = Vec::new();
+        for (part, (groups, mask)) in [(&consistency, &masks[0]), (&bits, &masks[1])].into_iter().enumerate()
+        {
+            if let Some(mask) = mask {
+                let mut sums = combine(seed, part, n, true, groups);
+                sums.add_mask(&mask.shares, Some(&mask.values));
+                answer.extend_from_slice(&sums.values);
+                answer.extend_from_slice(&sums.shares);
+            }
+        }
+        if !claims.known.is_empty() {
+            answer.extend_from_slice(&combine_known(seed, n, false, claims).shares);
+        }
+        self.fault.check()?;
+        channel.send(msg::ANSWER, bytemuck::cast_slice(&answer))?;
+        channel.flush()
+    }
+}

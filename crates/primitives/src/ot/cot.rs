@@ -1,0 +1,318 @@
+//! Correlated OT: many OTs whose two labels differ by one offset, which the sender chose. What the protocols
+//! ask of whatever makes them, in either direction.
+//!
+//! ```text
+//!   sender:    R_0, R_1, …  and the offset Δ
+//!   receiver:  b_0, b_1, …  and T_j = R_j ⊕ b_j·Δ
+//! ```
+//!
+//! Whatever makes them promises that the receiver learns of Δ no more than it guesses, at the price of being
+//! found out when it guesses wrong, and that it uses one choice in all bits of an OT; and that the sender
+//! learns nothing of the choices. The labels are correlated, and so they must never be keys before they have
+//! been hashed: [`CotSender::keys`], [`CotReceiver::keys`].
+//!
+//! A session may have two series side by side, one in each direction: a [`Series`] names the one that a
+//! message, a hash or a stored state belongs to.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::Direction;
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::Ranges;
+use brickwork_wire::Channel;
+
+/// Names one of a session's series of correlated OTs. Whatever is hashed for one is of no use in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    hashed: [u8; 32],
+    sender: Direction,
+}
+
+impl Series {
+    /// The series of this session in which the offset is that of the party who sends.
+    pub fn new(session: &[u8; 32], sender: Direction) -> Self {
+        let hashed = match sender {
+            Direction::GarblerSends => *session,
+            Direction::EvaluatorSends => {
+                blake3::derive_key("brickwork 2026-11 correlated OTs that the evaluator sends", session)
+            }
+        };
+        Series { hashed, sender }
+    }
+
+    /// Which party sends.
+    pub fn sender(&self) -> Direction {
+        self.sender
+    }
+
+    /// The 32 bytes that the series' hashes begin with.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.hashed
+    }
+}
+
+/// The party that chooses the offset: the garbler or the evaluator.
+pub trait CotSender: Sized + Send {
+    /// What a stock keeps of it, besides the session.
+    type State: Serialize + DeserializeOwned + Zeroize;
+
+    /// Base-2 logarithm of the probability that, in one call, a receiver whose choices contradict each other
+    /// is not found out without having guessed bits of the offset.
+    const CHECK_LOG2: f64;
+
+    /// Begins a series. `seeds` are what this party received in [`BASE_OTS`](super::BASE_OTS) base OTs, in
+    /// which it chose by the bits of `offset`, least significant first.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the receiver's part of it is refused, [`Error::Io`] if it does not arrive,
+    /// [`Error::Resource`] without randomness.
+    ///
+    /// # Panics
+    /// If there are not as many seeds.
+    fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error>;
+
+    /// Goes on with a series whose state was kept. Nothing is drawn before a range is
+    /// [entered](CotSender::enter).
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+
+    /// What a stock keeps.
+    fn state(&self) -> Self::State;
+
+    /// Δ: the difference of an OT's two labels.
+    fn offset(&self) -> Label;
+
+    /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken already.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+
+    /// Makes `count` more OTs, whose choices the receiver gives. Returns the labels for choice 0; those for
+    /// choice 1 differ from them by the offset. Nothing that depends on the labels or the offset may be sent
+    /// before this is done.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`] if
+    /// the range of OTs ends before them. After any other error
+    /// every call fails, because what the receiver may have learnt of the offset concerns all OTs.
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
+
+    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::draw`].
+    ///
+    /// # Errors
+    /// As [`CotSender::extend`].
+    fn draw(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+        self.extend(channel, count)
+    }
+
+    /// Makes OTs of independent random keys of those of these labels: both keys of each. The receiver does so
+    /// with the labels of the same OTs, in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if the range of keys ends before them.
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error>;
+}
+
+/// The party that chooses the bits.
+pub trait CotReceiver: Sized + Send {
+    /// What a stock keeps of it, besides the session.
+    type State: Serialize + DeserializeOwned + Zeroize;
+
+    /// Begins a series. `seeds` are what this party sent in [`BASE_OTS`](super::BASE_OTS) base OTs.
+    ///
+    /// # Errors
+    /// As [`CotSender::set_up`].
+    ///
+    /// # Panics
+    /// If there are not as many pairs.
+    fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error>;
+
+    /// Goes on with a series whose state was kept, as [`CotSender::restored`].
+    ///
+    /// # Errors
+    /// As there.
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+
+    /// What a stock keeps.
+    fn state(&self) -> Self::State;
+
+    /// Goes on with the ranges of an entry, as [`CotSender::enter`].
+    ///
+    /// # Errors
+    /// As there.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+
+    /// Makes more OTs, with these choices (0 or 1). Returns the label of each choice.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails, [`Error::Peer`] if the sender cheats.
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error>;
+
+    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng` is
+    /// for what makes them of choices that are given.
+    ///
+    /// # Errors
+    /// As [`CotReceiver::extend`].
+    fn draw(
+        &mut self,
+        channel: &mut Channel,
+        rng: &mut Rng,
+        count: usize,
+    ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
+        let mut choices = Zeroizing::new(vec![0; count]);
+        rng.fill(&mut choices);
+        choices.iter_mut().for_each(|bit| *bit &= 1);
+        let labels = self.extend(channel, &choices)?;
+        Ok((choices, labels))
+    }
+
+    /// Makes OTs of independent random keys of those of these labels: the key of each choice.
+    ///
+    /// # Errors
+    /// As [`CotSender::keys`].
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::super::{BASE_OTS, Direction, extension, ideal};
+    use super::*;
+    use brickwork_wire::{Channel, memory_pair};
+
+    const SESSION: [u8; 32] = [3; 32];
+
+    /// Of base OTs what the sender of the series and what its receiver gets.
+    fn dealt(offset: Delta, rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>) {
+        let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
+        let choice = |i: usize| (offset.bits() >> i & 1) as usize;
+        (pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect(), pairs)
+    }
+
+    /// Both ends of a series, each with its end of a channel.
+    type Ends<S, R> = ((S, Channel), (R, Channel));
+
+    fn ends<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> Ends<S, R> {
+        let (mut left, mut right) = memory_pair();
+        let (seeds, pairs) = dealt(offset, &mut Rng::replayable("test dealer"));
+        let series = Series::new(&SESSION, direction);
+        thread::scope(|scope| {
+            let receiver = scope.spawn(move || (R::set_up(&mut right, &series, &pairs).unwrap(), right));
+            let sender = S::set_up(&mut left, &series, offset, &seeds).unwrap();
+            ((sender, left), receiver.join().unwrap())
+        })
+    }
+
+    /// What every series of correlated OTs does, in either direction, from its beginning and from a stock, of
+    /// choices that are given and of random ones. Returns all labels for choice 0.
+    fn is_correlated_ot<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> HashSet<u128> {
+        let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
+        let (mut labels_seen, mut keys_seen) = (HashSet::new(), HashSet::new());
+        for range in 0..2 {
+            if range == 1 {
+                // From a stock, which forgets what was made but not which ranges were entered.
+                let series = Series::new(&SESSION, direction);
+                let bytes = postcard::to_stdvec(&sender.state()).unwrap();
+                sender = S::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
+                let bytes = postcard::to_stdvec(&receiver.state()).unwrap();
+                receiver = R::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
+                sender.enter(&mut Ranges::of_setup()).unwrap();
+                receiver.enter(&mut Ranges::of_setup()).unwrap();
+                // The setup's range, as no store is at hand that would give another: what comes is the same.
+                (labels_seen, keys_seen) = (HashSet::new(), HashSet::new());
+            }
+            assert!(sender.offset() == offset.label());
+            for (count, random) in [(0, false), (1, false), (300, false), (129, true), (10_000, false)] {
+                let given: Vec<u8> = (0..count).map(|i| (i * i / 5 % 2) as u8).collect();
+                let (sent, (choices, got)) = thread::scope(|scope| {
+                    let got = scope.spawn(|| match random {
+                        true => receiver.draw(&mut right, &mut Rng::new("test")?, count),
+                        false => {
+                            let labels = receiver.extend(&mut right, &given)?;
+                            Ok((Zeroizing::new(given.clone()), labels))
+                        }
+                    });
+                    let sent = match random {
+                        true => sender.draw(&mut left, count),
+                        false => sender.extend(&mut left, count),
+                    };
+                    (sent.unwrap(), got.join().unwrap().unwrap())
+                });
+                assert_eq!((sent.len(), got.len(), choices.len()), (count, count, count));
+                assert!(!random || choices.contains(&0) && choices.contains(&1));
+                assert!(choices.iter().all(|&choice| choice < 2));
+                for ((zero, got), &choice) in sent.iter().zip(&got).zip(choices.iter()) {
+                    assert!(*got == *zero ^ offset.times(choice));
+                    assert!(labels_seen.insert(zero.bits()), "a label came twice");
+                }
+                let (pairs, chosen) = (sender.keys(&sent).unwrap(), receiver.keys(&got).unwrap());
+                for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(choices.iter()) {
+                    assert_eq!(pair[usize::from(choice)], *key);
+                    assert!(pair.iter().all(|key| keys_seen.insert(*key.as_bytes())), "a key came twice");
+                }
+            }
+        }
+        labels_seen
+    }
+
+    #[test]
+    fn labels_differ_by_the_chosen_offset_in_either_direction() {
+        let mut rng = Rng::replayable("test offsets");
+        for direction in [Direction::GarblerSends, Direction::EvaluatorSends] {
+            for offset in [rng.delta(), Delta::new(1), Delta::new(u128::MAX)] {
+                is_correlated_ot::<extension::Sender, extension::Receiver>(direction, offset);
+                is_correlated_ot::<ideal::Sender, ideal::Receiver>(direction, offset);
+            }
+        }
+    }
+
+    /// Ends that believe in another direction, as a message that was sent back to where it came from would
+    /// have it: what is checked does not agree.
+    #[test]
+    fn row_16_a_series_is_not_that_of_the_other_direction() {
+        let [garbler, evaluator] = [Direction::GarblerSends, Direction::EvaluatorSends]
+            .map(|direction| Series::new(&SESSION, direction));
+        assert_ne!(garbler.as_bytes(), evaluator.as_bytes());
+        assert_ne!(Series::new(&[4; 32], Direction::EvaluatorSends).as_bytes(), evaluator.as_bytes());
+        let offset = Rng::replayable("test offset").delta();
+        let (seeds, pairs) = dealt(offset, &mut Rng::replayable("test dealer"));
+        let (mut left, mut right) = memory_pair();
+        let mut sender = extension::Sender::set_up(&mut left, &garbler, offset, &seeds).unwrap();
+        let mut receiver = extension::Receiver::set_up(&mut right, &evaluator, &pairs).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| receiver.extend(&mut right, &[1; 200]).unwrap());
+            let refused = sender.extend(&mut left, 200);
+            assert!(matches!(refused, Err(Error::Peer(cheat)) if cheat == super::super::Cheat::OtExtension));
+        });
+    }
+
+    #[test]
+    fn row_25_a_state_of_another_length_is_refused() {
+        let offset = Rng::replayable("test offset").delta();
+        let ((sender, _), (receiver, _)) =
+            ends::<extension::Sender, extension::Receiver>(Direction::GarblerSends, offset);
+        let series = Series::new(&SESSION, Direction::GarblerSends);
+        let changed = |state: Vec<u8>, seed: usize| {
+            // One base OT less: the number of them stands first.
+            let mut state = state;
+            assert_eq!(state[..2], [128, 1]);
+            state.splice(..2 + seed, [127]);
+            state
+        };
+        let state = changed(postcard::to_stdvec(&sender.state()).unwrap(), 16);
+        let refused = extension::Sender::restored(&series, &postcard::from_bytes(&state).unwrap());
+        assert!(matches!(refused, Err(Error::Stock(_))));
+        let state = changed(postcard::to_stdvec(&receiver.state()).unwrap(), 32);
+        let refused = extension::Receiver::restored(&series, &postcard::from_bytes(&state).unwrap());
+        assert!(matches!(refused, Err(Error::Stock(_))));
+    }
+}

@@ -1,0 +1,46 @@
+//! The protocol over other commitments than its own: it asks nothing of a scheme that the seam does not have.
+
+use super::harness::toy;
+use crate::adversary::proposal;
+use crate::hooks::Hooks;
+use crate::{Commitments, Limits, evaluator_with, garbler_with};
+use brickwork_circuit::Party;
+use brickwork_primitives::commit::{self, ideal::Ideal};
+use brickwork_session::{Job, Unobserved};
+use brickwork_wire::memory_pair;
+
+/// Runs a program over a scheme. Returns the outputs of the garbler and of the evaluator.
+fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
+    let (left, right) = memory_pair();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || {
+            let hooks = Hooks::none();
+            let proposal = proposal(job, &hooks).unwrap();
+            garbler_with::<C>(left, job, proposal, inputs[0], &mut Unobserved, hooks).unwrap().outputs
+        });
+        let (limits, hooks) = (Limits::default(), Hooks::none());
+        let evaluator = evaluator_with::<C>(right, job, &limits, inputs[1], &mut Unobserved, hooks).unwrap();
+        [garbler.join().unwrap(), evaluator.outputs]
+    })
+}
+
+/// A whole run, with all the claims that a program makes: each of them is one that the ideal scheme finds true,
+/// claim by claim.
+#[test]
+fn a_run_is_the_same_over_any_commitments() {
+    let job = Job {
+        program: toy(),
+        security: 40,
+        threads: 1,
+        table_memory: brickwork_session::TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    for inputs in [[[true, false, true], [true; 3]], [[false, true, true], [true, false, false]]] {
+        let [x, y] = &inputs;
+        let simulated = job.program.simulate(x, y);
+        let expected =
+            [Party::Garbler, Party::Evaluator].map(|party| job.program.output_bits(party, &simulated));
+        assert_eq!(run::<Commitments>(&job, [x, y]), expected);
+        assert_eq!(run::<Ideal>(&job, [x, y]), expected);
+    }
+}
