@@ -87,11 +87,10 @@ fn run(program: &Arc<Program>, executions: usize, inputs: &[Vec<bool>; 2]) -> Re
     let listener = Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| {
-            semi_honest::garbler(listener.accept()?, &job, executions, &inputs[0], &mut Unobserved)
-        });
+        let garbler = scope
+            .spawn(|| semi_honest::garbler(listener.accept()?, &job, executions, &inputs[0], Unobserved));
         let channel = tls::connect(&address, &keys[1], keys[0].public_key(), &options(Party::Evaluator))?;
-        let evaluator = semi_honest::evaluator(channel, &job, executions, &inputs[1], &mut Unobserved)?;
+        let evaluator = semi_honest::evaluator(channel, &job, executions, &inputs[1], Unobserved)?;
         Ok([garbler.join().expect("the garbler does not panic")?, evaluator])
     })
 }

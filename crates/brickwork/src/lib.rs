@@ -36,8 +36,8 @@
 //!
 //! let (left, right) = memory_pair();
 //! let (garbler, evaluator) = std::thread::scope(|scope| {
-//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, &mut Unobserved));
-//!     let evaluator = duplo::evaluator(right, &job, &bob, &mut Unobserved);
+//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, Unobserved));
+//!     let evaluator = duplo::evaluator(right, &job, &bob, Unobserved);
 //!     (garbler.join().expect("the garbler does not panic"), evaluator)
 //! });
 //! let (garbler, evaluator) = (garbler?, evaluator?);

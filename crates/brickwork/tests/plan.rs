@@ -125,8 +125,8 @@ fn progress_runs_forward_to_one_end() {
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
     let steps: [Progress; 2] = Default::default();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Steps(steps[0].clone())).unwrap());
-        duplo::evaluator(right, &job, &y, &mut Steps(steps[1].clone())).unwrap();
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, Steps(steps[0].clone())).unwrap());
+        duplo::evaluator(right, &job, &y, Steps(steps[1].clone())).unwrap();
         garbler.join().unwrap();
     });
     for steps in steps {
@@ -141,14 +141,14 @@ fn progress_runs_forward_to_one_end() {
 /// connection and an observer each.
 fn clocked(
     lanes: usize,
-    garbler: impl FnOnce(Channel, &mut dyn Observer) + Send,
-    evaluator: impl FnOnce(Channel, &mut dyn Observer) -> Vec<PhaseReport>,
+    garbler: impl FnOnce(Channel, Box<dyn Observer>) + Send,
+    evaluator: impl FnOnce(Channel, Box<dyn Observer>) -> Vec<PhaseReport>,
 ) -> (Vec<PhaseReport>, Vec<u64>) {
     let [(left, garblers), (right, evaluators)] = clocked_pair(lanes);
     let began = Arc::new(Mutex::new(Vec::new()));
     let phases = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(left, &mut Watch(garblers, Arc::default())));
-        let phases = evaluator(right, &mut Watch(evaluators.clone(), began.clone()));
+        let garbler = scope.spawn(|| garbler(left, Box::new(Watch(garblers, Arc::default()))));
+        let phases = evaluator(right, Box::new(Watch(evaluators.clone(), began.clone())));
         garbler.join().unwrap();
         phases
     });

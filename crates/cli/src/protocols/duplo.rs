@@ -153,16 +153,16 @@ impl Ready for Member<'_> {
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let mut bar = Bar::of::<Duplo>(quiet);
+        let bar = Bar::of::<Duplo>(quiet);
         match self.work.party {
-            Party::Garbler => self.garble(channel, input, &mut bar),
-            Party::Evaluator => self.evaluate(channel, input, &mut bar),
+            Party::Garbler => self.garble(channel, input, bar),
+            Party::Evaluator => self.evaluate(channel, input, bar),
         }
     }
 }
 
 impl Member<'_> {
-    fn garble(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+    fn garble(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
         let Member { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
             return Err(Error::Usage("there is no proposal".into()));
@@ -170,7 +170,7 @@ impl Member<'_> {
         match (store, parameters) {
             (None, Some(parameters)) => {
                 let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
-                let report = Duplo::garbler(channel, &work.job, &proposal, input, bar)?;
+                let report = Duplo::garbler(channel, &work.job, &proposal, input, Box::new(bar))?;
                 let (cut, seconds) = (cut.clone(), *seconds);
                 self.at_once(report, cut, seconds)
             }
@@ -183,7 +183,7 @@ impl Member<'_> {
         }
     }
 
-    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
         let work = self.work;
         let (cutting, executions) = (Cell::new(0.0), work.executions());
         let decompose = |name: &str| {
@@ -201,7 +201,7 @@ impl Member<'_> {
             }
             None => {
                 let limits = Limits { memory_bytes: work.memory, decompose: Some(&decompose) };
-                let report = Duplo::evaluator(channel, &work.job, &limits, input, bar)?;
+                let report = Duplo::evaluator(channel, &work.job, &limits, input, Box::new(bar))?;
                 let cut = cut(&report.proposal.parameters.decomposition)?;
                 self.at_once(report, cut, cutting.get())
             }

@@ -107,12 +107,12 @@ impl Ready for Member<'_> {
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let mut bar = Bar::of::<SemiHonest>(quiet);
+        let bar = Bar::of::<SemiHonest>(quiet);
         let Work { party, job, .. } = self.work;
         let executions = Executions(self.work.executions().unwrap_or(1) as usize);
         let report = match party {
-            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, &mut bar)?,
-            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, &mut bar)?,
+            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, Box::new(bar))?,
+            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, Box::new(bar))?,
         };
         let security = serde_json::to_value(&report.security);
         Ok(Done {

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::msg;
-use crate::{PROTOCOL_VERSION, Run, SessionId, Terms};
+use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
@@ -221,7 +221,7 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
 /// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
 /// differs is burned.
 pub(super) fn reconcile(
-    run: &mut Run,
+    run: &mut Metered,
     store: &mut Store,
     owner: &Owner,
     session: &SessionId,
@@ -376,7 +376,7 @@ fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Erro
 ///
 /// # Errors
 /// [`Error::Stock`] if they do not.
-pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
+pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
     let theirs = run.channel.receive(msg::STAND, mine.len())?;
     if theirs == mine {
@@ -470,8 +470,8 @@ mod tests {
     fn agreed(stores: [&mut Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
-            let mut observer = Unobserved;
-            reconcile(&mut Run::new::<Empty>(channel, role, &mut observer), store, &owner(role), &SESSION)
+            let observer = Box::new(Unobserved);
+            reconcile(&mut Metered::new::<Empty>(channel, role, observer), store, &owner(role), &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -642,9 +642,9 @@ mod tests {
                         peer.send(msg::STAND, &[0; 32]).unwrap();
                         peer.flush().unwrap();
                     });
-                    let mut observer = Unobserved;
+                    let observer = Box::new(Unobserved);
                     reconcile(
-                        &mut Run::new::<Empty>(channel, honest, &mut observer),
+                        &mut Metered::new::<Empty>(channel, honest, observer),
                         &mut mine,
                         &owner(honest),
                         &SESSION,
@@ -684,9 +684,9 @@ mod tests {
         let meet_nobody = |store: &mut Store| {
             let (channel, peer) = memory_pair();
             drop(peer);
-            let mut observer = Unobserved;
+            let observer = Box::new(Unobserved);
             reconcile(
-                &mut Run::new::<Empty>(channel, Party::Garbler, &mut observer),
+                &mut Metered::new::<Empty>(channel, Party::Garbler, observer),
                 store,
                 &owner(Party::Garbler),
                 &SESSION,

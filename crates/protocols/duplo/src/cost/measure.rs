@@ -100,9 +100,9 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
         |channel, identities| {
             let job = job(identities);
             let proposal = Proposal::given(&job, parameters.clone());
-            garbler_proposing(channel, &job, &proposal, &zeros(Party::Garbler), &mut Unobserved)
+            garbler_proposing(channel, &job, &proposal, &zeros(Party::Garbler), Unobserved)
         },
-        |channel, identities| evaluator(channel, &job(identities), &zeros(Party::Evaluator), &mut Unobserved),
+        |channel, identities| evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved),
     )?;
     Ok(report.phases)
 }

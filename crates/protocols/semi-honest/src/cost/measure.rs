@@ -79,10 +79,10 @@ impl Measure for SemiHonest {
         beyond(machine, &script(&program, 1)?, &kinds, measured, || {
             let (_, report) = over_loopback(
                 |channel, identities| {
-                    garbler(channel, &job(identities), 1, &zeros(Party::Garbler), &mut Unobserved)
+                    garbler(channel, &job(identities), 1, &zeros(Party::Garbler), Unobserved)
                 },
                 |channel, identities| {
-                    evaluator(channel, &job(identities), 1, &zeros(Party::Evaluator), &mut Unobserved)
+                    evaluator(channel, &job(identities), 1, &zeros(Party::Evaluator), Unobserved)
                 },
             )?;
             Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
