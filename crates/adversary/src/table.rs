@@ -29,7 +29,7 @@ const CHECKS: &[Check] = &[
     Check { cheat: "Opening", by: "E", what: "claimed values are the committed ones; sums of OTs: labels and offset are the committed ones", step: "Open, GENSOLD, VERWIRE, VERSUB, INPUTE, PREPROCESSOTINIT", seen: "1 - 2^-d; of another OT offset 1/2 for each of s + 8", tests: &[3, 6, 10, 11, 12] },
     Check { cheat: "Indicator", by: "E", what: "claimed bits are the committed ones", step: "section 5.1, OUTPUTE", seen: "1 - 2^-d", tests: &[7, 13] },
     Check { cheat: "OffsetColour", by: "E", what: "opened offsets end in 1", step: "VERWIRE", seen: "1, if opened", tests: &[6] },
-    Check { cheat: "LinkColour", by: "E", what: "delta differences and S_ot end in 0", step: "GENSOLD", seen: "1", tests: &[6] },
+    Check { cheat: "DeltaDifferenceColour", by: "E", what: "delta differences and S_ot end in 0", step: "GENSOLD", seen: "1", tests: &[6] },
     Check { cheat: "OpenedCopy", by: "E", what: "tables of opened copies, garbled again, have their hash", step: "VERSUB", seen: "1, if opened", tests: &[5, 6, 11] },
     Check { cheat: "ChosenTables", by: "E", what: "tables of chosen copies have their hash", step: "section 5.1", seen: "1", tests: &[5] },
     Check { cheat: "KeyAuthenticator", by: "E", what: "the challenged half of a checked plain authenticator", step: "VERKEYAUTH", seen: "1/2, if checked", tests: &[8] },

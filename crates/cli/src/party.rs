@@ -143,8 +143,9 @@ pub fn run(
         };
         let cpu_before = resources::cpu_seconds();
         match ready.run(channel, &input, quiet) {
-            // This party agreed, and the peer did not.
-            Err(e @ Error::Refused(_)) if arguments.keep.keep => say_refused(&e),
+            // This party agreed, and the peer did not; or the stores are no pair, which both see before either
+            // takes or burns anything. Any other error of a store is about this party's own, too.
+            Err(e @ (Error::Refused(_) | Error::Strangers(_))) if arguments.keep.keep => say_refused(&e),
             result => break (result?, resources::cpu_seconds() - cpu_before),
         }
     };

@@ -16,7 +16,7 @@ use crate::arguments::Map;
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
-use crate::{files, programs};
+use crate::{files, programs, words};
 
 /// Look after a store
 #[derive(Args)]
@@ -176,6 +176,7 @@ fn epoch_json(epoch: &Inventory) -> Value {
     let progress = epoch.progress.map(|(made, of)| json!({ "made": made, "of": of }));
     let batch = |batch: &BatchInventory| {
         let mut value = json!(batch);
+        value["missing"] = batch.missing.as_deref().map(words::translated).into();
         if batch.kind == "component" {
             value["component"] = hex(&batch.component).into();
         }
@@ -262,7 +263,8 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
             text += &format!("    {}: {left} of {items} left, {}{bound}\n", batch.name, bytes(batch.bytes));
             if let Some(why) = &batch.missing {
                 text += &format!(
-                    "        MISSING: {why}; no program runs until it is back or this part is burned\n"
+                    "        MISSING: {}; no program runs until it is back or this part is burned\n",
+                    words::translated(why)
                 );
             }
             if !cuts.is_empty() {

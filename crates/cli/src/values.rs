@@ -139,7 +139,24 @@ pub fn input_bits(
         Some(n) => value::encode_executions(ports, n as usize, value),
         None => value::encode(ports, value),
     };
-    bits.map(Zeroizing::new).map_err(|e| Failure::from(e).within(&format!("input of the {role}")))
+    bits.map(Zeroizing::new).map_err(|e| {
+        let failure = Failure::from(e).within(&format!("input of the {role}"));
+        match names_a_file(value) {
+            true => failure
+                .advise("there is the name of a file in it: write an @ before it, or csv: if it is a table"),
+            false => failure,
+        }
+    })
+}
+
+/// Whether a text in this value is the name of a file.
+fn names_a_file(value: &Value) -> bool {
+    match value {
+        Value::String(text) => Path::new(text).is_file(),
+        Value::Array(elements) => elements.iter().any(names_a_file),
+        Value::Object(fields) => fields.values().any(names_a_file),
+        _ => false,
+    }
 }
 
 /// What a party's output bits mean.

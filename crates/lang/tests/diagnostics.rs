@@ -172,6 +172,8 @@ fn includes_and_definitions() {
 #[test]
 fn types_and_ports() {
     at_top("name::redefined", "typedef uint_t 4 «u8»");
+    at_top("name::redefined", "typedef int_t 8 «u8»");
+    at_top("name::redefined", "typedef struct_t «u8» { u4 a; }");
     at_top("name::redefined", "function u8 «u4»(u8 a) { return a; }");
     at_top("name::redefined", "function u8 f() { return 1; } function u8 «f»() { return 1; }");
     at_top("type::unknown", "#output 2 «foo»");

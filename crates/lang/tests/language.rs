@@ -57,6 +57,19 @@ fn compatibility_different_widths_is_an_error() {
     assert_eq!(run(&build(&program("u8", "u4", "", "output1 = x{0:4};")).program, 0xab, 0), 0xb);
 }
 
+/// A program names the types that it needs, and so does every file of the standard library.
+#[test]
+fn a_type_may_be_defined_again_alike() {
+    let with = |types: &str, body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
+    let built =
+        with("#include \"integers.wir\"\ntypedef uint_t 1 bit", "bit b = x > y; output1 = max(x, y);");
+    assert_eq!(run(&built.expect("a program").program, 5, 9), 9);
+    assert!(with("typedef uint_t 2 two typedef uint_t 2 two", "two t = x{0:2}; output1 = x;").is_ok());
+    for other in ["uint_t 3 two", "int_t 2 two", "struct_t two { u8 a; }"] {
+        assert!(with(&format!("typedef uint_t 2 two typedef {other}"), "output1 = x;").is_err(), "{other}");
+    }
+}
+
 #[test]
 fn compatibility_of_arrays_needs_dimensions_and_bases() {
     assert!(compiles("u8 a[2]; u8 b[2]; a = b;"));

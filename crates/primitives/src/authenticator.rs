@@ -169,7 +169,7 @@ mod tests {
         let (base, delta) = (Label::from_bits(0x1234_5678), Delta::new(0xdead_beef_0000_0001));
         let authenticator = hasher.authenticators(1, |_| (5, base, delta))[0];
         assert!(accepts(&hasher, authenticator, 5, base) && accepts(&hasher, authenticator, 5, base ^ delta));
-        assert!(!accepts(&hasher, authenticator, 6, base), "another gadget");
+        assert!(!accepts(&hasher, authenticator, 6, base), "another authenticator");
         for bit in 0..128 {
             let wrong = Label::from_bits(1 << bit);
             assert!(
@@ -185,7 +185,7 @@ mod tests {
             !accepts(&Hasher::new(&[7; 32], AuthenticatorKind::Input), authenticator, 5, base),
             "another kind"
         );
-        assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later gadget");
+        assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later authenticator");
     }
 
     /// Fixed for good: a change of these hashes is a change of the protocol.

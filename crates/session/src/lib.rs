@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use brickwork_circuit::Program;
 
-pub use greeting::{Answer, Digests, Greeting, OTHER_PROGRAM, SessionId, agree};
+pub use greeting::{Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree};
 pub use metered::Run;
 pub use protocol::{PhaseReport, Protocol, Report};
 

@@ -314,6 +314,64 @@ fn pair(parties: &Parties, role: &str) -> String {
     pair["id"].as_str().expect("an identifier")[..12].to_owned()
 }
 
+/// A listener with --keep does not end because the peer came with the folder of another pair: nothing was
+/// taken or burned. What is wrong with the stock that both have ends it.
+#[test]
+fn a_kept_listener_outlives_the_peers_wrong_folder() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    for (k, role) in ROLES.into_iter().enumerate() {
+        let peer = ROLES[1 - k];
+        let listen = parties.run(role, "1", &["--no-top-up", "--keep", "--listen", "127.0.0.1:0"]);
+        let mut waits = start(&listen.iter().map(String::as_str).collect::<Vec<_>>());
+        let address = address(&mut waits);
+        let connect = |store: &str| {
+            let mut arguments = parties.run(peer, "2", &["--connect", &address]);
+            let own =
+                arguments.iter_mut().find(|argument| **argument == parties.store(peer)).expect("a store");
+            store.clone_into(own);
+            run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        for _ in 0..2 {
+            is_error(&connect(&parties.keys.file("another folder")), 6, "nothing was burned");
+        }
+        assert!(waits.try_wait().expect("a child").is_none(), "it waits on");
+        assert_eq!(parties.executions(role), 2 - k as u64);
+        let output = connect(&parties.store(peer));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+        let waited = finish(waits);
+        assert_eq!(waited.status.code(), Some(0), "{}", text(&waited.stdout));
+        assert_eq!(text(&waited.stderr).matches("refused the peer").count(), 2, "{}", text(&waited.stderr));
+    }
+    // Used up on both sides: to wait on would not help.
+    let listen = parties.run("garbler", "1", &["--no-top-up", "--keep", "--listen", "127.0.0.1:0"]);
+    let mut waits = start(&listen.iter().map(String::as_str).collect::<Vec<_>>());
+    let address = address(&mut waits);
+    let connect = parties.run("evaluator", "2", &["--no-top-up", "--connect", &address]);
+    is_error(&run(&connect.iter().map(String::as_str).collect::<Vec<_>>()), 6, "the program needs");
+    is_error(&finish(waits), 6, "the program needs");
+}
+
+/// Stock that was made with another key is not used, and what is said names that.
+#[test]
+fn stock_of_another_peer_is_named_as_such() {
+    let mut parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let other = parties.keys.file("other.key");
+    let made = run(&["keygen", "-o", &other]);
+    let public = text(&made.stdout).trim_end().to_owned();
+    let own = std::mem::replace(&mut parties.keys.evaluator, public);
+    let mut arguments =
+        [parties.run("garbler", "1", &["--no-top-up"]), parties.run("evaluator", "2", &["--no-top-up"])];
+    parties.keys.evaluator = own;
+    let place = arguments[1].iter().position(|argument| argument == "--identity").expect("a key") + 1;
+    arguments[1][place] = other;
+    for output in parties.both(arguments) {
+        is_error(&output, 6, "made with other keys");
+    }
+    whole(&parties, &ROLES);
+}
+
 /// Nothing of these parties' stock is burned.
 fn whole(parties: &Parties, roles: &[&str]) {
     for role in roles {
@@ -513,6 +571,9 @@ fn stock_is_listed_while_a_party_waits() {
     let arguments = parties.stock("garbler", "ls", &["--program", &parties.file]);
     let (human, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(human.contains("MISSING") && human.contains(&path(&lost)), "{human}");
+    for said in [&human, &json.to_string()] {
+        assert!(said.contains("there is no such file") && !said.contains("os error"), "{said}");
+    }
     let batches = json["epochs"][0]["batches"].as_array().expect("batches");
     assert_eq!(batches.iter().filter(|batch| batch["missing"].is_string()).count(), 1, "{json}");
     assert_eq!(json["programs"][0]["executions"], 0);

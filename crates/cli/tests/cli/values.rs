@@ -232,6 +232,13 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
             assert!(said.contains(hint) && !said.contains(given), "{said}");
         }
     }
+    // Nor inside a value.
+    for given in [format!("{value:?}"), format!("{{\"of\": {table:?}}}"), format!("[1, {value:?}]")] {
+        let arguments = ["simulate", &file, "--garbler", &given, "--evaluator", "1"];
+        bad(&arguments, 3, "input of the garbler");
+        let said = told(&arguments);
+        assert!(said.contains("write an @ before it") && !said.contains(&value), "{said}");
+    }
     // What is no file gets no such advice, and no secret is repeated.
     for given in ["{\"77secret", "77secret", "[1.", "12.5e"] {
         let said = told(&["simulate", &file, "--garbler", given, "--evaluator", "1"]);

@@ -29,6 +29,15 @@ impl Global {
         let (Global::Type(_, span) | Global::Function(_, span) | Global::Generic(_, span)) = self;
         *span
     }
+
+    /// Whether both name one type of integers.
+    fn is_the_same_integer(&self, other: &Global) -> bool {
+        let integer = |global: &Global| match global {
+            Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width)),
+            _ => None,
+        };
+        integer(self).is_some() && integer(self) == integer(other)
+    }
 }
 
 /// What bodies need to know about a function.
@@ -115,7 +124,12 @@ pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sin
 
 impl Checker<'_> {
     fn declare(&mut self, name: &ast::Ident, global: Global) {
-        if let Some(first) = self.globals.get(&name.name).map(Global::span) {
+        let first = self.globals.get(&name.name);
+        if first.is_some_and(|first| first.is_the_same_integer(&global)) {
+            // A file and one that it includes may both name the usual types.
+            return;
+        }
+        if let Some(first) = first.map(Global::span) {
             self.sink.push(
                 Diagnostic::error("name::redefined", name.span, format!("`{}` is defined twice", name.name))
                     .label("defined again here")

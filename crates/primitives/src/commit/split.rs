@@ -303,7 +303,7 @@ impl Receiver {
         (&self.chosen, Zeroizing::new(self.source.watch.iter().map(|&mask| mask as u8 & 1).collect()))
     }
 
-    /// Goes on with this range of [`BLOCKS`]; the committer does the same.
+    /// Goes on with this range of [`BLOCKS`]; the sender does the same.
     pub fn enter(&mut self, blocks: Range) {
         self.blocks = blocks.of(&BLOCKS);
     }

@@ -23,6 +23,7 @@ mod challenge;
 mod cheat;
 mod chunked;
 mod claims;
+pub mod cost;
 mod decode;
 mod evaluate;
 mod hooks;

@@ -19,7 +19,7 @@
 
 mod batch;
 mod cheat;
-mod cost;
+pub mod cost;
 mod decode;
 mod evaluate;
 pub mod msg;

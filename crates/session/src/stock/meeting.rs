@@ -95,8 +95,8 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
-/// The levels at which there is something that was made with this peer, in words, if it is not the one that
-/// is asked for.
+/// What there is instead of what is asked for, in words: levels at which something was made with this peer,
+/// or the stock of others.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -106,7 +106,14 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
     levels.dedup();
     levels.retain(|level| *level != owner.terms.security);
     let names: Vec<String> = levels.iter().map(|level| format!("--security {level}")).collect();
-    Ok(if names.is_empty() { String::new() } else { format!("; there is stock for {}", names.join(" and ")) })
+    if !names.is_empty() {
+        return Ok(format!("; there is stock for {}", names.join(" and ")));
+    }
+    let mut all = store.epochs()?.into_iter().map(|(_, epoch)| epoch.relation());
+    Ok(match all.all(|other| other == owner.relation()) {
+        true => String::new(),
+        false => "; what this store holds was made with other keys, or in the other role".into(),
+    })
 }
 
 /// Refuses stock that another release made: what it means, and how it is bounded, this one does not know.

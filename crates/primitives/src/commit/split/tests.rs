@@ -67,7 +67,7 @@ impl Script {
         let (random, chosen) = (self.random, &self.chosen);
         let count = chosen.len().min(random[2]);
         std::thread::scope(|scope| {
-            let committer = scope.spawn(move || -> Result<Vec<Label>, Error> {
+            let sending = scope.spawn(move || -> Result<Vec<Label>, Error> {
                 let rows = [Lsb::Random, Lsb::Zero, Lsb::One].into_iter().zip(random);
                 let mut made = rows
                     .map(|(lsb, n)| sender.commit_random(&mut left, n, lsb))
@@ -130,7 +130,7 @@ impl Script {
                 Ok(received)
             })();
             drop(right);
-            let committed = committer.join().unwrap();
+            let committed = sending.join().unwrap();
             // The ideal scheme: what is claimed is accepted iff it is what was committed.
             if let (Ok(committed), Ok(received)) = (&committed, &verdict) {
                 assert_eq!(committed, received, "a lie was accepted");
@@ -540,7 +540,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
         let part: fn(usize) -> u8 = |k| u8::from(k % 7 != 0);
         let flip: fn(usize) -> u8 = |k| (k * k % 5 % 2) as u8;
         std::thread::scope(|scope| {
-            let committer = scope.spawn(|| {
+            let sending = scope.spawn(|| {
                 let mut random = |count: usize| sender.commit_random(&mut left, count, Lsb::Random).unwrap();
                 let (wires, offsets, ka) = (random(count), random(count), random(1));
                 let head_wires = wires.select(heads.iter().copied());
@@ -579,7 +579,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
                     matches!(receiver.verify(&mut right, &[], claims), Err(Error::Peer(cheat)) if cheat == Cheat::Opening)
                 );
             }
-            committer.join().unwrap();
+            sending.join().unwrap();
         });
     }
 }

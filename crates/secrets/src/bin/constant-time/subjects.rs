@@ -282,7 +282,7 @@ pub fn protocols() -> Vec<Subject> {
         let mut rng = Rng::expand(&rng.seed(), "base OT");
         Box::new(move || drop(black_box(base::Receiver::new(&instance, &choices, &mut rng, 1))))
     };
-    let committer = |rng: &mut Rng| {
+    let commit_sender = |rng: &mut Rng| {
         let code = Code::for_security(40).expect("it is offered");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         split::Sender::new(code, &pairs, u64::MAX)
@@ -291,30 +291,32 @@ pub fn protocols() -> Vec<Subject> {
         (0..256).map(|_| Label::from_bits(secret(class, rng))).collect()
     };
     let commit = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        let (mut sender, values, mut channel) = (committer(rng), values(class, rng), replay(&[]));
+        let (mut sender, values, mut channel) = (commit_sender(rng), values(class, rng), replay(&[]));
         Box::new(move || drop(black_box(sender.commit(&mut channel, &values).expect("nothing is received"))))
     };
     let prove = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        let (mut sender, values) = (committer(rng), values(class, rng));
+        let (mut sender, values) = (commit_sender(rng), values(class, rng));
         let mut channel = replay(&[(split::msg::SEED.0, &random_bytes(16, rng))]);
         let committed = sender.commit(&mut channel, &values).expect("nothing is received");
         Box::new(move || {
             sender.prove(&mut channel, &[(&committed).into()], &Claims::new()).expect("a seed is received")
         })
     };
-    let holder = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let commit_receiver = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder =
+        let mut commit_receiver =
             split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * code.length() * 2, rng);
         let mut channel = replay(&[(split::msg::CORRECTIONS.0, &corrections)]);
-        Box::new(move || drop(black_box(holder.receive(&mut channel, 256).expect("any correction is taken"))))
+        Box::new(move || {
+            drop(black_box(commit_receiver.receive(&mut channel, 256).expect("any correction is taken")))
+        })
     };
     let verify = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let code = Code::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
-        let mut holder =
+        let mut commit_receiver =
             split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
         let corrections = random_bytes(16 * (code.length() - 128), rng);
         let answer = random_bytes(16 * (code.length() + 128), rng);
@@ -324,8 +326,9 @@ pub fn protocols() -> Vec<Subject> {
             (split::msg::ANSWER.0, &answer),
         ];
         let mut channel = replay(&messages);
-        let pending = holder.receive_random(&mut channel, 128, Lsb::Random).expect("any correction is taken");
-        Box::new(move || assert!(holder.verify(&mut channel, &[&pending], &Claims::new()).is_err()))
+        let pending =
+            commit_receiver.receive_random(&mut channel, 128, Lsb::Random).expect("any correction is taken");
+        Box::new(move || assert!(commit_receiver.verify(&mut channel, &[&pending], &Claims::new()).is_err()))
     };
     vec![
         subject("OT extension, sender's offset", sender),
@@ -333,7 +336,7 @@ pub fn protocols() -> Vec<Subject> {
         subject("base OT, receiver's choices", base_receiver),
         subject("commitments, values: corrections", commit),
         subject("commitments, values: a proof", prove),
-        subject("commitments, watch bits: corrections", holder),
+        subject("commitments, watch bits: corrections", commit_receiver),
         subject("commitments, watch bits: a proof", verify),
     ]
 }

@@ -1,0 +1,275 @@
+//! Circuits as the paper has them (section II): gates of two inputs and any function of them.
+//!
+//! Wires are numbered from 0: the inputs, then one for each gate. The paper's conditions hold of every instance:
+//! a gate reads two different wires before it, the first one the smaller; an output is a gate's wire that no
+//! gate reads and that is no output twice. Whatever has another form is brought into this one by
+//! [`Circuit::normalised`], which matters for more than order: where a gate read the same wire twice, a cipher
+//! that adds up its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The
+//! paper's own program builds its negations so.
+
+use brickwork_base::Error;
+use brickwork_circuit as plain;
+
+/// The function of a gate: bit 2a + b is its value for inputs a and b.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function(u8);
+
+impl Function {
+    /// Conjunction.
+    pub const AND: Function = Function(0b1000);
+    /// Exclusive or.
+    pub const XOR: Function = Function(0b0110);
+    /// Disjunction.
+    pub const OR: Function = Function(0b1110);
+    /// The first input, whatever the second one is.
+    pub const FIRST: Function = Function(0b1100);
+    /// Negation of the second input, as files of the paper's program have it.
+    pub const NOT_SECOND: Function = Function(0b0101);
+
+    /// The function with this truth table; none if it has more than four bits.
+    pub fn of_table(table: u8) -> Option<Self> {
+        (table < 16).then_some(Function(table))
+    }
+
+    /// Its truth table.
+    pub fn table(self) -> u8 {
+        self.0
+    }
+
+    /// Its value, 0 or 1, for two bits.
+    pub fn apply(self, a: u8, b: u8) -> u8 {
+        self.0 >> (2 * a + b) & 1
+    }
+
+    /// The function of the same inputs with these ones negated, and its value negated: 1 is yes.
+    fn negated(self, first: u8, second: u8, value: u8) -> Self {
+        let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
+        Function(table.sum())
+    }
+
+    /// The function with its inputs exchanged.
+    fn exchanged(self) -> Self {
+        Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
+    }
+}
+
+/// A gate: two wires before it, the first one smaller, and its function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The first input.
+    pub first: u32,
+    /// The second input.
+    pub second: u32,
+    /// What it computes.
+    pub function: Function,
+}
+
+/// A circuit in the paper's form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    inputs: u32,
+    gates: Vec<Gate>,
+    outputs: Vec<u32>,
+}
+
+/// What a wire of a circuit in another form is in this one.
+#[derive(Clone, Copy)]
+enum Signal {
+    /// This wire, negated if that is 1.
+    Wire(u32, u8),
+    Constant(u8),
+}
+
+impl Circuit {
+    /// The circuit of these gates, in the paper's form already.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the condition which it breaks.
+    pub fn new(inputs: u32, gates: Vec<Gate>, outputs: Vec<u32>) -> Result<Self, Error> {
+        let fail = |why: String| Err(Error::Input(why));
+        if inputs < 2 || outputs.is_empty() {
+            return fail("a circuit to be garbled has at least two inputs and one output".into());
+        }
+        if gates.len() as u64 + u64::from(inputs) > u64::from(u32::MAX) {
+            return fail("a circuit has fewer than 2^32 wires".into());
+        }
+        let mut reads = vec![false; inputs as usize + gates.len()];
+        for (wire, gate) in (inputs..).zip(&gates) {
+            if gate.first >= gate.second || gate.second >= wire {
+                return fail(format!(
+                    "the gate of wire {wire} reads wires {} and {}",
+                    gate.first, gate.second
+                ));
+            }
+            reads[gate.first as usize] = true;
+            reads[gate.second as usize] = true;
+        }
+        for &output in &outputs {
+            match reads.get_mut(output as usize) {
+                Some(read @ false) if output >= inputs => *read = true,
+                _ => {
+                    return fail(format!(
+                        "wire {output} cannot be an output: no gate's, read, or one already"
+                    ));
+                }
+            }
+        }
+        Ok(Circuit { inputs, gates, outputs })
+    }
+
+    /// A circuit of any gates, brought into the paper's form: negations go into the functions of the gates that
+    /// read them, gates of one input or none disappear, and an output that has no wire of its own gets one.
+    /// `gates` read wires before them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a gate or an output names a wire that is not there.
+    pub fn normalised(
+        inputs: u32,
+        gates: impl IntoIterator<Item = (u32, u32, Function)>,
+        outputs: &[u32],
+    ) -> Result<Self, Error> {
+        let mut made = Normaliser { inputs, gates: Vec::new() };
+        let mut signals: Vec<Signal> = (0..inputs).map(|wire| Signal::Wire(wire, 0)).collect();
+        for (first, second, function) in gates {
+            let of = |wire: u32| {
+                let signal = signals.get(wire as usize).copied();
+                signal
+                    .ok_or_else(|| Error::Input(format!("a gate reads wire {wire}, which is not before it")))
+            };
+            let signal = made.gate(of(first)?, of(second)?, function);
+            signals.push(signal);
+        }
+        let of = |&output: &u32| {
+            let signal = signals.get(output as usize).copied();
+            signal.ok_or_else(|| Error::Input(format!("there is no wire {output} to be an output")))
+        };
+        let driven = outputs.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        // How often each wire is used: only one that is an output once and nothing else can be it by itself.
+        let mut uses = vec![0u32; inputs as usize + made.gates.len()];
+        made.gates
+            .iter()
+            .flat_map(|gate| [gate.first, gate.second])
+            .for_each(|wire| uses[wire as usize] += 1);
+        for signal in &driven {
+            if let Signal::Wire(wire, _) = signal {
+                uses[*wire as usize] += 1;
+            }
+        }
+        let placed = driven.into_iter().map(|signal| made.output(signal, &uses)).collect();
+        Circuit::new(inputs, made.gates, placed)
+    }
+
+    /// A circuit of this project, in the paper's form.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has fewer than two inputs or no output.
+    pub fn of(circuit: &plain::Circuit) -> Result<Self, Error> {
+        let gates = circuit.gates().map(|gate| match gate {
+            plain::Gate::And(a, b) => (a, b, Function::AND),
+            plain::Gate::Xor(a, b) => (a, b, Function::XOR),
+            plain::Gate::Inv(a) => (a, a, Function::NOT_SECOND),
+        });
+        Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
+    }
+
+    /// n: how many inputs.
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// The gates; that with number g drives wire n + g.
+    pub fn gates(&self) -> &[Gate] {
+        &self.gates
+    }
+
+    /// The wires of the outputs, in order.
+    pub fn outputs(&self) -> &[u32] {
+        &self.outputs
+    }
+
+    /// How many gates compute XOR.
+    pub fn xor_gates(&self) -> usize {
+        self.gates.iter().filter(|gate| gate.function == Function::XOR).count()
+    }
+
+    /// ev: the outputs in the clear.
+    ///
+    /// # Panics
+    /// If there is not a bit for each input.
+    pub fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
+        assert_eq!(inputs.len(), self.inputs as usize, "a bit for each input");
+        let mut bits: Vec<u8> = inputs.iter().map(|&bit| bit.into()).collect();
+        for gate in &self.gates {
+            bits.push(gate.function.apply(bits[gate.first as usize], bits[gate.second as usize]));
+        }
+        self.outputs.iter().map(|&wire| bits[wire as usize] == 1).collect()
+    }
+}
+
+/// Gates that are being brought into form.
+struct Normaliser {
+    inputs: u32,
+    gates: Vec<Gate>,
+}
+
+impl Normaliser {
+    fn push(&mut self, first: u32, second: u32, function: Function) -> u32 {
+        let gate = match first < second {
+            true => Gate { first, second, function },
+            false => Gate { first: second, second: first, function: function.exchanged() },
+        };
+        self.gates.push(gate);
+        self.inputs + (self.gates.len() - 1) as u32
+    }
+
+    fn gate(&mut self, first: Signal, second: Signal, function: Function) -> Signal {
+        // Of one input alone: its value for 0 and for 1.
+        let of_one = |wire: u32, values: [u8; 2]| match values {
+            [0, 1] => Signal::Wire(wire, 0),
+            [1, 0] => Signal::Wire(wire, 1),
+            [value, _] => Signal::Constant(value),
+        };
+        match (first, second) {
+            (Signal::Constant(a), Signal::Constant(b)) => Signal::Constant(function.apply(a, b)),
+            (Signal::Wire(wire, not), Signal::Constant(b)) => {
+                of_one(wire, [0, 1].map(|a| function.apply(a ^ not, b)))
+            }
+            (Signal::Constant(a), Signal::Wire(wire, not)) => {
+                of_one(wire, [0, 1].map(|b| function.apply(a, b ^ not)))
+            }
+            (Signal::Wire(one, not), Signal::Wire(other, also)) if one == other => {
+                of_one(one, [0, 1].map(|bit| function.apply(bit ^ not, bit ^ also)))
+            }
+            (Signal::Wire(one, not), Signal::Wire(other, also)) => {
+                let function = function.negated(not, also, 0);
+                let values = |a, b| function.apply(a, b);
+                match function.table() {
+                    0 | 15 => Signal::Constant(values(0, 0)),
+                    // What depends on one of them only.
+                    0b1100 | 0b0011 => of_one(one, [values(0, 0), values(1, 0)]),
+                    0b1010 | 0b0101 => of_one(other, [values(0, 0), values(0, 1)]),
+                    // Free where XOR is; the negation goes on.
+                    0b1001 => Signal::Wire(self.push(one, other, Function::XOR), 1),
+                    _ => Signal::Wire(self.push(one, other, function), 0),
+                }
+            }
+        }
+    }
+
+    /// The wire of an output; `uses` says how often each wire is read or an output.
+    fn output(&mut self, signal: Signal, uses: &[u32]) -> u32 {
+        let (wire, not) = match signal {
+            Signal::Constant(bit) => return self.push(0, 1, Function(15 * bit)),
+            Signal::Wire(wire, not) => (wire, not),
+        };
+        if wire >= self.inputs && uses[wire as usize] == 1 {
+            let gate = &mut self.gates[(wire - self.inputs) as usize];
+            if not == 0 || gate.function != Function::XOR {
+                gate.function = gate.function.negated(0, 0, not);
+                return wire;
+            }
+        }
+        // A copy, which reads another wire in vain.
+        self.push(wire, u32::from(wire == 0), Function::FIRST.negated(not, 0, 0))
+    }
+}

@@ -1,0 +1,26 @@
+//! JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, *Efficient Garbling from a Fixed-Key Blockcipher*, IEEE S&P
+//! 2013): garbling as a tool of its own. It knows nothing of two parties, oblivious transfer or cheaters: it
+//! garbles a circuit, and evaluates a garbled one.
+//!
+//! | in the paper | here |
+//! | --- | --- |
+//! | circuits, ev (section II) | [`Circuit`] |
+//! | SCD (section V) | [`scd`] |
+//! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
+//! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
+//!
+//! The schemes are for research and comparison. Half-gates, which the protocols use, send two rows for an AND
+//! gate and none for XOR; the protocols against a cheater rest on properties of theirs that these have not been
+//! shown to have.
+#![forbid(unsafe_code)]
+
+mod cipher;
+mod circuit;
+pub mod scd;
+mod scheme;
+#[cfg(test)]
+mod tests;
+
+pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
+pub use circuit::{Circuit, Function, Gate};
+pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Scheme, garble};

@@ -1,0 +1,293 @@
+//! The garbling schemes of figure 3: Gb, En, Ev and De of Ga, GaX and GaXR.
+//!
+//! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the gate's
+//! number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
+
+use brickwork_base::Error;
+use brickwork_base::random::Rng;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use crate::cipher::{Cipher, DualKeyCipher, Keyed};
+use crate::circuit::{Circuit, Function};
+
+/// How gates are garbled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Four rows for every gate; only the topology of the circuit shows.
+    Ga,
+    /// XOR is free; which gates are XORs shows.
+    GaX,
+    /// As GaX, with one row less.
+    GaXR,
+}
+
+impl Method {
+    /// Whether XOR gates have no rows.
+    pub fn has_free_xor(self) -> bool {
+        self != Method::Ga
+    }
+
+    /// Rows of a gate that is not free.
+    pub fn rows(self) -> usize {
+        if self == Method::GaXR { 3 } else { 4 }
+    }
+}
+
+/// A garbling scheme: a method and its cipher, which go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    method: Method,
+    cipher: Cipher,
+}
+
+impl Scheme {
+    /// The scheme of this method with this cipher.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the two together are insecure.
+    pub fn new(method: Method, cipher: Cipher) -> Result<Self, Error> {
+        match method.has_free_xor() && !cipher.bears_free_xor() {
+            false => Ok(Scheme { method, cipher }),
+            true => Err(Error::Usage(format!(
+                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with {cipher:?}"
+            ))),
+        }
+    }
+
+    /// How gates are garbled.
+    pub fn method(self) -> Method {
+        self.method
+    }
+
+    /// With which cipher.
+    pub fn cipher(self) -> Cipher {
+        self.cipher
+    }
+}
+
+/// F: the garbled circuit. It tells of the circuit what its method lets show, and nothing of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Garbled {
+    /// With what it was garbled.
+    pub scheme: Scheme,
+    /// The key of the permutation.
+    pub key: u128,
+    /// How many inputs.
+    pub inputs: u32,
+    /// Of each gate the wires that it reads, and whether it is free.
+    pub gates: Vec<(u32, u32, bool)>,
+    /// The wires of the outputs.
+    pub outputs: Vec<u32>,
+    /// Rows of the gates that are not free, gate after gate.
+    pub rows: Vec<u128>,
+}
+
+/// e: both tokens of each input. Whoever has both of one can evaluate for both of its bits.
+pub struct Encoding(Zeroizing<Vec<[u128; 2]>>);
+
+/// d: which bit the tokens of each output stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoding(pub Vec<u8>);
+
+/// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up (*aut*).
+/// Whoever else has them can make up outputs.
+pub struct Checking(Zeroizing<Vec<[u128; 2]>>);
+
+/// What garbling a circuit gives: each part is of use by itself (*prv* needs F, X and d; *obv* is without d).
+pub struct Garbling {
+    /// F.
+    pub garbled: Garbled,
+    /// e.
+    pub encoding: Encoding,
+    /// d.
+    pub decoding: Decoding,
+    /// For the garbler to check outputs by.
+    pub checking: Checking,
+}
+
+/// Gb: garbles a circuit.
+///
+/// # Errors
+/// [`Error::Resource`] without randomness.
+pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
+    let mut rng = Rng::new("brickwork justgarble tokens")?;
+    let key = Rng::new("brickwork justgarble permutation")?.block();
+    let (rows, tokens) = garble_with(scheme.method, &scheme.cipher.keyed(key), circuit, &mut rng);
+    let is_free = |function| scheme.method.has_free_xor() && function == Function::XOR;
+    let garbled = Garbled {
+        scheme,
+        key,
+        inputs: circuit.inputs(),
+        gates: circuit.gates().iter().map(|gate| (gate.first, gate.second, is_free(gate.function))).collect(),
+        outputs: circuit.outputs().to_vec(),
+        rows,
+    };
+    let of_outputs: Vec<[u128; 2]> = circuit.outputs().iter().map(|&wire| tokens[wire as usize]).collect();
+    Ok(Garbling {
+        garbled,
+        encoding: Encoding(Zeroizing::new(tokens[..circuit.inputs() as usize].to_vec())),
+        decoding: Decoding(of_outputs.iter().map(|[zero, _]| *zero as u8 & 1).collect()),
+        checking: Checking(Zeroizing::new(of_outputs)),
+    })
+}
+
+/// The one of two tokens that is chosen, in time that does not depend on which.
+fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
+    u128::conditional_select(&zero, &one, Choice::from(bit & 1))
+}
+
+/// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
+pub(crate) fn garble_with(
+    method: Method,
+    cipher: &impl DualKeyCipher,
+    circuit: &Circuit,
+    rng: &mut Rng,
+) -> (Vec<u128>, Zeroizing<Vec<[u128; 2]>>) {
+    let mask = cipher.length().mask();
+    // Room for all, so that no copy stays behind.
+    let wires = circuit.inputs() as usize + circuit.gates().len();
+    let mut tokens: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(Vec::with_capacity(wires));
+    let mut rows = Vec::with_capacity(circuit.gates().len() * method.rows());
+    // R, with a last bit of 1: tokens of a wire are of opposite types.
+    let offset = Zeroizing::new(rng.block() & mask | 1);
+    let mut fresh = || {
+        let zero = rng.block() & mask;
+        match method {
+            Method::Ga => [zero, rng.block() & mask & !1 | !zero & 1],
+            Method::GaX | Method::GaXR => [zero, zero ^ *offset],
+        }
+    };
+    tokens.extend((0..circuit.inputs()).map(|_| fresh()));
+    for (number, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
+        let (first, second) = (tokens[gate.first as usize], tokens[gate.second as usize]);
+        if method.has_free_xor() && gate.function == Function::XOR {
+            let zero = first[0] ^ second[0];
+            tokens.push([zero, zero ^ *offset]);
+            continue;
+        }
+        // By type: the row for tokens that end in a and b, and which bits these stand for.
+        let types = [(0, 0), (0, 1), (1, 0), (1, 1)];
+        let bits = types.map(|(a, b)| (a ^ first[0] as u8 & 1, b ^ second[0] as u8 & 1));
+        let keys = bits.map(|(i, j)| (select(first, i), select(second, j), number));
+        let masks = Zeroizing::new(cipher.masks(keys));
+        let values = bits.map(|(i, j)| gate.function.apply(i, j));
+        let driven = match method {
+            Method::Ga | Method::GaX => fresh(),
+            // The token of the first row is its mask.
+            Method::GaXR => {
+                let zero = select([masks[0], masks[0] ^ *offset], values[0]);
+                [zero, zero ^ *offset]
+            }
+        };
+        let all = masks.iter().zip(values).map(|(mask, value)| mask ^ select(driven, value));
+        rows.extend(all.skip(4 - method.rows()));
+        tokens.push(driven);
+    }
+    (rows, tokens)
+}
+
+impl Encoding {
+    /// En: the tokens of an input.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a bit for each input.
+    pub fn encode(&self, inputs: &[bool]) -> Result<Zeroizing<Vec<u128>>, Error> {
+        if inputs.len() != self.0.len() {
+            return Err(Error::Input(format!(
+                "the circuit has {} input bits, not {}",
+                self.0.len(),
+                inputs.len()
+            )));
+        }
+        let tokens = self.0.iter().zip(inputs);
+        Ok(Zeroizing::new(tokens.map(|(&pair, &bit)| select(pair, bit.into())).collect()))
+    }
+}
+
+impl Garbled {
+    /// Ev: the tokens of the outputs, for those of the inputs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a token for each input, or the garbled circuit is not one: a gate that
+    /// reads what is not before it, or other rows than its gates have.
+    pub fn evaluate(&self, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
+        let cipher = self.scheme.cipher.keyed(self.key);
+        evaluate_with(self, &cipher, inputs)
+    }
+}
+
+fn evaluate_with(garbled: &Garbled, cipher: &Keyed, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
+    let damaged = |why: &str| Error::Input(format!("the garbled circuit is damaged: {why}"));
+    if inputs.len() != garbled.inputs as usize {
+        return Err(Error::Input(format!(
+            "the garbled circuit has {} inputs, and {} tokens are given",
+            garbled.inputs,
+            inputs.len()
+        )));
+    }
+    let method = garbled.scheme.method;
+    let mut tokens = Zeroizing::new(Vec::with_capacity(inputs.len() + garbled.gates.len()));
+    tokens.extend_from_slice(inputs);
+    let mut rows = garbled.rows.chunks_exact(method.rows());
+    for (number, &(first, second, is_free)) in (u64::from(garbled.inputs) + 1..).zip(&garbled.gates) {
+        let of = |wire: u32| tokens.get(wire as usize).copied();
+        let (Some(first), Some(second)) = (of(first), of(second)) else {
+            return Err(damaged("a gate reads a wire that is not before it"));
+        };
+        if is_free {
+            tokens.push(first ^ second);
+            continue;
+        }
+        let Some(rows) = rows.next() else { return Err(damaged("rows are missing")) };
+        let [mask] = cipher.masks([(first, second, number)]);
+        // The types are all that an evaluator sees of a wire, and say nothing to it.
+        let place = 2 * (first as usize & 1) + (second as usize & 1);
+        let row = (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row]);
+        tokens.push(mask ^ row);
+    }
+    if rows.next().is_some() || !rows.remainder().is_empty() {
+        return Err(damaged("there are more rows than gates have"));
+    }
+    let outputs = garbled.outputs.iter().map(|&wire| tokens.get(wire as usize).copied());
+    let outputs: Option<Vec<u128>> = outputs.collect();
+    outputs.map(Zeroizing::new).ok_or_else(|| damaged("an output is no wire"))
+}
+
+impl Decoding {
+    /// De: the bits that tokens of the outputs stand for, whether or not they were evaluated.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a token for each output.
+    pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
+        same_number(self.0.len(), outputs.len())?;
+        Ok(self.0.iter().zip(outputs).map(|(bit, token)| bit ^ *token as u8 & 1 == 1).collect())
+    }
+}
+
+impl Checking {
+    /// The bits that tokens of the outputs stand for.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that the
+    /// circuit has there: nobody evaluated it.
+    pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
+        same_number(self.0.len(), outputs.len())?;
+        let is = |[zero, one]: &[u128; 2], token: &u128| (zero.ct_eq(token), one.ct_eq(token));
+        let found: Vec<_> = self.0.iter().zip(outputs).map(|(pair, token)| is(pair, token)).collect();
+        let all = found.iter().fold(Choice::from(1), |all, (zero, one)| all & (*zero | *one));
+        match bool::from(all) {
+            true => Ok(found.into_iter().map(|(_, one)| one.into()).collect()),
+            false => Err(Error::Input("an output holds a token that no evaluation gives".into())),
+        }
+    }
+}
+
+fn same_number(outputs: usize, given: usize) -> Result<(), Error> {
+    match outputs == given {
+        true => Ok(()),
+        false => {
+            Err(Error::Input(format!("the circuit has {outputs} outputs, and {given} tokens are given")))
+        }
+    }
+}
