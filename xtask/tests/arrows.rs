@@ -307,7 +307,6 @@ const STILL: &[(&str, &[&str])] = &[
     ("lang", &["arith", "arith::constant", "graph"]),
     ("lang", &["check", "check::body", "check::generic", "check::width"]),
     ("lang", &["parser", "parser::expr"]),
-    ("plan", &["known", "lib", "machine"]),
     (
         "primitives",
         &[
