@@ -215,6 +215,44 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
     Ok(read(bytes)?.iter().map(|stand| state.compare(&stand.standing)).collect())
 }
 
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's; `None`
+/// if the two do not know each other, and hold nothing that could be lost. Rounds: half of one.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together, [`Error::Stock`] if something is of another
+/// version.
+fn say(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    owner: &Owner,
+    mine: &[(EpochId, State)],
+) -> Result<Option<Vec<Stand>>, Error> {
+    let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
+    of_this_version(&held)?;
+    let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
+    let told = Acquaintance { pair, holds: !held.is_empty() };
+    let stands: Vec<Stand> =
+        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    let bytes =
+        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    if bytes.len() > MAX_BYTES {
+        return Err(Error::Stock(
+            "the last programs took from too many batches to be compared; burn them".into(),
+        ));
+    }
+    channel.send(msg::PAIR, &told.to_bytes())?;
+    channel.send(msg::STANDINGS, &bytes)?;
+    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
+        .ok_or(Malformed::UnexpectedMessage)?;
+    // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
+    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    match told.meets(&told_by_peer) {
+        Meeting::Known => Ok(Some(read(&theirs)?)),
+        Meeting::Strangers => Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
+        Meeting::New => Ok(None),
+    }
+}
+
 /// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
 ///
 /// # Errors
@@ -226,34 +264,13 @@ pub(super) fn reconcile(
     owner: &Owner,
     session: &SessionId,
 ) -> Result<Vec<EpochId>, Error> {
-    let held = held(store, owner)?;
-    of_this_version(&held)?;
-    let told = Acquaintance { pair: store.pair(&owner.relation())?, holds: !held.is_empty() };
     let mut mine = living(store, owner)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().try_for_each(|(id, _)| store.present(id))?;
-    let stands: Vec<Stand> =
-        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
-    let bytes =
-        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
-    if bytes.len() > MAX_BYTES {
-        return Err(Error::Stock(
-            "the last programs took from too many batches to be compared; burn them".into(),
-        ));
-    }
-    run.channel.send(msg::PAIR, &told.to_bytes())?;
-    run.channel.send(msg::STANDINGS, &bytes)?;
-    let told_by_peer = Acquaintance::from_bytes(&run.channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Malformed::UnexpectedMessage)?;
-    // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
-    let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs = match told.meets(&told_by_peer) {
-        Meeting::Known => read(&theirs)?,
-        Meeting::Strangers => {
-            return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into());
-        }
+    let theirs = match say(&mut run.channel, Some(store), owner, &mine)? {
+        Some(theirs) => theirs,
         // Nothing is shared, whatever either had left over.
-        Meeting::New => {
+        None => {
             get_to_know(store, owner, session)?;
             mine.clear();
             Vec::new()
@@ -317,25 +334,8 @@ pub(super) fn reconcile(
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
 /// do not tell the same story: a run would burn what differs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
-    let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
-    of_this_version(&held)?;
-    let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
-    let told = Acquaintance { pair, holds: !held.is_empty() };
     let mine = store.map_or(Ok(Vec::new()), |store| living(store, owner))?;
-    let stands: Vec<Stand> =
-        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
-    let bytes =
-        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
-    channel.send(msg::PAIR, &told.to_bytes())?;
-    channel.send(msg::STANDINGS, &bytes)?;
-    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Malformed::UnexpectedMessage)?;
-    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs = match told.meets(&told_by_peer) {
-        Meeting::Known => read(&theirs)?,
-        Meeting::Strangers => return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
-        Meeting::New => return Ok(0),
-    };
+    let Some(theirs) = say(channel, store, owner, &mine)? else { return Ok(0) };
     let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
     let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
     let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
