@@ -24,7 +24,7 @@ use brickwork_primitives::commit::{Claims, Lsb, New, Receiver as _, Sender as _}
 use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
 use brickwork_primitives::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
 use brickwork_primitives::ot::base;
-use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_session::{Job, PhaseReport, Protocol, TABLE_MEMORY, Unobserved};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Tag, memory_pair};
@@ -400,7 +400,7 @@ impl Machine {
         })?;
         self.set(Work::HashLabel, hash);
         let delta = rng.delta();
-        let wire = |k: usize| CommittedWire { value: labels[k], delta };
+        let wire = |k: usize| GarblerWire { value: labels[k], delta };
         let solder = fastest(COUNT as f64, || {
             black_box((0..COUNT).map(|k| Soldering::new(labels[k], wire(COUNT - 1 - k))).collect::<Vec<_>>());
             Ok(())
