@@ -1,40 +1,32 @@
-//! Soldering: turning a label of one wire into the label of another that stands for the same bit.
+//! Soldering: turning a label of one wire into the label of another that stands for the same bit. Arithmetic
+//! alone: what holds the garbler to it, if anything does, is the protocol's.
 //!
-//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label. One
-//! commitment a wire holds both: `C_w = base_w`, its lowest bit replaced by `σ_w`. A copy's offset is
-//! committed as `D`.
+//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label.
+//! Both fit one value: `C_w = base_w`, its lowest bit replaced by `σ_w`.
 //!
 //! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is
-//! s (the paper's s^σ and S^K in one value). The evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with
-//! lowest bit 0; that bit is what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an
-//! opened `S_c = Δ_c ⊕ Δ_ka` (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all
-//! solderings.
+//! s (the paper's s^σ and S^K in one value). Who has a label of wire i, V and `Δ_i ⊕ Δ_j` has the label of
+//! wire j for the same bit, and nothing else. Where all wires have one offset V alone is enough: the
+//! difference of the two false labels, one label a wire.
 //!
-//! A pair is soldered once and in one way: opening both `C_i ⊕ C_j` and `C_i ⊕ C_j ⊕ D_j` would give Δ_j
-//! away. DEVIATION: the paper solders copies of a bucket to its head and the head to the authenticator; here
-//! every copy's output is soldered to the authenticator directly, which is as many openings and one step
-//! less.
+//! **A pair is soldered once and in one way**: V for the other s would give Δ_j away.
 
-use std::ops::Range;
-
-use crate::spill::SpilledVec;
-use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label};
 
 /// A wire as the garbler knows it: `C_w` and the offset of its copy or authenticator.
 #[derive(Clone, Copy, zeroize::Zeroize)]
-pub struct CommittedWire {
-    /// The committed value: the label of colour 0 with the indicator bit in its lowest bit.
+pub struct GarblerWire {
+    /// `C_w`: the label of colour 0 with the indicator bit in its lowest bit.
     pub value: Label,
     /// The wire's offset.
     pub delta: Delta,
 }
 
-impl CommittedWire {
+impl GarblerWire {
     /// The wire with this false label.
     pub fn from_false_label(label: Label, delta: Delta) -> Self {
         let sigma = label.colour();
-        CommittedWire { value: (label ^ delta.times(sigma)).with_colour(sigma), delta }
+        GarblerWire { value: (label ^ delta.times(sigma)).with_colour(sigma), delta }
     }
 
     /// The indicator bit: the colour of the false label.
@@ -69,18 +61,25 @@ impl CommittedWire {
 pub struct Soldering(Label);
 
 impl Soldering {
-    /// What the garbler sends to solder the wire with the committed value `from` to `to`.
-    pub fn new(from: Label, to: CommittedWire) -> Self {
+    /// What the garbler sends to solder the wire whose value is `from` to `to`.
+    pub fn new(from: Label, to: GarblerWire) -> Self {
         let s = from.colour() ^ to.indicator();
         Soldering((from ^ to.value ^ to.delta.times(s)).with_colour(s))
     }
 
-    /// s: whether the indicator bits of the two wires differ, and so whether `D_j` is part of the opening.
+    /// What the garbler sends to solder one wire to another that has the same offset, of their false labels
+    /// (of either pair of labels for one bit, as that comes to the same). Their difference of offsets is
+    /// [zero](Label::ZERO).
+    pub fn of_one_offset(from: Label, to: Label) -> Self {
+        Soldering(from ^ to)
+    }
+
+    /// s: whether the indicator bits of the two wires differ.
     pub fn flip(self) -> u8 {
         self.0.colour()
     }
 
-    /// What `C_i ⊕ C_j ⊕ s·D_j` must open to.
+    /// `C_i ⊕ C_j ⊕ s·Δ_j`: V with lowest bit 0.
     pub fn opening(self) -> Label {
         self.0.with_colour(0)
     }
@@ -96,44 +95,6 @@ impl Soldering {
     }
 }
 
-/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the
-/// flips matter.
-#[derive(Clone, Copy)]
-pub struct Solderings<'a> {
-    /// s of each.
-    pub flips: &'a Bits,
-    /// At the evaluator.
-    pub received: Option<&'a SpilledVec<Soldering>>,
-}
-
-impl Solderings<'_> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.flips.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// s of one of them.
-    #[inline]
-    pub fn flip(&self, k: usize) -> u8 {
-        self.flips.get(k)
-    }
-
-    /// What some of them open, where that is known.
-    pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
-        if let Some(received) = self.received {
-            openings
-                .iter_mut()
-                .zip(&*received.read_or_note(places))
-                .for_each(|(opening, soldering)| *opening = soldering.opening());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,8 +105,8 @@ mod tests {
         let mut rng = Rng::replayable("test");
         for _ in 0..50 {
             let (di, dj) = (rng.delta(), rng.delta());
-            let i = CommittedWire::from_false_label(rng.label(), di);
-            let j = CommittedWire::from_false_label(rng.label(), dj);
+            let i = GarblerWire::from_false_label(rng.label(), di);
+            let j = GarblerWire::from_false_label(rng.label(), dj);
             let solder = Soldering::new(i.value, j);
             let offsets = di.label() ^ dj.label();
             assert_eq!(offsets.colour(), 0);
@@ -155,7 +116,24 @@ mod tests {
             }
             // What is opened is what the commitments add up to.
             assert_eq!(i.value ^ j.value ^ dj.times(solder.flip()), solder.opening());
-            assert_eq!(CommittedWire::from_false_label(i.false_label(), di).value, i.value);
+            assert_eq!(GarblerWire::from_false_label(i.false_label(), di).value, i.value);
+        }
+    }
+
+    /// Wires of one offset: the short form is the general one, which needs no difference of offsets then.
+    #[test]
+    fn wires_of_one_offset_need_one_label() {
+        let mut rng = Rng::replayable("test");
+        for _ in 0..50 {
+            let (delta, from, to) = (rng.delta(), rng.label(), rng.label());
+            let wire = |label| GarblerWire::from_false_label(label, delta);
+            let soldering = Soldering::of_one_offset(from, to);
+            assert_eq!(soldering, Soldering::new(wire(from).value, wire(to)));
+            assert_eq!(soldering, Soldering::of_one_offset(from ^ delta, to ^ delta));
+            for bit in [0, 1] {
+                assert_eq!(soldering.carry(from ^ delta.times(bit), Label::ZERO), to ^ delta.times(bit));
+                assert_eq!(soldering.carry_back(to ^ delta.times(bit), Label::ZERO), from ^ delta.times(bit));
+            }
         }
     }
 }

@@ -181,6 +181,6 @@ fn static_assertions_no_debug() {
     <brickwork::ot::extension::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::base::Sender as Ambiguous<_>>::check();
     <brickwork::ot::base::Receiver as Ambiguous<_>>::check();
-    <brickwork::solder::CommittedWire as Ambiguous<_>>::check();
+    <brickwork::solder::GarblerWire as Ambiguous<_>>::check();
     <brickwork_kernels::Wires as Ambiguous<_>>::check();
 }

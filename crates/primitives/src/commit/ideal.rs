@@ -1,5 +1,5 @@
-//! The ideal functionality, for tests, and nothing but them: values travel in the clear, a share is the value itself, and each claim
-//! is compared.
+//! The ideal functionality, for tests, and nothing but them: values travel in the clear, a share is the value
+//! itself, and each claim is compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl Scheme for Ideal {
     }
 }
 
-/// What a stock keeps: values of this party's choice, by their place in the stream; random ones follow from the
-/// seed.
+/// What a stock keeps: values of this party's choice, by their place in the stream; random ones follow from
+/// the seed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SenderState {
     seed: [u8; 32],
@@ -264,8 +264,8 @@ impl scheme::Receiver for Receiver {
 }
 
 /// Whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for all other
-/// claims, keep the claims of that block apart: what all sums and values come to, each times its weight, has in
-/// bit k what claim k is off by.
+/// claims, keep the claims of that block apart: what all sums and values come to, each times its weight, has
+/// in bit k what claim k is off by.
 fn wrong_values(claims: &Claims) -> bool {
     let counts: Vec<usize> = claims.known.iter().map(Known::count).collect();
     let blocks =

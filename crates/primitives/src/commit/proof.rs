@@ -62,8 +62,8 @@ pub struct Pending {
     shares: Shares,
 }
 
-/// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and that others were told
-/// rightly. Nobody else can make one.
+/// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and
+/// that others were told rightly. Nobody else can make one.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
@@ -92,7 +92,8 @@ impl Pending {
 }
 
 /// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
-/// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no other.
+/// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no
+/// other.
 ///
 /// ```compile_fail,E0616
 /// fn without_a_proof(claimed: brickwork_primitives::commit::Claimed<Vec<u8>>) -> Vec<u8> {

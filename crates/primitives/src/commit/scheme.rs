@@ -1,5 +1,5 @@
-//! What the protocols ask of a commitment scheme: a [`Scheme`] is its two parties, and what a level of security
-//! costs.
+//! What the protocols ask of a commitment scheme: a [`Scheme`] is its two parties, and what a level of
+//! security costs.
 
 use std::sync::Arc;
 
@@ -54,18 +54,18 @@ pub struct Level {
 
 /// The party that commits: the garbler.
 ///
-/// Commitments lie one after the other in a stream, of which each row begins a new block; what the sender knows
-/// of random ones, and its shares of any, it can make again from its secrets and their place there. The stream
-/// has *ranges*, which never meet: whoever goes on with a stock [enters](Sender::enter) one that was not
-/// entered before.
+/// Commitments lie one after the other in a stream, of which each row begins a new block; what the sender
+/// knows of random ones, and its shares of any, it can make again from its secrets and their place there. The
+/// stream has *ranges*, which never meet: whoever goes on with a stock [enters](Sender::enter) one that was
+/// not entered before.
 pub trait Sender: Sized + Send {
     /// What a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
     /// A row of commitments to values that come one after the other.
     type Committing;
 
-    /// Begins, with OTs in which the other party chooses. At most `memory` bytes of values are held at a time;
-    /// others are made again.
+    /// Begins, with OTs in which the other party chooses. At most `memory` bytes of values are held at a
+    /// time; others are made again.
     ///
     /// # Errors
     /// [`Error::Usage`] if the level is not offered; those of the OTs.
@@ -158,8 +158,8 @@ pub trait Receiver: Sized + Send {
     /// What a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
 
-    /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of what comes are held
-    /// at a time, and others in temporary files.
+    /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of what comes are
+    /// held at a time, and others in temporary files.
     ///
     /// # Errors
     /// As [`Sender::set_up`].

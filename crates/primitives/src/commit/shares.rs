@@ -2,8 +2,8 @@
 //!
 //! Schemes make shares coordinate by coordinate, as rows of bits; the protocol adds up the columns of single
 //! commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
-//! apart](Shares::select_each) as columns: making rows twice costs less than writing all columns to memory and
-//! reading them again.
+//! apart](Shares::select_each) as columns: making rows twice costs less than writing all columns to memory
+//! and reading them again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -217,7 +217,8 @@ impl Shares {
         self.add_if(1, index, sum);
     }
 
-    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before [`Shares::select_each`].
+    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before
+    /// [`Shares::select_each`].
     #[inline(always)]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();

@@ -265,8 +265,8 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// What was told is had for the proof of the claims about it, from the receiver to whom it was told: not for a
-/// proof before or after that, of other claims, or of another receiver's; and no receiver verifies what is
+/// What was told is had for the proof of the claims about it, from the receiver to whom it was told: not for
+/// a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what is
 /// another's.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
@@ -394,8 +394,8 @@ fn words(shares: &Shares) -> Vec<u64> {
 /// Compares what a sender makes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
 
-/// What a row is: the commitments that came at its place in the stream, whose values can be had in any way and
-/// made again by whoever has the state that a stock keeps.
+/// What a row is: the commitments that came at its place in the stream, whose values can be had in any way
+/// and made again by whoever has the state that a stock keeps.
 fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();

@@ -11,7 +11,7 @@ use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use crate::cut_and_choose::{Bucketing, Challenge};
 use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
 use crate::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
-use crate::solder::{CommittedWire, Soldering};
+use crate::solder::{GarblerWire, Soldering};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
@@ -202,7 +202,7 @@ fn labels(measured: &mut Measured) -> Result<(), Error> {
     })?;
     measured.set(&HASH_LABEL, hash);
     let delta = rng.delta();
-    let wire = |k: usize| CommittedWire { value: labels[k], delta };
+    let wire = |k: usize| GarblerWire { value: labels[k], delta };
     let solder = fastest(COUNT as f64, || {
         black_box((0..COUNT).map(|k| Soldering::new(labels[k], wire(COUNT - 1 - k))).collect::<Vec<_>>());
         Ok(())

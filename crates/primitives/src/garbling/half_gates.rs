@@ -14,7 +14,8 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::Circuit;
 
-/// Half-gates: a wire is its false label, and the true one differs from it by the copy's offset, which ends in
+/// Half-gates: a wire is its false label, and the true one differs from it by the copy's offset, which ends
+/// in
 /// 1.
 pub struct HalfGates;
 

@@ -12,7 +12,8 @@ use brickwork_base::label::{Delta, Label};
 pub(super) trait Lockstep:
     Scheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
 {
-    /// Bytes of the table of an AND gate. No other gate has one, and the keys serve as many calls as there are.
+    /// Bytes of the table of an AND gate. No other gate has one, and the keys serve as many calls as there
+    /// are.
     const AND_BYTES: usize = {
         assert!(Self::TABLE_BYTES.xor == 0 && Self::TABLE_BYTES.inv == 0);
         assert!(Self::HASH.calls_per_and <= CALLS_PER_GATE);

@@ -21,8 +21,8 @@ pub struct GateBytes {
 /// What the lowest bit of a label, its *colour*, says. The two labels of a wire differ in it, always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// Which of the wire's two labels this one is, in an order that is random for each wire: whoever evaluates
-    /// learns nothing of it (point-and-permute).
+    /// Which of the wire's two labels this one is, in an order that is random for each wire: whoever
+    /// evaluates learns nothing of it (point-and-permute).
     Random,
     /// The wire's bit.
     Bits,
@@ -31,11 +31,11 @@ pub enum Colours {
 /// How the hash is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashUse {
-    /// Calls for an AND gate of a copy, at the garbler: each has a tweak or two labels that no other call under
-    /// the same key has.
+    /// Calls for an AND gate of a copy, at the garbler: each has a tweak or two labels that no other call
+    /// under the same key has.
     pub calls_per_and: usize,
-    /// Most calls under one key; none where one key serves for everything, which costs the scheme as many bits
-    /// of security as the logarithm of the calls.
+    /// Most calls under one key; none where one key serves for everything, which costs the scheme as many
+    /// bits of security as the logarithm of the calls.
     pub calls_per_key: Option<usize>,
 }
 
@@ -43,8 +43,9 @@ pub struct HashUse {
 /// the garbler makes and the evaluator reads.
 ///
 /// The two parties see a wire differently. The garbler has a [`Scheme::Wire`], which stands for the labels of
-/// both bits, together with the [`Scheme::Offset`] of the copy; the evaluator has the active label. Nothing is
-/// said here of how labels differ: by an offset whose lowest bit is 1, by one that is free, or by none at all.
+/// both bits, together with the [`Scheme::Offset`] of the copy; the evaluator has the active label. Nothing
+/// is said here of how labels differ: by an offset whose lowest bit is 1, by one that is free, or by none at
+/// all.
 ///
 /// Copies of a circuit are garbled and evaluated many at a time, as the scheme likes best; lists of wires are
 /// `[copy][wire]`.
@@ -97,8 +98,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Bytes of the tables of one copy.
     fn table_bytes(schedule: &Self::Schedule) -> usize;
 
-    /// The keys of a batch of `copies` copies. `start` is random, the garbler's choice, and no secret once all
-    /// that depends on it is made.
+    /// The keys of a batch of `copies` copies. `start` is random, the garbler's choice, and no secret once
+    /// all that depends on it is made.
     fn keys(start: u128, copies: usize, schedule: &Self::Schedule) -> Self::Keys;
 
     /// Garbles copies. `copies` are their numbers in the batch, each with its offset and its input wires.

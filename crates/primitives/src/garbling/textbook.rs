@@ -1,5 +1,5 @@
-//! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by no
-//! offset, and privacy-free half-gates. What every scheme does is tested on all of them alike.
+//! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by
+//! no offset, and privacy-free half-gates. What every scheme does is tested on all of them alike.
 
 use proptest::prelude::*;
 
@@ -136,8 +136,8 @@ impl Scheme for FourRows {
     }
 }
 
-/// Privacy-free half-gates (Zahur, Rosulek, Evans 2015, section 5): the evaluator knows all bits, and a label's
-/// lowest bit is the wire's.
+/// Privacy-free half-gates (Zahur, Rosulek, Evans 2015, section 5): the evaluator knows all bits, and a
+/// label's lowest bit is the wire's.
 struct PrivacyFree;
 
 /// The label of the constant 1, which everybody knows.

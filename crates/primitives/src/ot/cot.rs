@@ -99,9 +99,9 @@ pub trait CotSender: Sized + Send {
     /// before this is done.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`] if
-    /// the range of OTs ends before them. After any other error
-    /// every call fails, because what the receiver may have learnt of the offset concerns all OTs.
+    /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`]
+    /// if the range of OTs ends before them. After any other error every call fails, because what the
+    /// receiver may have learnt of the offset concerns all OTs.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
 
     /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::draw`].
@@ -155,8 +155,8 @@ pub trait CotReceiver: Sized + Send {
     /// [`Error::Io`] if the connection fails, [`Error::Peer`] if the sender cheats.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error>;
 
-    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng` is
-    /// for what makes them of choices that are given.
+    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng`
+    /// is for what makes them of choices that are given.
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].

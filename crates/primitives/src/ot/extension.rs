@@ -41,9 +41,9 @@
 //! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
 //! refuses to go on.
 //!
-//! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into independent
-//! OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so far, and over
-//! the OT's number). Unhashed they must never be keys.
+//! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into
+//! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
+//! far, and over the OT's number). Unhashed they must never be keys.
 
 use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
 use serde::{Deserialize, Serialize};
@@ -792,8 +792,8 @@ mod tests {
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
     }
 
-    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session, and
-    /// all rows so far.
+    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session,
+    /// and all rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
         let mut hash = KeyHash::new(&series(3));
@@ -811,8 +811,8 @@ mod tests {
         }
     }
 
-    /// Row 16: who has entered no range makes no OT and no key, and sends nothing; numbers of keys are drawn, so
-    /// that none serves two OTs.
+    /// Row 16: who has entered no range makes no OT and no key, and sends nothing; numbers of keys are drawn,
+    /// so that none serves two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
         let (mut sender, mut receiver, _) = deal();

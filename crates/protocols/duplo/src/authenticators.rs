@@ -322,7 +322,7 @@ pub(super) mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::authenticator::AuthenticatorKind;
     use brickwork_primitives::cut_and_choose::{self, Bucketing};
-    use brickwork_primitives::solder::CommittedWire;
+    use brickwork_primitives::solder::GarblerWire;
     use brickwork_primitives::spill::Spill;
 
     /// Authenticators in so many buckets of a size, as the evaluator has them when all is proven, and the
@@ -335,7 +335,7 @@ pub(super) mod tests {
         spill: &Spill,
         rng: &mut Rng,
         bad: impl Fn(usize, usize) -> bool,
-    ) -> (EvaluatorAuthenticators, Vec<CommittedWire>) {
+    ) -> (EvaluatorAuthenticators, Vec<GarblerWire>) {
         let (count, plain, hasher) =
             (buckets * size, kind == AuthenticatorKind::Plain, Hasher::new(&[7; 32], kind).after(1000));
         let index = |k: usize| (count - 1 - k) as u64;
@@ -344,10 +344,10 @@ pub(super) mod tests {
             AuthenticatorKind::Plain => (0..count).map(|_| rng.label()).collect(),
             AuthenticatorKind::Input => hasher.false_labels(count, |k| (index(k), deltas[k])),
         };
-        let wires: Vec<CommittedWire> = false_labels
+        let wires: Vec<GarblerWire> = false_labels
             .into_iter()
             .zip(&deltas)
-            .map(|(label, &delta)| CommittedWire::from_false_label(label, delta))
+            .map(|(label, &delta)| GarblerWire::from_false_label(label, delta))
             .collect();
         let hashes = hasher.authenticators(count, |k| (index(k), wires[k].base(), wires[k].delta));
         let delta_differences: Vec<Label> =

@@ -8,6 +8,13 @@
 //! A proof settles what was claimed here, and what was claimed about the material where it was made for this
 //! program alone.
 //!
+//! One commitment a wire holds its base and its indicator bit, `C_w`; a copy's offset is committed as `D`.
+//! The evaluator claims of a soldering V that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0; that bit is
+//! what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka`
+//! (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all solderings. DEVIATION: the
+//! paper solders copies of a bucket to its head and the head to the authenticator; here every copy's output
+//! is soldered to the authenticator directly, which is as many openings and one step less.
+//!
 //! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire
 //! than the program says.
 
@@ -19,6 +26,7 @@ use zeroize::Zeroizing;
 
 use super::authenticators::{EvaluatorAuthenticators, EvaluatorComponent};
 use super::chunked::send_list;
+use super::claims::Solderings;
 use super::ots::{EvaluatorOts, GarblerOts};
 use super::preprocess::Shape;
 use super::preprocessed::{EvaluatorOpenings, GarblerOpenings};
@@ -32,7 +40,7 @@ use brickwork_primitives::commit::{
     self, ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Row, Sender, Shares, Weights,
 };
 use brickwork_primitives::receive;
-use brickwork_primitives::solder::{CommittedWire, Soldering, Solderings};
+use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 
 /// Labels that are shown to their authenticators together.
@@ -209,9 +217,9 @@ impl GarblerReady {
     }
 
     /// The wire at the head of a location.
-    pub fn wire(&self, location: WireLocation, delta_ka: Delta) -> CommittedWire {
+    pub fn wire(&self, location: WireLocation, delta_ka: Delta) -> GarblerWire {
         let offset = self.values[location.set as usize].offsets.get(location.bucket as usize);
-        CommittedWire {
+        GarblerWire {
             value: self.value(location),
             delta: offset.map_or(delta_ka, |offset| Delta::new(offset.bits())),
         }
@@ -571,8 +579,7 @@ pub(super) fn garbler<C: commit::Scheme>(
             to.fill(first, &mut values)?;
             let soldering = |k: usize| {
                 let (bucket, wire) = (k / inputs, k % inputs);
-                let to =
-                    CommittedWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
+                let to = GarblerWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
                 Soldering::new(value_of(program.slot(slots[bucket] as usize).inputs[wire]), to)
             };
             Ok((first..buckets.end * inputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())

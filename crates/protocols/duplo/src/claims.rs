@@ -14,8 +14,41 @@ use super::preprocess::Shape;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
-use brickwork_primitives::solder::{Soldering, Solderings};
+use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
+
+/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the
+/// flips matter.
+#[derive(Clone, Copy)]
+pub(super) struct Solderings<'a> {
+    /// s of each.
+    pub flips: &'a Bits,
+    /// At the evaluator.
+    pub received: Option<&'a SpilledVec<Soldering>>,
+}
+
+impl Solderings<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.flips.len()
+    }
+
+    /// s of one of them.
+    #[inline]
+    pub fn flip(&self, k: usize) -> u8 {
+        self.flips.get(k)
+    }
+
+    /// What some of them open, where that is known.
+    pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
+        if let Some(received) = self.received {
+            openings
+                .iter_mut()
+                .zip(&*received.read_or_note(places))
+                .for_each(|(opening, soldering)| *opening = soldering.opening());
+        }
+    }
+}
 
 /// The claims about a component's copies. All commitments to them, as they were made.
 pub(super) struct CopyClaims {

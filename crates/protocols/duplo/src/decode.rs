@@ -30,7 +30,7 @@ use brickwork_base::bits;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::{OutputPort, Party, Program, Recipient};
 use brickwork_primitives::commit;
-use brickwork_primitives::solder::CommittedWire;
+use brickwork_primitives::solder::GarblerWire;
 
 /// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
 fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 32] {
@@ -65,7 +65,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let layout = &ready.material.layout;
     let private = (0..layout.private_outputs.len()).map(|k| ready.wire(layout.private_location(k), delta_ka));
     let shared = layout.shared_outputs.iter().map(|&wire| ready.wire(layout.location(wire), delta_ka));
-    let wires: Zeroizing<Vec<CommittedWire>> = Zeroizing::new(private.chain(shared).collect());
+    let wires: Zeroizing<Vec<GarblerWire>> = Zeroizing::new(private.chain(shared).collect());
 
     let message = run.channel.receive(msg::OUTPUT_LABELS, wires.len().div_ceil(8) + 32)?;
     let (colours, hash) = message.split_at(wires.len().div_ceil(8));
@@ -329,8 +329,8 @@ mod tests {
         let (pools, heads): (Vec<_>, Vec<_>) = POOLS.map(pool).into_iter().unzip();
         let material = without_slots(&program, pools);
         let at = |location: WireLocation| heads[location.set as usize][location.bucket as usize];
-        let of_ots: Vec<CommittedWire> =
-            (0..3).map(|_| CommittedWire { value: rng.label(), delta: delta_ka }).collect();
+        let of_ots: Vec<GarblerWire> =
+            (0..3).map(|_| GarblerWire { value: rng.label(), delta: delta_ka }).collect();
         let wire = |wire: u32| {
             if wire < 40 { at(material.layout.location(wire)) } else { of_ots[wire as usize - 40] }
         };

@@ -45,7 +45,7 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
-use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Metered;
 
@@ -171,7 +171,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
                     values
                         .par_iter_mut()
                         .zip(&*deltas)
-                        .for_each(|(v, &delta)| *v = CommittedWire::from_false_label(*v, delta).value);
+                        .for_each(|(v, &delta)| *v = GarblerWire::from_false_label(*v, delta).value);
                     hooks.alter(Point::InputWires, &mut values);
                     sender.push(&mut run.channel, &mut wires, &values)?;
                 }
@@ -189,7 +189,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             read(&wires, places.clone(), &mut values)?;
             let deltas = made_with(hooks, places.clone())?;
             let values = hooks.altered(hashed, &values.1);
-            let wire = |i: usize| CommittedWire { value: values[i], delta: deltas[i] };
+            let wire = |i: usize| GarblerWire { value: values[i], delta: deltas[i] };
             let mut authenticators =
                 hasher.authenticators(places.len(), |i| ((first + i) as u64, wire(i).base(), wire(i).delta));
             hooks.alter(hashes, &mut authenticators);
@@ -280,7 +280,7 @@ impl GarblerMade {
                     deltas.get(other - here.start).map_or(delta_ka, |offset| Delta::new(offset.bits()));
                 Soldering::new(
                     values[head - here.start],
-                    CommittedWire { value: values[other - here.start], delta },
+                    GarblerWire { value: values[other - here.start], delta },
                 )
             };
             let pairs = size.saturating_sub(1);
@@ -386,7 +386,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
             opened.outputs.scatter(shape.outputs, here, &mut values)?;
             let first = copies.start * shape.outputs;
             let soldering = |k: usize| {
-                let head = CommittedWire { value: heads[output_bucket(shape, k)], delta: delta_ka };
+                let head = GarblerWire { value: heads[output_bucket(shape, k)], delta: delta_ka };
                 Soldering::new(values[k - first], head)
             };
             Ok((first..copies.end * shape.outputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
@@ -612,7 +612,7 @@ impl EvaluatorReceived<Shares> {
         let delta = |offset: &Label| Delta::checked(offset.bits()).ok_or(Cheat::OffsetColour);
         let deltas = received.iter().map(delta).collect::<Result<Vec<_>, Cheat>>()?;
         let false_labels = self.hasher.false_labels(opened.len(), |k| (opened[k].into(), deltas[k]));
-        let wire = |k: usize| CommittedWire::from_false_label(false_labels[k], deltas[k]);
+        let wire = |k: usize| GarblerWire::from_false_label(false_labels[k], deltas[k]);
         let honest =
             self.hasher.authenticators(opened.len(), |k| (opened[k].into(), wire(k).base(), deltas[k]));
         if hashes != honest {

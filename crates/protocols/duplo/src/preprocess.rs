@@ -41,7 +41,7 @@ use brickwork_primitives::garbling::{
     GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TABLE_HASH_BYTES, TableSink, table_hash,
 };
 use brickwork_primitives::receive;
-use brickwork_primitives::solder::{CommittedWire, Soldering};
+use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Metered;
 use brickwork_stock::{Bulk, Writers};
@@ -188,13 +188,13 @@ fn garble_copies<S: TableSink, M: Send>(
             for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
                 values
                     .iter_mut()
-                    .for_each(|label| *label = CommittedWire { value: *label, delta }.false_label());
+                    .for_each(|label| *label = GarblerWire { value: *label, delta }.false_label());
             }
             let copies = &indices[first..first + here];
             let mut sink = sink(here, copies);
             HalfGates::garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
             for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
-                wires.iter_mut().for_each(|w| *w = CommittedWire::from_false_label(*w, delta).value);
+                wires.iter_mut().for_each(|w| *w = GarblerWire::from_false_label(*w, delta).value);
             }
             Ok(made(sink))
         })
@@ -434,7 +434,7 @@ impl GarblerMade {
             let value = |copy: usize, w: usize| values[(copy - first) * shape.inputs + w];
             let soldering = |k: usize| {
                 let (head, copy, w) = shape.bucket_soldering(k);
-                Soldering::new(value(head, w), CommittedWire { value: value(copy, w), delta: deltas[copy] })
+                Soldering::new(value(head, w), GarblerWire { value: value(copy, w), delta: deltas[copy] })
             };
             let pairs = (size - 1) * shape.inputs;
             Ok((range.start * pairs..range.end * pairs)

@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, UseOpenings};
+use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, Solderings, UseOpenings};
 use super::ots::{self, EvaluatorOts, EvaluatorRandomCots, GarblerOts, GarblerRandomCots};
 use super::prepare;
 use super::preprocess;
@@ -29,7 +29,6 @@ use super::stock::{Items, Request};
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
-use brickwork_primitives::solder::Solderings;
 use brickwork_primitives::spill::Spill;
 
 /// Items that were made together: components, the pool for the garbler's wires, OTs.

@@ -63,8 +63,8 @@ fn malformed() -> Error {
     Error::Stock("the state of the commitments is malformed or of another version".into())
 }
 
-/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of each
-/// from its own range.
+/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of
+/// each from its own range.
 const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
 /// The range of blocks for seeds that are new.

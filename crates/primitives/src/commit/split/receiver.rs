@@ -52,8 +52,8 @@ impl Receiver {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// From the seeds that this party got, one for each coordinate of `code`, and its choices among each pair,
-    /// its watch bits (0 or 1).
+    /// From the seeds that this party got, one for each coordinate of `code`, and its choices among each
+    /// pair, its watch bits (0 or 1).
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.

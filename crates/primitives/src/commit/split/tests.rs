@@ -500,8 +500,8 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Row 16: who has entered no range, or one that is used up, commits to nothing and sends nothing; both parties
-/// come to the end at once.
+/// Row 16: who has entered no range, or one that is used up, commits to nothing and sends nothing; both
+/// parties come to the end at once.
 #[test]
 fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     let (mut sender, mut receiver) = deal(40);

@@ -26,7 +26,7 @@ use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{Committed, Lsb, Row, Sender as _, Shares};
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
-use brickwork_primitives::solder::CommittedWire;
+use brickwork_primitives::solder::GarblerWire;
 use brickwork_primitives::spill::SpilledVec;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
@@ -196,7 +196,7 @@ impl Records for GarblerAuthenticators {
         values
             .iter_mut()
             .enumerate()
-            .for_each(|(i, v)| *v = CommittedWire::from_false_label(*v, delta(i)).value);
+            .for_each(|(i, v)| *v = GarblerWire::from_false_label(*v, delta(i)).value);
         self.wires = Committed {
             values: std::mem::take(&mut *values),
             shares: committer.shares_again(wires, &numbers),

@@ -25,8 +25,8 @@ fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
     })
 }
 
-/// A whole run, with all the claims that a program makes: each of them is one that the ideal scheme finds true,
-/// claim by claim.
+/// A whole run, with all the claims that a program makes: each of them is one that the ideal scheme finds
+/// true, claim by claim.
 #[test]
 fn a_run_is_the_same_over_any_commitments() {
     let job = Job {

@@ -12,7 +12,7 @@ use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
 use brickwork::random::{Rng, Seed};
-use brickwork::solder::{CommittedWire, Soldering};
+use brickwork::solder::{GarblerWire, Soldering};
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream};
@@ -145,7 +145,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
 pub fn labels() -> Vec<Subject> {
     const COUNT: usize = 256;
     let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
-        let wire = |rng: &mut Rng| CommittedWire { value: rng.label(), delta: rng.delta() };
+        let wire = |rng: &mut Rng| GarblerWire { value: rng.label(), delta: rng.delta() };
         let (from, to) = (wire(rng), wire(rng));
         let (soldering, offsets) = (Soldering::new(from.value, to), from.delta.label() ^ to.delta.label());
         let labels: Vec<Label> = (0..COUNT).map(|_| Label::from_bits(secret(class, rng))).collect();
@@ -156,11 +156,11 @@ pub fn labels() -> Vec<Subject> {
         })
     };
     let solder = |class: bool, rng: &mut Rng| -> Call<'static> {
-        let wire = |rng: &mut Rng| CommittedWire {
+        let wire = |rng: &mut Rng| GarblerWire {
             value: Label::from_bits(secret(class, rng)),
             delta: Delta::new(secret(class, rng)),
         };
-        let wires: Vec<[CommittedWire; 2]> = (0..COUNT).map(|_| [wire(rng), wire(rng)]).collect();
+        let wires: Vec<[GarblerWire; 2]> = (0..COUNT).map(|_| [wire(rng), wire(rng)]).collect();
         Box::new(move || {
             for &[from, to] in &wires {
                 black_box(Soldering::new(black_box(from).value, black_box(to)).opening().bits());
@@ -168,7 +168,7 @@ pub fn labels() -> Vec<Subject> {
         })
     };
     let input = |class: bool, rng: &mut Rng| -> Call<'static> {
-        let wire = CommittedWire { value: rng.label(), delta: rng.delta() };
+        let wire = GarblerWire { value: rng.label(), delta: rng.delta() };
         let bits = bits(class, COUNT, rng);
         Box::new(move || {
             for &bit in &bits {
