@@ -31,7 +31,7 @@ use brickwork_session::SessionId;
 use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What the items of a batch have in common.
 #[derive(Clone, Serialize, Deserialize)]
