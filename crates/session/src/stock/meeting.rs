@@ -116,6 +116,27 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
     })
 }
 
+/// Refuses a store that holds what another protocol made with this peer. The pair belongs to both stores, whatever
+/// is in them: with one that seems empty here a new one would be made, and what the other protocol has would be
+/// taken for an old copy when it meets its twin.
+fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
+    for (id, epoch) in store.epochs()? {
+        if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
+            continue;
+        }
+        let state = store.state(&id)?;
+        if state.burned().is_none() && !state.is_new() {
+            return Err(Error::Stock(format!(
+                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
+                short(&id),
+                epoch.protocol,
+                owner.protocol
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses stock that another release made: what it means, and how it is bounded, this one does not know.
 fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
@@ -227,6 +248,7 @@ fn say(
     owner: &Owner,
     mine: &[(EpochId, State)],
 ) -> Result<Option<Vec<Stand>>, Error> {
+    store.map_or(Ok(()), |store| of_this_protocol(store, owner))?;
     let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
@@ -636,11 +658,13 @@ mod tests {
                 let before = told(&mine);
                 let (channel, mut peer) = memory_pair();
                 let result = std::thread::scope(|scope| {
-                    scope.spawn(move || {
+                    // It stays until the other has spoken, too.
+                    let _peer = scope.spawn(move || {
                         peer.send(msg::PAIR, &Acquaintance { pair, holds }.to_bytes()).unwrap();
                         peer.send(msg::STANDINGS, &[0]).unwrap();
                         peer.send(msg::STAND, &[0; 32]).unwrap();
                         peer.flush().unwrap();
+                        peer
                     });
                     let observer = Box::new(Unobserved);
                     reconcile(
@@ -674,6 +698,32 @@ mod tests {
         assert_eq!(store.pairs().unwrap().len(), 3);
     }
 
+    /// What a garbler's store makes of a peer that is gone before it says a word.
+    fn meet_nobody(store: &mut Store) -> Result<(), Error> {
+        let (channel, peer) = memory_pair();
+        drop(peer);
+        let mut line = Metered::new::<Empty>(channel, Party::Garbler, Box::new(Unobserved));
+        reconcile(&mut line, store, &owner(Party::Garbler), &SESSION).map(drop)
+    }
+
+    /// Before anything is said: a pair that is made anew would cost the other protocol its stock.
+    #[test]
+    fn row_19_stock_of_another_protocol_is_refused() {
+        let (_folder, mut mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let other = Epoch { protocol: "another".into(), ..epoch(Party::Garbler) };
+        mine.begin(&[9; 32], &other, b"secrets").unwrap();
+        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))), "what was never begun is nothing");
+        let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
+        let refused = meet_nobody(&mut mine);
+        assert!(
+            matches!(&refused, Err(Error::Stock(why)) if why.contains("made by the protocol another") && why.contains("stock burn")),
+            "{refused:?}"
+        );
+        assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");
+        let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
+        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))));
+    }
+
     /// Stock that another release made is refused before anything is said, until it is burned.
     #[test]
     fn row_19_stock_of_another_version_is_refused() {
@@ -681,17 +731,6 @@ mod tests {
         let old = Epoch { version: PROTOCOL_VERSION - 1, ..epoch(Party::Garbler) };
         mine.begin(&[9; 32], &old, b"secrets").unwrap();
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
-        let meet_nobody = |store: &mut Store| {
-            let (channel, peer) = memory_pair();
-            drop(peer);
-            let observer = Box::new(Unobserved);
-            reconcile(
-                &mut Metered::new::<Empty>(channel, Party::Garbler, observer),
-                store,
-                &owner(Party::Garbler),
-                &SESSION,
-            )
-        };
         let refused = meet_nobody(&mut mine);
         assert!(
             matches!(&refused, Err(Error::Stock(why)) if why.contains("part 090909090909") && why.contains("stock burn")),
