@@ -128,7 +128,7 @@ impl scheme::Sender for Sender {
 
     fn set_up(_: &mut Channel, _: &mut impl CotSender, _: u32, _: u64) -> Result<Self, Error> {
         let mut seed = [0; 32];
-        Rng::new("ideal commitments")?.fill(&mut seed);
+        Rng::replayable("ideal commitments").fill(&mut seed);
         Ok(Sender::beginning(SenderState { seed, chosen: BTreeMap::new() }, of_setup()))
     }
 

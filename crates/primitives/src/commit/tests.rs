@@ -20,7 +20,7 @@ fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     let (mut sender, mut receiver) = ots::deal();
     thread::scope(|scope| {
         let receiver = scope.spawn(move || {
-            let mut rng = Rng::new("test receiver").unwrap();
+            let mut rng = Rng::replayable("test receiver");
             S::Receiver::set_up(&mut right, &mut receiver, &mut rng, security, memory).unwrap()
         });
         let committer = S::Sender::set_up(&mut left, &mut sender, security, memory).unwrap();

@@ -82,7 +82,7 @@ impl Scheme for FourRows {
         outputs: &mut [[Label; 2]],
         sink: &mut impl TableSink,
     ) -> Result<(), Error> {
-        let mut rng = Rng::new("four rows")?;
+        let mut rng = Rng::replayable("four rows");
         for (p, &copy) in copies.iter().enumerate() {
             let mut tables = Vec::new();
             let inputs = &inputs[p * circuit.inputs()..][..circuit.inputs()];
@@ -243,7 +243,7 @@ impl Scheme for PrivacyFree {
 /// What every scheme does: it evaluates to the labels of what the circuit computes, with tables of as many
 /// bytes as it says, and the lowest bit of a label is what it says.
 fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
-    let mut rng = Rng::new("test schemes").unwrap();
+    let mut rng = Rng::replayable("test schemes");
     let copies: Vec<u32> = (0..count).collect();
     let schedule = S::schedule(circuit);
     let keys = S::keys(rng.block(), copies.len(), &schedule);

@@ -235,7 +235,7 @@ mod tests {
                 let given: Vec<u8> = (0..count).map(|i| (i * i / 5 % 2) as u8).collect();
                 let (sent, (choices, got)) = thread::scope(|scope| {
                     let got = scope.spawn(|| match random {
-                        true => receiver.draw(&mut right, &mut Rng::new("test")?, count),
+                        true => receiver.draw(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
                             Ok((Zeroizing::new(given.clone()), labels))

@@ -133,7 +133,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Self, Error> {
         let mut nonce = [0; 32];
-        Rng::new("test nonce")?.fill(&mut nonce);
+        Rng::replayable("test nonce").fill(&mut nonce);
         let mut ranges = Ranges::of_setup();
         let (pads, serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
         let mut toy = Toy { run, id: [0; 32], carried, pads, serials, made: Vec::new() };
