@@ -246,8 +246,8 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     let [left, right] = line(victim, edits);
     let one = |party: Party, channel| {
         let mut store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-        let mut observer = Unobserved;
-        let session = stocked(party, channel, &mut store, &TERMS, &mut observer, Hooks::default())?;
+        let observer = Unobserved;
+        let session = stocked(party, channel, &mut store, &TERMS, observer, Hooks::default())?;
         let (outputs, session) = match inputs {
             None => (Vec::new(), session.preprocess(&[Request { ots: Some(1), ..Request::of(program) }])?.1),
             Some(inputs) => {

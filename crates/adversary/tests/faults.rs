@@ -174,7 +174,7 @@ fn told(bytes: Vec<u8>) -> Error {
         let mut answer = Vec::new();
         let _ = b.read_to_end(&mut answer);
     });
-    let error = brickwork::duplo::evaluator(channel, &job, &[true], &mut brickwork::session::Unobserved)
+    let error = brickwork::duplo::evaluator(channel, &job, &[true], brickwork::session::Unobserved)
         .expect_err("no session");
     speaker.join().unwrap();
     error

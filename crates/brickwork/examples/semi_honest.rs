@@ -1,13 +1,15 @@
 //! Times Yao's protocol with half-gates, both parties as two threads over loopback TLS, on random inputs:
 //! `cargo run --release -p brickwork --example semi_honest -- PROGRAM.bwp EXECUTIONS`.
 //!
-//! The outputs of both parties are compared with a simulation.
+//! The outputs of both parties are compared with a simulation, and what it took with what is predicted for this
+//! machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
+use brickwork::plan::{self, Link};
 use brickwork::random::Rng;
 use brickwork::semi_honest::{self, Report};
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
@@ -27,6 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let [garbler, evaluator] = run(&program, executions, &inputs)?;
     let seconds = start.elapsed().as_secs_f64();
+    let memory = peak_memory();
+    let predicted = semi_honest::cost::predict(&program, executions, &plan::measured()?, &Link::LOOPBACK)?;
 
     let (mut own, mut common) = (Vec::new(), Vec::new());
     for execution in 0..executions {
@@ -47,15 +51,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ands = program.and_gates() * executions as u64;
     let after_setup: f64 = evaluator.phases.iter().skip(1).map(|phase| phase.seconds).sum();
     println!("{executions} x {}: {ands} AND gates, {seconds:.4} s in all", program.name());
-    for phase in &evaluator.phases {
+    for (phase, predicted) in evaluator.phases.iter().zip(&predicted.phases) {
         println!(
-            "  {:10} {:9.4} s  garbler sent {:12} bytes, evaluator {:9}",
-            phase.name, phase.seconds, phase.garbler_sent_bytes, phase.evaluator_sent_bytes
+            "  {:10} {:9.4} s, predicted {:9.4} s  garbler sent {:12} bytes, evaluator {:9}",
+            phase.name,
+            phase.seconds,
+            predicted.seconds,
+            phase.garbler_sent_bytes,
+            phase.evaluator_sent_bytes
         );
     }
+    println!(
+        "  memory {memory} for both, their inputs and outputs; predicted for one {} KiB, the other {} KiB",
+        predicted.garbler_memory_bytes >> 10,
+        predicted.evaluator_memory_bytes >> 10
+    );
     println!("  after setup {after_setup:.4} s, {:.1} M AND/s", ands as f64 / after_setup / 1e6);
     println!("  {}", garbler.security.model);
     Ok(())
+}
+
+/// The most memory that this process had so far, if the system says so.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or("unknown".into(), |peak| peak.trim().to_owned())
 }
 
 fn run(program: &Arc<Program>, executions: usize, inputs: &[Vec<bool>; 2]) -> Result<[Report; 2], Error> {
@@ -67,11 +87,10 @@ fn run(program: &Arc<Program>, executions: usize, inputs: &[Vec<bool>; 2]) -> Re
     let listener = Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| {
-            semi_honest::garbler(listener.accept()?, &job, executions, &inputs[0], &mut Unobserved)
-        });
+        let garbler = scope
+            .spawn(|| semi_honest::garbler(listener.accept()?, &job, executions, &inputs[0], Unobserved));
         let channel = tls::connect(&address, &keys[1], keys[0].public_key(), &options(Party::Evaluator))?;
-        let evaluator = semi_honest::evaluator(channel, &job, executions, &inputs[1], &mut Unobserved)?;
+        let evaluator = semi_honest::evaluator(channel, &job, executions, &inputs[1], Unobserved)?;
         Ok([garbler.join().expect("the garbler does not panic")?, evaluator])
     })
 }

@@ -19,6 +19,7 @@
 //! | The evaluator's input bits choose labels, unseen. | [`ot`] |
 //! | **The whole protocol, phase by phase.** | [`duplo`] |
 //! | What the parties agree on and what a run reports. | [`session`] |
+//! | What a run will cost. | [`plan`] |
 //! | Frames, TLS, lanes. | [`wire`] |
 //!
 //! # A run, both parties in one process
@@ -35,8 +36,8 @@
 //!
 //! let (left, right) = memory_pair();
 //! let (garbler, evaluator) = std::thread::scope(|scope| {
-//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, &mut Unobserved));
-//!     let evaluator = duplo::evaluator(right, &job, &bob, &mut Unobserved);
+//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, Unobserved));
+//!     let evaluator = duplo::evaluator(right, &job, &bob, Unobserved);
 //!     (garbler.join().expect("the garbler does not panic"), evaluator)
 //! });
 //! let (garbler, evaluator) = (garbler?, evaluator?);
@@ -60,9 +61,43 @@ pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, random};
 pub use brickwork_circuit as circuit;
 pub use brickwork_duplo as duplo;
 pub use brickwork_justgarble as justgarble;
-pub use brickwork_plan as plan;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
 pub use brickwork_semi_honest as semi_honest;
 pub use brickwork_session as session;
 pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;
+
+/// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
+/// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`].
+pub mod plan {
+    use super::Error;
+    use brickwork_duplo::Duplo;
+    pub use brickwork_plan::*;
+    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_semi_honest::SemiHonest;
+
+    /// Who has work that a machine is measured for.
+    const PARTS: [&dyn Measure; 3] = [&Primitives, &Duplo, &SemiHonest];
+
+    /// Measures this machine, for all protocols; takes a few seconds.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
+    pub fn measured() -> Result<Machine, Error> {
+        measure(probe, &PARTS)
+    }
+
+    /// This machine by what was measured on another one, scaled by a probe of a few milliseconds: good enough
+    /// to compare cuts and buckets by.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if randomness is missing.
+    pub fn estimated() -> Result<Machine, Error> {
+        Ok(Machine::estimated(probe()?))
+    }
+
+    /// Whether all constants of a machine were measured here, and are sensible: they may come from a file.
+    pub fn is_whole(machine: &Machine) -> bool {
+        machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
+    }
+}

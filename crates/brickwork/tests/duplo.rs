@@ -31,8 +31,8 @@ fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[b
     let (left, right) = memory_pair();
     let job = job(program, security, threads);
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| duplo::garbler(left, &job, x, &mut Unobserved));
-        let evaluator = duplo::evaluator(right, &job, y, &mut Unobserved);
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, x, Unobserved));
+        let evaluator = duplo::evaluator(right, &job, y, Unobserved);
         let garbler = garbler.join().unwrap();
         match (garbler, evaluator) {
             (Ok(garbler), Ok(evaluator)) => (garbler, evaluator),
@@ -53,8 +53,8 @@ fn a_small_memory_changes_no_output_and_no_byte() {
         let (left, right) = memory_pair();
         let job = Job { table_memory, ..job(&program, 40, 2) };
         std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, &mut Unobserved).unwrap());
-            let evaluator = duplo::evaluator(right, &job, &y, &mut Unobserved).unwrap();
+            let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, Unobserved).unwrap());
+            let evaluator = duplo::evaluator(right, &job, &y, Unobserved).unwrap();
             let garbler = garbler.join().unwrap();
             assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &expected));
             assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &expected));
@@ -212,12 +212,12 @@ fn row_19_protocols_do_not_meet() {
     };
     std::thread::scope(|scope| {
         let (left, right) = memory_pair();
-        let garbler = scope.spawn(|| duplo::garbler(left, &job, &input, &mut Unobserved).map(drop));
-        let evaluator = semi_honest::evaluator(right, &job, 1, &input, &mut Unobserved).map(drop);
+        let garbler = scope.spawn(|| duplo::garbler(left, &job, &input, Unobserved).map(drop));
+        let evaluator = semi_honest::evaluator(right, &job, 1, &input, Unobserved).map(drop);
         results(garbler.join().unwrap(), evaluator, [duplo::Duplo::NAME, SemiHonest::NAME]);
         let (left, right) = memory_pair();
-        let garbler = scope.spawn(|| semi_honest::garbler(left, &job, 1, &input, &mut Unobserved).map(drop));
-        let evaluator = duplo::evaluator(right, &job, &input, &mut Unobserved).map(drop);
+        let garbler = scope.spawn(|| semi_honest::garbler(left, &job, 1, &input, Unobserved).map(drop));
+        let evaluator = duplo::evaluator(right, &job, &input, Unobserved).map(drop);
         results(garbler.join().unwrap(), evaluator, [SemiHonest::NAME, duplo::Duplo::NAME]);
     });
 }

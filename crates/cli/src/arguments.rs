@@ -191,7 +191,7 @@ impl Choice {
         link: &plan::Link,
     ) -> Result<duplo::Parameters, Failure> {
         Ok(match self.buckets {
-            Buckets::Fastest => plan::choose(program, security, machine, link)?,
+            Buckets::Fastest => duplo::cost::choose(program, security, machine, link)?,
             Buckets::Standard => duplo::Parameters::choose(program, security)?,
         })
     }

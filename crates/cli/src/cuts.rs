@@ -49,8 +49,8 @@ impl Pricing<'_> {
             .choice
             .choose(&repeated, self.security, self.machine, self.link)?
             .of_decomposition(&cut.name());
-        let cost =
-            plan::predict(&repeated, &parameters, self.machine, self.link).with_work("preprocess", seconds);
+        let cost = duplo::cost::predict(&repeated, &parameters, self.machine, self.link)
+            .with_work("preprocess", seconds);
         let (components, slots) =
             (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
         let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;

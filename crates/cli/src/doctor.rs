@@ -18,12 +18,12 @@ use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
 use crate::origin::Origin;
-use crate::protocols::{self, Estimate, Proposed};
+use crate::protocols::{self, Only, Proposed};
 use crate::report::{Report, bytes, hex, plural};
 use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::work::{Flags, Work};
+use crate::work::{Estimate, Flags, Work};
 use crate::{files, programs, resources, values};
 
 /// Find what would fail, before work starts
@@ -191,10 +191,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let mut proposal = None;
     match (&work, lacking(&[file, role_known])) {
-        (Some(_), _) if !played.proposes() => {
-            findings.note("parameters", Ok(((), "this protocol leaves nothing to choose".into())));
-            proposal = Some(None);
-        }
         (Some(work), _) if directory.is_none() => {
             let planned = findings.note("parameters", plan(work));
             if let Some((proposed, need)) = planned {
@@ -349,6 +345,17 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
 /// What a run without stock takes: what the garbler proposes, or what an evaluator would be offered that is
 /// the standard, and the memory of this party.
 fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
+    let played = protocols::played(work.flags.parameters.protocol);
+    let executions = work.executions().unwrap_or(1);
+    if let Some(Only { cost, .. }) =
+        played.only_way(work.origin.given, executions, &Estimate::of(&work.flags)?)?
+    {
+        let memory = match work.party {
+            Party::Garbler => cost.garbler_memory_bytes,
+            Party::Evaluator => cost.evaluator_memory_bytes,
+        };
+        return Ok(((None, memory), "this protocol leaves nothing to choose".into()));
+    }
     let (proposed, parameters, program, memory) = match work.party {
         Party::Garbler => {
             let estimate = Estimate::of(&work.flags)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use brickwork::plan::Machine;
+use brickwork::plan::{self, Machine};
 use brickwork_kernels::Kernel;
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ const MAX_MACHINE_BYTES: u64 = 1 << 16;
 pub fn at_hand() -> Result<Machine, Failure> {
     match kept() {
         Some(machine) => Ok(machine),
-        None => Ok(Machine::estimated()?),
+        None => Ok(plan::estimated()?),
     }
 }
 
@@ -31,7 +31,7 @@ pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
         eprint_line("measuring this machine …");
     }
     let start = Instant::now();
-    let machine = Machine::measure()?;
+    let machine = plan::measured()?;
     if !quiet {
         eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
     }
@@ -52,7 +52,7 @@ pub fn kept() -> Option<Machine> {
     let path = caches()?.join(file_name(Kernel::best().name()));
     let short = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
     let machine: Machine = serde_json::from_slice(&fs::read(&path).ok().filter(|_| short)?).ok()?;
-    machine.is_sound().then_some(machine)
+    plan::is_whole(&machine).then_some(machine)
 }
 
 /// Writes the constants to where commands with this folder of caches look for them.
@@ -68,6 +68,10 @@ pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
     fs::write(&whole, serde_json::to_vec(machine)?)?;
     fs::rename(whole, path)
 }
+
+/// Version of the file: the constants have names, so that each protocol brings its own; in version 1 they stood
+/// in one order for all.
+const FORMAT: u32 = 2;
 
 /// The user's folder of caches.
 fn caches() -> Option<PathBuf> {
@@ -86,6 +90,6 @@ fn file_name(kernel: &str) -> PathBuf {
     let model = processor.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
     hash.update(model.as_bytes()).update(&(cores as u64).to_le_bytes());
     let version = env!("CARGO_PKG_VERSION");
-    let name = format!("machine-{version}-{kernel}-{}.json", &hash.finalize().to_hex()[..16]);
+    let name = format!("machine-{version}-{FORMAT}-{kernel}-{}.json", &hash.finalize().to_hex()[..16]);
     Path::new("brickwork").join(name)
 }

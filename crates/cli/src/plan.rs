@@ -6,19 +6,22 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::plan::{self, Cost, Link, Machine};
+use brickwork::duplo;
+use brickwork::plan::{Cost, Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, Protocol};
+use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
 use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::outcome::cost_json;
+use crate::protocols::{self, Only, Played};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
+use crate::work::Estimate;
 use crate::{machine, programs};
 
 /// Predict bytes, time and memory of a run
@@ -59,13 +62,6 @@ struct Alternative {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    if arguments.parameters.protocol != Protocol::Duplo {
-        let name = arguments.parameters.protocol.name();
-        return Err(Failure::usage(
-            format!("nothing can be said of a run of {name} yet"),
-            "`brickwork bench protocol` with the same flags measures one",
-        ));
-    }
     // Cuts are made of what the source says without them.
     let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
     let (program, warnings) =
@@ -82,6 +78,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let executions = arguments.parameters.executions.executions;
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
+    let estimate = Estimate { machine, link };
+    let protocol = protocols::played(arguments.parameters.protocol);
+    let repetitions = executions.unwrap_or(1);
+    if let Some(only) = protocol.only_way(&program, repetitions, &estimate)? {
+        refuse_choices(arguments, &wish)?;
+        return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
+    }
+    let Estimate { machine, link } = estimate;
     let pricing = Pricing {
         executions,
         security: arguments.parameters.security(),
@@ -114,12 +118,63 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let mut human = text(&program, executions.unwrap_or(1), repeated, cost, &options);
+    let mut human = text(&program, executions.unwrap_or(1), repeated.and_gates(), cost, &options);
     if let Some(reason) = buckets_reason(&options, arguments.choice.buckets) {
         human += &format!("  * is not the fastest of these: {reason}.\n");
     }
     human += &cuts_text(&cuts);
     Ok(Report::new(json, human))
+}
+
+/// Refuses flags of choices where there are none.
+fn refuse_choices(arguments: &Arguments, wish: &Wish) -> Result<(), Failure> {
+    let parameters = &arguments.parameters;
+    let given = [
+        (parameters.security.is_some(), "--security"),
+        (parameters.commitments.is_some(), "--commitments"),
+        (arguments.choice.buckets == Buckets::Standard, "--buckets"),
+        (!matches!(wish, Wish::Fastest | Wish::Fixed(Named::Given)), "--cut"),
+        (arguments.svg.is_some(), "--svg"),
+        (arguments.lanes > 1, "--lanes"),
+    ];
+    match given.into_iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(Failure::usage(
+            format!(
+                "{flag} says nothing with --protocol {}: there is nothing to choose",
+                parameters.protocol.name()
+            ),
+            format!("leave {flag} out, or take --protocol duplo"),
+        )),
+    }
+}
+
+/// What a run costs that can be done in one way only.
+fn of_the_only_way(
+    program: &Program,
+    executions: u32,
+    Only { cost, security }: &Only,
+    protocol: &dyn Played,
+    Estimate { machine, link }: &Estimate,
+) -> Report {
+    let and_gates = program.and_gates() * u64::from(executions);
+    let mut json = json!({
+        "cut": Named::Given.to_string(),
+        "cut_reason": null,
+        "buckets_reason": null,
+        "choice": security,
+        "alternatives": [],
+        "decompositions": [],
+        "executions": executions,
+        "and_gates": and_gates,
+        "link": link,
+        "machine": machine,
+    });
+    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
+        json.extend(cost);
+    }
+    let human = text(program, executions, and_gates, cost, &[]) + &protocol.promise_text(security);
+    Report::new(json, human)
 }
 
 fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
@@ -137,7 +192,7 @@ fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec
             component: program.components()[id].name.clone(),
             cut: other.components[id],
             chosen: other.components[id] == own,
-            cost: plan::predict(program, other, machine, link).with_work("preprocess", *seconds),
+            cost: duplo::cost::predict(program, other, machine, link).with_work("preprocess", *seconds),
         })
         .collect();
     options.sort_by_key(|option| option.cut.bucket);
@@ -152,7 +207,7 @@ fn buckets_reason(options: &[Alternative], wish: Buckets) -> Option<String> {
         Buckets::Standard => "--buckets says standard".into(),
         Buckets::Fastest => format!(
             "of those that take at most {:.0} % longer than the fastest, it sends least",
-            100.0 * (plan::AS_GOOD_AS_FASTEST - 1.0)
+            100.0 * (duplo::cost::AS_GOOD_AS_FASTEST - 1.0)
         ),
     })
 }
@@ -172,18 +227,12 @@ impl Alternative {
     }
 }
 
-fn text(
-    program: &Program,
-    executions: u32,
-    repeated: &Program,
-    cost: &Cost,
-    options: &[Alternative],
-) -> String {
+fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options: &[Alternative]) -> String {
     let mut text = format!(
         "{}: {}, {} AND gates\n",
         program.name(),
         plural(executions.into(), "execution"),
-        thousands(repeated.and_gates())
+        thousands(and_gates)
     );
     for phase in &cost.phases {
         text += &format!(

@@ -112,11 +112,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let mut bar = Bar::of::<Duplo>(quiet);
-    let session = Stocked::open(party, channel, &mut store, &terms, &mut bar)?;
+    let bar = Bar::of::<Duplo>(quiet);
+    let session = Stocked::open(party, channel, &mut store, &terms, bar)?;
     let (done, session) = session.preprocess(&steps)?;
     let phases = session.close()?;
-    drop(bar);
     let made: Vec<String> = steps.iter().map(Request::to_string).collect();
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {

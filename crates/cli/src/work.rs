@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::plan::{Link, Machine};
 use brickwork::session::{self, Job};
 use brickwork::wire::tls::PublicKey;
 
 use crate::arguments::{Choice, LineArguments, Parameters, Resources};
 use crate::cut::Wish;
+use crate::failure::{Failure, code};
 use crate::origin::Origin;
-use crate::resources;
+use crate::report::bytes;
 use crate::store::StoreArguments;
+use crate::{machine, resources};
 
 /// The flags that say what a run takes and how it is done.
 #[derive(Clone, Copy)]
@@ -62,5 +65,34 @@ impl<'a> Work<'a> {
     /// How often the program is evaluated, if that was said.
     pub fn executions(&self) -> Option<u32> {
         self.flags.parameters.executions.executions
+    }
+}
+
+/// What a run will take: a garbler proposes by it, and both parties compare it with what the run took.
+pub struct Estimate {
+    pub machine: Machine,
+    pub link: Link,
+}
+
+impl Estimate {
+    /// That of a party with these flags, here.
+    pub fn of(flags: &Flags) -> Result<Self, Failure> {
+        let machine = machine::at_hand()?.with_threads(flags.resources.threads);
+        Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
+    }
+}
+
+/// Refuses a run that is predicted to take more memory here than is allowed.
+///
+/// # Errors
+/// If it is.
+pub fn fits_memory(need: u64, allowed: Option<u64>) -> Result<(), Failure> {
+    match allowed {
+        Some(limit) if need > limit => Err(Failure::new(
+            code::OTHER,
+            format!("this takes some {} of memory here, and --max-ram allows {}", bytes(need), bytes(limit)),
+            "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+        )),
+        _ => Ok(()),
     }
 }

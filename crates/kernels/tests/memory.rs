@@ -102,8 +102,8 @@ fn attacked(party: Party, job: &Job, says: &[u8], left: usize) -> (usize, Error)
         let channel = Channel::new(vec![Box::new(Flood { says: says.to_vec(), at: 0, left })]);
         let input = vec![false; 32];
         let result = match party {
-            Party::Garbler => duplo::garbler(channel, job, &input, &mut Unobserved),
-            Party::Evaluator => duplo::evaluator(channel, job, &input, &mut Unobserved),
+            Party::Garbler => duplo::garbler(channel, job, &input, Unobserved),
+            Party::Evaluator => duplo::evaluator(channel, job, &input, Unobserved),
         };
         result.expect_err("no session")
     })

@@ -1,9 +1,10 @@
 //! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, cut-and-choose,
-//! authenticators, soldering, and files for what does not fit into memory.
+//! authenticators, soldering, and files for what does not fit into memory; and what each of them costs.
 #![forbid(unsafe_code)]
 
 pub mod authenticator;
 pub mod commit;
+pub mod cost;
 pub mod cut_and_choose;
 pub mod garbling;
 pub mod ot;

@@ -161,8 +161,8 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
         let mut store =
             Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
-        let mut observer = Unobserved;
-        let session = stocked(party, channel, &mut store, &terms, &mut observer, noting(secrets))?;
+        let observer = Unobserved;
+        let session = stocked(party, channel, &mut store, &terms, observer, noting(secrets))?;
         let Some(input) = input else {
             return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new());
         };

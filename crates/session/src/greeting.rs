@@ -50,6 +50,9 @@ struct Hello {
     nonce: [u8; 32],
 }
 
+/// Bytes of a greeting.
+pub const GREETING_BYTES: usize = size_of::<Hello>();
+
 /// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What
 /// the garbler proposes is not compared here: the evaluator computes its bound.
 pub struct Greeting {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use brickwork_circuit::Program;
 
-pub use greeting::{Answer, Digests, Greeting, OTHER_PROGRAM, SessionId, agree};
-pub use metered::Run;
+pub use greeting::{Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree};
+pub use metered::Metered;
 pub use protocol::{PhaseReport, Protocol, Report};
 
 /// Version of everything that two parties must have in common to understand each other.
@@ -86,6 +86,16 @@ pub trait Observer: Send {
     /// `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0 where it is
     /// not known.
     fn progress(&mut self, done: u64, total: u64);
+}
+
+impl Observer for Box<dyn Observer> {
+    fn phase(&mut self, name: &'static str) {
+        (**self).phase(name);
+    }
+
+    fn progress(&mut self, done: u64, total: u64) {
+        (**self).progress(done, total);
+    }
 }
 
 /// An observer that looks away.

@@ -9,12 +9,12 @@ use crate::Observer;
 use crate::protocol::{PhaseReport, Protocol};
 
 /// A connection that measures the phases of a run.
-pub struct Run<'o> {
+pub struct Metered {
     /// The connection.
     pub channel: Channel,
     /// Which of the parties this one is.
     pub role: Party,
-    observer: &'o mut dyn Observer,
+    observer: Box<dyn Observer>,
     /// All phases of the protocol, in their order.
     order: &'static [&'static str],
     phases: Vec<PhaseReport>,
@@ -27,12 +27,23 @@ pub struct Run<'o> {
     expected: u64,
 }
 
-impl<'o> Run<'o> {
+impl Metered {
     /// Starts the stopwatch of a party of this protocol; `observer` is told of its phases.
-    pub fn new<P: Protocol>(channel: Channel, role: Party, observer: &'o mut dyn Observer) -> Self {
+    pub fn new<P: Protocol>(channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
         let (started, phases, order) = (Instant::now(), Vec::new(), P::PHASES);
-        Run { channel, role, observer, order, phases, running: None, started, bytes, passed: 0, expected: 0 }
+        Metered {
+            channel,
+            role,
+            observer,
+            order,
+            phases,
+            running: None,
+            started,
+            bytes,
+            passed: 0,
+            expected: 0,
+        }
     }
 
     /// What follows belongs to this phase, which may have run before: flights hold messages of several

@@ -40,7 +40,7 @@ pub trait Protocol: Sized + 'static {
         job: &Job,
         proposal: &Self::Proposal,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report<Self>, Error>;
 
     /// Runs the protocol as the evaluator, who takes what the garbler proposes within these limits.
@@ -52,7 +52,7 @@ pub trait Protocol: Sized + 'static {
         job: &Job,
         limits: &Self::Limits<'_>,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report<Self>, Error>;
 }
 

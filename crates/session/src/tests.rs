@@ -17,7 +17,7 @@ impl Protocol for Empty {
     type Limits<'a> = ();
     type Aside = ();
 
-    fn garbler(_: Channel, _: &Job, _: &(), _: &[bool], _: &mut dyn Observer) -> Result<Report<Self>, Error> {
+    fn garbler(_: Channel, _: &Job, _: &(), _: &[bool], _: Box<dyn Observer>) -> Result<Report<Self>, Error> {
         unreachable!("nobody runs it")
     }
 
@@ -26,7 +26,7 @@ impl Protocol for Empty {
         _: &Job,
         _: &(),
         _: &[bool],
-        _: &mut dyn Observer,
+        _: Box<dyn Observer>,
     ) -> Result<Report<Self>, Error> {
         unreachable!("nobody runs it")
     }
@@ -38,8 +38,8 @@ fn a_report_counts_each_phase_once_and_in_order() {
     const TAG: Tag = Tag(7);
     for role in [Party::Garbler, Party::Evaluator] {
         let (left, mut peer) = memory_pair();
-        let mut observer = Unobserved;
-        let mut run = Run::new::<Empty>(left, role, &mut observer);
+        let observer = Box::new(Unobserved);
+        let mut run = Metered::new::<Empty>(left, role, observer);
         for (phase, sent, received) in
             [("prepare", 10, 0), ("setup", 20, 3), ("decode", 0, 0), ("prepare", 5, 4)]
         {

@@ -88,6 +88,13 @@ pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                     check(all, says, value, &format!("{at}[{index}]"))?;
                 }
             }
+            // Of what has names that are not described, each is of one kind.
+            ("additionalProperties", Value::Object(fields)) if says.is_object() => {
+                assert!(schema.get("properties").is_none(), "{at}: some are described, and others not");
+                for (name, value) in fields {
+                    check(all, says, value, &format!("{at}.{name}"))?;
+                }
+            }
             // By `properties`; and of values of other types, by `type`.
             ("additionalProperties" | "required" | "properties" | "items", _) => {}
             (other, _) => panic!("the keyword {other} is not checked"),

@@ -3,8 +3,13 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::Tag;
 use brickwork_base::{Error, Malformed};
+
+/// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
+/// is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Tag(pub u8);
 
 /// Bytes of a frame's header: the tag and the length of what follows, little endian.
 pub const FRAME_HEADER_BYTES: usize = 5;

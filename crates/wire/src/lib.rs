@@ -15,14 +15,8 @@ pub mod tls;
 use brickwork_base::Error;
 use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
-pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream};
+pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 pub use memory::{memory_lanes, memory_pair};
-
-/// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
-/// is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Tag(pub u8);
 
 /// A hook that may alter a message on its way out; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;

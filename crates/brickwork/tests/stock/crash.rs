@@ -125,8 +125,8 @@ fn connect(
             Some((_, end)) => Store::open_with(&folders.of(party), &KEY, end.clone())?,
             None => Store::open(&folders.of(party), &KEY)?,
         };
-        let mut observer = Unobserved;
-        let session = Stocked::open(party, channel, &mut store, &terms(), &mut observer)?;
+        let observer = Unobserved;
+        let session = Stocked::open(party, channel, &mut store, &terms(), observer)?;
         work(party, session)?.close().map(drop)
     };
     std::thread::scope(|scope| {

@@ -74,8 +74,8 @@ impl Folders {
     ) -> [Result<(T, Vec<PhaseReport>), Error>; 2] {
         let (left, right) = memory_pair();
         let one = |party, channel| {
-            let (mut store, mut observer) = (Store::open(&self.of(party), &KEY)?, Unobserved);
-            let session = Stocked::open(party, channel, &mut store, terms, &mut observer)?;
+            let (mut store, observer) = (Store::open(&self.of(party), &KEY)?, Unobserved);
+            let session = Stocked::open(party, channel, &mut store, terms, observer)?;
             let (done, session) = work(party, session)?;
             Ok((done, session.close()?))
         };
@@ -675,8 +675,8 @@ fn epochs_of_others_are_left_alone() {
     let (left, right) = memory_pair();
     let [mut garblers, mut evaluators] = BOTH.map(|party| folders.store(party));
     let filled = |party, channel, store: &mut Store| {
-        let mut observer = Unobserved;
-        let session = Stocked::open(party, channel, store, &others[1], &mut observer)?;
+        let observer = Unobserved;
+        let session = Stocked::open(party, channel, store, &others[1], observer)?;
         let nothing = session.bytes();
         let (done, session) = session.preprocess(&[request(1, 1, 8)])?;
         let bytes = session.bytes();

@@ -76,8 +76,8 @@ fn both<G: Send, E>(
 ) -> (Result<G, Error>, Result<E, Error>) {
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(Garbler::setup(left, &terms(), &mut Unobserved)?));
-        let evaluator = Evaluator::setup(right, &terms(), &mut Unobserved).and_then(evaluator);
+        let garbler = scope.spawn(|| garbler(Garbler::setup(left, &terms(), Unobserved)?));
+        let evaluator = Evaluator::setup(right, &terms(), Unobserved).and_then(evaluator);
         (garbler.join().unwrap(), evaluator)
     })
 }

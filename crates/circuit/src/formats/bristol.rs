@@ -5,13 +5,16 @@
 //! one line. Each gate follows on a line: numbers of input and output wires, the wires, the name. Inputs are
 //! the first wires, outputs the last.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::InputMap;
 use super::lines::{Line, Lines};
 use crate::{Circuit, Component, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
+
+/// Which party gives which input of a Bristol circuit, by name (`in2`).
+pub type InputMap = BTreeMap<String, Party>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {

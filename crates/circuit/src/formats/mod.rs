@@ -14,14 +14,10 @@ pub mod bristol;
 pub mod duplo;
 mod lines;
 
-use std::collections::BTreeMap;
-
-use super::{Party, Program};
+use super::Program;
 use brickwork_base::Error;
+pub use bristol::InputMap;
 use lines::Lines;
-
-/// Which party gives which input of a Bristol circuit, by name (`in2`).
-pub type InputMap = BTreeMap<String, Party>;
 
 /// What a file is, as told by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use brickwork::circuit::Circuit;
 use brickwork::circuit::library::{aes, papers};
-use brickwork::plan::{self, Link, Machine};
+use brickwork::duplo;
+use brickwork::plan::{Link, Machine};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -76,7 +77,7 @@ fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link
     if slots < 1.0 {
         return None;
     }
-    let scale = plan::scale(circuit, slots, 40, machine, link)?;
+    let scale = duplo::cost::scale(circuit, slots, 40, machine, link)?;
     Some(json!({
         "component": name,
         "slots": slots,

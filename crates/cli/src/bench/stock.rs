@@ -131,8 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let (_, in_memory) = timed(|| in_memory(&parties, &request))?;
     let (_, on_disk) = timed(|| {
         parties.connect(|party, channel| {
-            let (mut store, mut observer) = (open(party)?, Unobserved);
-            let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
+            let (mut store, observer) = (open(party)?, Unobserved);
+            let session = Stocked::open(party, channel, &mut store, &parties.terms, observer)?;
             session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
         })
     })?;
@@ -141,9 +141,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     // What is used up is gone: a store as full as before is verified.
     let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     parties.connect(|party, channel| {
-        let (mut store, mut observer) =
-            (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
-        let session = Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?;
+        let (mut store, observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
+        let session = Stocked::open(party, channel, &mut store, &parties.terms, observer)?;
         session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
     })?;
     let store = Store::open(&second.path().join(files::role(Party::Evaluator)), &key)?;
@@ -186,13 +185,13 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 
 fn in_memory(parties: &Parties, request: &Request) -> Result<(), Failure> {
     parties.connect(|party, channel| {
-        let mut observer = Unobserved;
+        let observer = Unobserved;
         match party {
             Party::Garbler => {
-                Garbler::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop)
+                Garbler::setup(channel, &parties.terms, observer)?.fill(request)?.close().map(drop)
             }
             Party::Evaluator => {
-                Evaluator::setup(channel, &parties.terms, &mut observer)?.fill(request)?.close().map(drop)
+                Evaluator::setup(channel, &parties.terms, observer)?.fill(request)?.close().map(drop)
             }
         }
     })?;
@@ -210,9 +209,9 @@ fn programs(
     let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
     let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
     parties.connect(|party, channel| {
-        let (mut store, mut observer) = (open(party)?, Unobserved);
+        let (mut store, observer) = (open(party)?, Unobserved);
         let mut session =
-            Stocked::open(party, channel, &mut store, &parties.terms, &mut observer)?.expect(program)?;
+            Stocked::open(party, channel, &mut store, &parties.terms, observer)?.expect(program)?;
         let mut runs = Vec::new();
         for input in &inputs {
             let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());

@@ -8,24 +8,23 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
-use brickwork::plan::{self, Machine};
 use brickwork::session::Protocol;
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Played, Ready};
+use super::seam::{Done, Only, Played, Ready};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::origin::gates_within;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
-use crate::report::{bytes, hex, plural, thousands};
-use crate::work::{Flags, Work};
-use crate::{machine, programs, resources};
+use crate::report::{hex, plural, thousands};
+use crate::work::{Estimate, Flags, Work, fits_memory};
+use crate::{programs, resources};
 
 /// What the garbler proposes.
 pub struct Proposed {
@@ -85,44 +84,15 @@ impl Work<'_> {
         let Decomposition { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, origin, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
-        match flags.resources.max_ram {
-            Some(limit) if memory > limit => Err(Failure::new(
-                code::OTHER,
-                format!(
-                    "this takes some {} of memory here, and --max-ram allows {}",
-                    bytes(memory),
-                    bytes(limit)
-                ),
-                "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
-            )),
-            _ => Ok(Proposed {
-                cut,
-                program: Arc::new(program),
-                parameters: Some(parameters),
-                seconds,
-                garbler_memory: Some(memory),
-                evaluator_memory: Some(cost.evaluator_memory_bytes),
-            }),
-        }
-    }
-}
-
-/// What a run will take: the garbler proposes by it, and both parties compare it with what the run took.
-pub struct Estimate {
-    machine: Machine,
-    link: plan::Link,
-}
-
-impl Estimate {
-    pub fn of(flags: &Flags) -> Result<Self, Failure> {
-        let machine = machine::at_hand()?.with_threads(flags.resources.threads);
-        Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
-    }
-
-    /// What it says of this proposal, which took so many seconds to be cut.
-    fn predict(&self, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
-        let cost = plan::predict(program, parameters, &self.machine, &self.link);
-        cost_json(&cost.with_work("preprocess", cutting))
+        fits_memory(memory, flags.resources.max_ram)?;
+        Ok(Proposed {
+            cut,
+            program: Arc::new(program),
+            parameters: Some(parameters),
+            seconds,
+            garbler_memory: Some(memory),
+            evaluator_memory: Some(cost.evaluator_memory_bytes),
+        })
     }
 }
 
@@ -134,8 +104,8 @@ impl Played for Malicious {
         Ok(())
     }
 
-    fn proposes(&self) -> bool {
-        true
+    fn only_way(&self, _: &Program, _: u32, _: &Estimate) -> Result<Option<Only>, Failure> {
+        Ok(None)
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
@@ -183,16 +153,16 @@ impl Ready for Member<'_> {
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let mut bar = Bar::of::<Duplo>(quiet);
+        let bar = Bar::of::<Duplo>(quiet);
         match self.work.party {
-            Party::Garbler => self.garble(channel, input, &mut bar),
-            Party::Evaluator => self.evaluate(channel, input, &mut bar),
+            Party::Garbler => self.garble(channel, input, bar),
+            Party::Evaluator => self.evaluate(channel, input, bar),
         }
     }
 }
 
 impl Member<'_> {
-    fn garble(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+    fn garble(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
         let Member { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
             return Err(Error::Usage("there is no proposal".into()));
@@ -200,7 +170,7 @@ impl Member<'_> {
         match (store, parameters) {
             (None, Some(parameters)) => {
                 let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
-                let report = Duplo::garbler(channel, &work.job, &proposal, input, bar)?;
+                let report = Duplo::garbler(channel, &work.job, &proposal, input, Box::new(bar))?;
                 let (cut, seconds) = (cut.clone(), *seconds);
                 self.at_once(report, cut, seconds)
             }
@@ -213,7 +183,7 @@ impl Member<'_> {
         }
     }
 
-    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: &mut Bar) -> Result<Done, Error> {
+    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
         let work = self.work;
         let (cutting, executions) = (Cell::new(0.0), work.executions());
         let decompose = |name: &str| {
@@ -231,7 +201,7 @@ impl Member<'_> {
             }
             None => {
                 let limits = Limits { memory_bytes: work.memory, decompose: Some(&decompose) };
-                let report = Duplo::evaluator(channel, &work.job, &limits, input, bar)?;
+                let report = Duplo::evaluator(channel, &work.job, &limits, input, Box::new(bar))?;
                 let cut = cut(&report.proposal.parameters.decomposition)?;
                 self.at_once(report, cut, cutting.get())
             }
@@ -244,7 +214,8 @@ impl Member<'_> {
         Ok(Done {
             cut,
             and_gates: report.proposal.program.and_gates(),
-            predicted: estimate.map_or(Value::Null, |estimate| estimate.predict(&report.proposal, cutting)),
+            predicted: estimate
+                .map_or(Value::Null, |estimate| predicted(estimate, &report.proposal, cutting)),
             security: promise(&report.security)?,
             outputs: report.outputs,
             phases: report.phases,
@@ -252,6 +223,12 @@ impl Member<'_> {
             made: None,
         })
     }
+}
+
+/// What an estimate says of this proposal, which took so many seconds to be cut.
+fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
+    let cost = duplo::cost::predict(program, parameters, &estimate.machine, &estimate.link);
+    cost_json(&cost.with_work("preprocess", cutting))
 }
 
 /// Runs the program on stock.

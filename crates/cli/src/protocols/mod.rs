@@ -7,8 +7,8 @@ mod semi_honest;
 
 use crate::arguments::Protocol;
 
-pub use duplo::{Estimate, Proposed};
-pub use seam::{Done, Played, Ready};
+pub use duplo::Proposed;
+pub use seam::{Done, Only, Played, Ready};
 
 /// The protocol of this name.
 pub fn played(protocol: Protocol) -> &'static dyn Played {

@@ -2,6 +2,7 @@
 
 use brickwork::Error;
 use brickwork::circuit::Program;
+use brickwork::plan::Cost;
 use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
-use crate::work::{Flags, Work};
+use crate::work::{Estimate, Flags, Work};
 
 /// A protocol, as the command plays it.
 pub trait Played {
@@ -21,8 +22,17 @@ pub trait Played {
     /// A mistake of usage that names the flag.
     fn allows(&self, flags: &Flags, audited: bool) -> Result<(), Failure>;
 
-    /// Whether a garbler has a choice, of which it proposes one.
-    fn proposes(&self) -> bool;
+    /// What a run costs and promises, where the protocol leaves nothing to choose; none where the garbler
+    /// proposes how it is done, which is then what `plan` compares.
+    ///
+    /// # Errors
+    /// If the program cannot be executed so often.
+    fn only_way(
+        &self,
+        program: &Program,
+        executions: u32,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure>;
 
     /// What the parties compare and run, of a program and how often it is to be executed.
     ///
@@ -38,6 +48,13 @@ pub trait Played {
 
     /// The promise of a run in words, from its JSON form.
     fn promise_text(&self, security: &Value) -> String;
+}
+
+/// The only way in which a run can be done.
+pub struct Only {
+    pub cost: Cost,
+    /// What it promises, in its JSON form.
+    pub security: Value,
 }
 
 /// A party that knows what it will do.

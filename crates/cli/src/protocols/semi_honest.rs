@@ -2,19 +2,20 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::semi_honest::{Executions, SemiHonest, WARNING};
+use brickwork::semi_honest::{self, Executions, SecurityReport, SemiHonest, WARNING};
 use brickwork::session::Protocol;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Played, Ready};
+use super::seam::{Done, Only, Played, Ready};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
+use crate::outcome::cost_json;
 use crate::progress::Bar;
-use crate::work::{Flags, Work};
+use crate::work::{Estimate, Flags, Work, fits_memory};
 
 /// Yao's protocol.
 pub struct Honest;
@@ -48,8 +49,16 @@ impl Played for Honest {
         }
     }
 
-    fn proposes(&self) -> bool {
-        false
+    fn only_way(
+        &self,
+        program: &Program,
+        executions: u32,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let cost =
+            semi_honest::cost::predict(program, executions as usize, &estimate.machine, &estimate.link)?;
+        let security = serde_json::to_value(SecurityReport::of_every_run()).unwrap_or_default();
+        Ok(Some(Only { cost, security }))
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Failure> {
@@ -59,7 +68,16 @@ impl Played for Honest {
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         tracing::warn!("{WARNING}");
-        Ok(Box::new(Member { work }))
+        let estimate = Estimate::of(&work.flags)?;
+        let executions = work.executions().unwrap_or(1) as usize;
+        let cost =
+            semi_honest::cost::predict(&work.job.program, executions, &estimate.machine, &estimate.link)?;
+        let memory = match work.party {
+            Party::Garbler => cost.garbler_memory_bytes,
+            Party::Evaluator => cost.evaluator_memory_bytes,
+        };
+        fits_memory(memory, work.flags.resources.max_ram)?;
+        Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -75,6 +93,8 @@ impl Played for Honest {
 /// A party.
 struct Member<'w> {
     work: &'w Work<'w>,
+    /// What the run is expected to take.
+    predicted: Value,
 }
 
 impl Ready for Member<'_> {
@@ -87,19 +107,19 @@ impl Ready for Member<'_> {
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let mut bar = Bar::of::<SemiHonest>(quiet);
+        let bar = Bar::of::<SemiHonest>(quiet);
         let Work { party, job, .. } = self.work;
         let executions = Executions(self.work.executions().unwrap_or(1) as usize);
         let report = match party {
-            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, &mut bar)?,
-            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, &mut bar)?,
+            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, Box::new(bar))?,
+            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, Box::new(bar))?,
         };
         let security = serde_json::to_value(&report.security);
         Ok(Done {
             cut: Cut::Given,
             and_gates: job.program.and_gates() * executions.0 as u64,
             security: security.map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))?,
-            predicted: Value::Null,
+            predicted: self.predicted.clone(),
             outputs: report.outputs,
             phases: report.phases,
             recovered: false,

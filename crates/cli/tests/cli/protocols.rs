@@ -76,9 +76,35 @@ fn both_protocols_give_the_same() {
     let file = at("hamming.wir");
     let (said, timed) =
         good(&[&["bench", "protocol", &file, "--executions", "2"], &SEMI_HONEST[..]].concat());
-    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"].is_null(), "{said}");
+    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"]["seconds"].is_f64(), "{said}");
     let names: Vec<_> = timed["phases"].as_array().unwrap().iter().map(|phase| &phase["name"]).collect();
     assert_eq!(names, ["setup", "prepare", "evaluate", "decode"]);
+}
+
+/// What a run will take is said beforehand, its bytes exactly; what says nothing here is refused.
+#[test]
+fn a_semi_honest_run_is_planned() {
+    let file = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    for (flags, executions) in [(&[][..], 1), (&["--executions", "5"][..], 5)] {
+        let (said, planned) = good(&[&["plan", &file], &SEMI_HONEST[..], flags].concat());
+        assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+        let sent = |field: &str| -> u64 {
+            planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+        };
+        let expected = sent_bytes(&program, executions).unwrap();
+        assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        assert_eq!(planned["choice"]["model"], "semi-honest");
+        assert_eq!(planned["and_gates"], program.and_gates() * executions as u64);
+    }
+    for flag in [["--security", "40"], ["--cut", "whole"], ["--svg", "nowhere.svg"], ["--lanes", "2"]] {
+        bad(
+            &[&["plan", &file], &SEMI_HONEST[..], &flag].concat(),
+            2,
+            "says nothing with --protocol semi-honest",
+        );
+    }
+    assert!(!Path::new("nowhere.svg").exists());
 }
 
 /// A flag that would say nothing is refused, so that nobody believes that it did.

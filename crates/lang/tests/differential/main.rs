@@ -143,8 +143,8 @@ fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
     };
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, &mut Unobserved));
-        let evaluator = brickwork::duplo::evaluator(right, &job, y, &mut Unobserved);
+        let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, Unobserved));
+        let evaluator = brickwork::duplo::evaluator(right, &job, y, Unobserved);
         [garbler.join().unwrap(), evaluator].map(|report| report.unwrap().outputs)
     })
 }

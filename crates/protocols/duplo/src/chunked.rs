@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::hooks::{Hooks, Point};
 use brickwork_base::Error;
-use brickwork_session::Run;
+use brickwork_session::Metered;
 use brickwork_wire::Tag;
 
 /// Items that are made at a time where each is made by itself.
@@ -13,7 +13,7 @@ pub(super) const IN_HAND: usize = 1 << 16;
 /// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
 /// are made at a time; `sent` sees what is sent.
 pub(super) fn send_list<T: bytemuck::Pod>(
-    run: &mut Run,
+    run: &mut Metered,
     hooks: &mut Hooks,
     (point, tag): (Point, Tag),
     count: usize,

@@ -23,6 +23,7 @@ mod challenge;
 mod cheat;
 mod chunked;
 mod claims;
+pub mod cost;
 mod decode;
 mod evaluate;
 mod hooks;
@@ -47,7 +48,7 @@ mod tests;
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit;
-use brickwork_session::{Job, Observer, Protocol, Run, Terms};
+use brickwork_session::{Job, Metered, Observer, Protocol, Terms};
 use brickwork_wire::Channel;
 
 use build::Joined;
@@ -85,9 +86,9 @@ impl Protocol for Duplo {
         job: &Job,
         proposal: &Proposal,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        garbler_proposing(channel, job, proposal, input, observer)
+        garbler_with::<Commitments>(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
     }
 
     fn evaluator(
@@ -95,9 +96,9 @@ impl Protocol for Duplo {
         job: &Job,
         limits: &Limits<'_>,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        evaluator_within(channel, job, limits, input, observer)
+        evaluator_with::<Commitments>(channel, job, limits, input, observer, Hooks::none())
     }
 }
 
@@ -111,7 +112,7 @@ pub fn garbler(
     channel: Channel,
     job: &Job,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
     let parameters = Parameters::choose(&job.program, job.security)?;
     garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
@@ -126,9 +127,16 @@ pub fn garbler_proposing(
     job: &Job,
     proposal: &Proposal,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    garbler_with::<Commitments>(channel, job, proposal.checked(job)?, input, observer, Hooks::none())
+    garbler_with::<Commitments>(
+        channel,
+        job,
+        proposal.checked(job)?,
+        input,
+        Box::new(observer),
+        Hooks::none(),
+    )
 }
 
 /// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
@@ -140,9 +148,9 @@ pub fn evaluator(
     channel: Channel,
     job: &Job,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, observer, Hooks::none())
+    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(observer), Hooks::none())
 }
 
 /// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
@@ -154,9 +162,9 @@ pub fn evaluator_within(
     job: &Job,
     limits: &Limits,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, limits, input, observer, Hooks::none())
+    evaluator_with::<Commitments>(channel, job, limits, input, Box::new(observer), Hooks::none())
 }
 
 /// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
@@ -166,14 +174,14 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     job: &Job,
     proposal: Proposal,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
     sessions::check_input(&job.program, Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let request = SetupRequest::proposed(job, &proposal, &terms);
     let (mut party, ots) =
-        setup::garbler::<C>(Run::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
+        setup::garbler::<C>(Metered::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().install(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
@@ -201,17 +209,18 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
     job: &Job,
     limits: &Limits,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
     sessions::check_input(&job.program, Party::Evaluator, input)?;
     let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
     let (run, request) = (
-        Run::new::<Duplo>(channel, Party::Evaluator, observer),
+        Metered::new::<Duplo>(channel, Party::Evaluator, observer),
         SetupRequest::open(&job.program, binding, &terms),
     );
-    let accept = |run: &mut Run, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
+    let accept =
+        |run: &mut Metered, hooks: &Hooks, answer: &_| Proposal::accept(run, hooks, answer, job, limits);
     let Begun { mut core, offsets, ots, agreed: proposal } =
         setup::evaluator::<C, _>(run, &request, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;

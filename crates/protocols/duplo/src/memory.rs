@@ -4,14 +4,12 @@
 use super::Parameters;
 use super::instance::level;
 use brickwork_circuit::{Component, Party, Program};
+use brickwork_plan::PROCESS_BYTES;
 use brickwork_primitives::commit::FEW_COLUMNS;
+use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{TABLE_MEMORY, garbler_memory, openings_memory};
 
-/// A process that does nothing: code, stacks, buffers of TLS.
-const PROCESS: u64 = 15 << 20;
-/// A gate of a component: in the circuit and in the plan for garbling.
-const GATE: u64 = 32;
 /// A label, a soldering, an offset.
 const LABEL: u64 = 16;
 /// A pair of hashes.
@@ -179,7 +177,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let used =
         program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0);
     let program_bytes =
-        program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE).sum::<u64>()
+        program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE_BYTES).sum::<u64>()
             + 12 * program.wires() as u64
             + 4 * used
                 .map(|(c, bucketing)| u64::from(bucketing.slots) * c.circuit.inputs() as u64)
@@ -225,5 +223,5 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let evaluates = solderings + LABEL * program.wires() as u64 + candidates.max(2 * LABEL * outputs);
     let before_evaluation = claimed + (in_hand + opens).max(joins).max(proves);
     let evaluator = receives.max(kept + tables + openings + before_evaluation.max(in_hand + evaluates));
-    [garbler, evaluator].map(|bytes| PROCESS + program_bytes + bytes)
+    [garbler, evaluator].map(|bytes| PROCESS_BYTES + program_bytes + bytes)
 }

@@ -33,7 +33,7 @@ use brickwork_primitives::commit::{
     self, COLUMN_WORDS, Claims, Column, Lsb, New, Pending, Proof, Receiver, Row, Sender as _, Shares,
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
-use brickwork_session::Run;
+use brickwork_session::Metered;
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
 /// committed.
@@ -266,7 +266,7 @@ pub(super) struct GarblerCommitted {
 
 /// Receives and checks the rows for `count` OTs and `binding` that mask.
 pub(super) fn garbler_random_cots(
-    run: &mut Run,
+    run: &mut Metered,
     cot: &mut impl CotSender,
     count: usize,
     binding: usize,
@@ -346,7 +346,7 @@ pub(super) struct EvaluatorCommitted<C> {
 
 /// Sends the rows for `count` OTs of random choices and `binding` that mask.
 pub(super) fn evaluator_random_cots(
-    run: &mut Run,
+    run: &mut Metered,
     cot: &mut impl CotReceiver,
     rng: &mut Rng,
     count: usize,

@@ -47,7 +47,7 @@ use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
-use brickwork_session::Run;
+use brickwork_session::Metered;
 
 /// Opened authenticators that are neighbours like this are read in one go.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
@@ -486,7 +486,7 @@ impl EvaluatorReceived<Shares> {
     /// them; returns the authenticators of each.
     fn open(
         self,
-        run: &mut Run,
+        run: &mut Metered,
         spill: &Spill,
         seed: &Seed,
         uses: &[Range<usize>],

@@ -43,7 +43,7 @@ use brickwork_primitives::garbling::{
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
-use brickwork_session::Run;
+use brickwork_session::Metered;
 use brickwork_stock::{Bulk, Writers};
 
 /// Copies that one task garbles side by side.
@@ -697,7 +697,7 @@ impl Hashed {
     }
 
     /// The tables of the chosen copies, which must be the hashed ones.
-    fn receive_chosen(&self, run: &mut Run, chosen: &[u32], room: Room) -> Result<Tables, Error> {
+    fn receive_chosen(&self, run: &mut Metered, chosen: &[u32], room: Room) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
             // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
@@ -792,12 +792,12 @@ mod tests {
         let (left, right) = memory_pair();
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
-                let mut observer = Unobserved;
-                let run = Run::new::<Duplo>(left, Party::Garbler, &mut observer);
+                let observer = Box::new(Unobserved);
+                let run = Metered::new::<Duplo>(left, Party::Garbler, observer);
                 Garbler::set_up(run, &terms, Hooks::none())?.fill_agreed(&request, parameters).map(drop)
             });
-            let mut observer = Unobserved;
-            let run = Run::new::<Duplo>(right, Party::Evaluator, &mut observer);
+            let observer = Box::new(Unobserved);
+            let run = Metered::new::<Duplo>(right, Party::Evaluator, observer);
             let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
             let evaluator = Evaluator::set_up(run, &terms, hooks)
                 .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));

@@ -264,11 +264,11 @@ impl EvaluatorCommitted<Pending> {
     }
 
     /// Checks that all of these and the session's offsets are commitments: its first proof.
-    pub fn verify_first<'o, C: commit::Scheme>(
+    pub fn verify_first<C: commit::Scheme>(
         self,
-        mut core: EvaluatorCore<'o, C>,
+        mut core: EvaluatorCore<C>,
         offsets: PendingOffsets,
-    ) -> Result<(Evaluator<'o, C>, EvaluatorCommitted<Shares>), Error> {
+    ) -> Result<(Evaluator<C>, EvaluatorCommitted<Shares>), Error> {
         let mut claims = Claims::new();
         offsets.claims(&mut claims);
         let new = [&offsets.pending()[..], &self.pending()].concat();

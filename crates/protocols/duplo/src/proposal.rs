@@ -17,7 +17,7 @@ use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
 use brickwork_session::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork_session::{Answer, Digests, Job, OTHER_PROGRAM, Run};
+use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
 /// Longest name of a cut, in bytes.
@@ -98,7 +98,7 @@ impl Proposal {
     /// # Errors
     /// [`Error::Mismatch`] for what this evaluator does not accept.
     pub(super) fn accept(
-        run: &mut Run,
+        run: &mut Metered,
         hooks: &Hooks,
         answer: &Answer,
         job: &Job,

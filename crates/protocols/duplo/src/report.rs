@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 /// DUPLO, as one of the family; its parties are in the crate's root.
-pub enum Duplo {}
+#[derive(Clone, Copy, Debug)]
+pub struct Duplo;
 
 /// A party's result; its proposal is the program as it was cut, and its parameters.
 pub type Report = brickwork_session::Report<Duplo>;

@@ -26,7 +26,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Receiver, Sender, Shares};
-use brickwork_session::{Observer, PhaseReport, Run, SessionId, Terms, agree};
+use brickwork_session::{Metered, Observer, PhaseReport, SessionId, Terms, agree};
 use brickwork_stock::Writers;
 use brickwork_wire::Channel;
 
@@ -34,8 +34,8 @@ use brickwork_wire::Channel;
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerOts>;
 
 /// The garbler of a session, between two programs.
-pub struct Garbler<'o, C: commit::Scheme = Commitments> {
-    pub(super) run: Run<'o>,
+pub struct Garbler<C: commit::Scheme = Commitments> {
+    pub(super) run: Metered,
     pub(super) pool: Arc<ThreadPool>,
     pub(super) session: SessionId,
     pub(super) security: u32,
@@ -56,24 +56,24 @@ pub struct Garbler<'o, C: commit::Scheme = Commitments> {
     pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerOts>,
 }
 
-impl<'o> Garbler<'o> {
+impl Garbler {
     /// Setup: base OTs, and the offsets that last for the session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
-    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new::<Duplo>(channel, Party::Garbler, observer), terms, Hooks::none())
+    pub fn setup(channel: Channel, terms: &Terms, observer: impl Observer + 'static) -> Result<Self, Error> {
+        Self::set_up(Metered::new::<Duplo>(channel, Party::Garbler, Box::new(observer)), terms, Hooks::none())
     }
 
-    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let (mut party, _) = setup::garbler(run, &SetupRequest::stock(terms), hooks)?;
         GarblerCommitted::default().prove(&mut party, true)?;
         Ok(party)
     }
 }
 
-impl<'o, C: commit::Scheme> Garbler<'o, C> {
+impl<C: commit::Scheme> Garbler<C> {
     /// The offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
@@ -135,7 +135,7 @@ impl<'o, C: commit::Scheme> Garbler<'o, C> {
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<'o, C>, Error> {
+    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<C>, Error> {
         agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
         let report = self
             .stock
@@ -181,14 +181,14 @@ impl<'o, C: commit::Scheme> Garbler<'o, C> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct GarblerBuilt<'o, C: commit::Scheme = Commitments> {
-    party: Garbler<'o, C>,
+pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
+    party: Garbler<C>,
     program: Arc<Program>,
     ready: GarblerReady,
     security: SecurityReport,
 }
 
-impl<'o, C: commit::Scheme> GarblerBuilt<'o, C> {
+impl<C: commit::Scheme> GarblerBuilt<C> {
     /// What is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -198,7 +198,7 @@ impl<'o, C: commit::Scheme> GarblerBuilt<'o, C> {
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<'o, C>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
         check_input(&self.program, Party::Garbler, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
@@ -210,14 +210,14 @@ impl<'o, C: commit::Scheme> GarblerBuilt<'o, C> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct GarblerEvaluated<'o, C: commit::Scheme = Commitments>(GarblerBuilt<'o, C>);
+pub struct GarblerEvaluated<C: commit::Scheme = Commitments>(GarblerBuilt<C>);
 
-impl<'o, C: commit::Scheme> GarblerEvaluated<'o, C> {
+impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// The bits of the garbler's outputs, and the session for the next program.
     ///
     /// # Errors
     /// As [`Garbler::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, Garbler<'o, C>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
         in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
             let outputs = decode::garbler(&mut party, &program, &ready)?;
             Ok((outputs, party))
@@ -230,8 +230,8 @@ pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
 
 /// What an evaluator has of a session before anything is proven.
-pub(super) struct EvaluatorCore<'o, C: commit::Scheme> {
-    pub run: Run<'o>,
+pub(super) struct EvaluatorCore<C: commit::Scheme> {
+    pub run: Metered,
     pub pool: Arc<ThreadPool>,
     pub session: SessionId,
     pub security: u32,
@@ -251,8 +251,8 @@ pub(super) struct EvaluatorCore<'o, C: commit::Scheme> {
 }
 
 /// The evaluator of a session, between two programs.
-pub struct Evaluator<'o, C: commit::Scheme = Commitments> {
-    pub(super) core: EvaluatorCore<'o, C>,
+pub struct Evaluator<C: commit::Scheme = Commitments> {
+    pub(super) core: EvaluatorCore<C>,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Shares,
     pub(super) ot: Shares,
@@ -263,17 +263,21 @@ pub struct Evaluator<'o, C: commit::Scheme = Commitments> {
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
 }
 
-impl<'o> Evaluator<'o> {
+impl Evaluator {
     /// Setup: base OTs, and the offsets that last for the session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away.
-    pub fn setup(channel: Channel, terms: &Terms, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        Self::set_up(Run::new::<Duplo>(channel, Party::Evaluator, observer), terms, Hooks::none())
+    pub fn setup(channel: Channel, terms: &Terms, observer: impl Observer + 'static) -> Result<Self, Error> {
+        Self::set_up(
+            Metered::new::<Duplo>(channel, Party::Evaluator, Box::new(observer)),
+            terms,
+            Hooks::none(),
+        )
     }
 
-    pub(super) fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let begun = setup::evaluator(run, &SetupRequest::stock(terms), hooks, |_, _, answer| {
             setup::no_proposal(answer)
         })?;
@@ -281,7 +285,7 @@ impl<'o> Evaluator<'o> {
     }
 }
 
-impl<'o, C: commit::Scheme> Evaluator<'o, C> {
+impl<C: commit::Scheme> Evaluator<C> {
     /// What the stock lacks for a program.
     pub fn missing(&self, program: &Program) -> Request {
         self.stock.missing(program)
@@ -336,7 +340,7 @@ impl<'o, C: commit::Scheme> Evaluator<'o, C> {
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<'o, C>, Error> {
+    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<C>, Error> {
         agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
         let report = self
             .stock
@@ -383,14 +387,14 @@ impl<'o, C: commit::Scheme> Evaluator<'o, C> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct EvaluatorBuilt<'o, C: commit::Scheme = Commitments> {
-    party: Evaluator<'o, C>,
+pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
+    party: Evaluator<C>,
     program: Arc<Program>,
     ready: EvaluatorReady,
     security: SecurityReport,
 }
 
-impl<'o, C: commit::Scheme> EvaluatorBuilt<'o, C> {
+impl<C: commit::Scheme> EvaluatorBuilt<C> {
     /// What is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -400,7 +404,7 @@ impl<'o, C: commit::Scheme> EvaluatorBuilt<'o, C> {
     ///
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<'o, C>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
         check_input(&self.program, Party::Evaluator, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
@@ -415,20 +419,20 @@ impl<'o, C: commit::Scheme> EvaluatorBuilt<'o, C> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct EvaluatorEvaluated<'o, C: commit::Scheme = Commitments> {
-    built: EvaluatorBuilt<'o, C>,
+pub struct EvaluatorEvaluated<C: commit::Scheme = Commitments> {
+    built: EvaluatorBuilt<C>,
     evaluated: evaluate::Evaluated,
     input: Zeroizing<Vec<bool>>,
 }
 
-impl<'o, C: commit::Scheme> EvaluatorEvaluated<'o, C> {
+impl<C: commit::Scheme> EvaluatorEvaluated<C> {
     /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
     /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
     /// do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<'o, C>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<C>), Error> {
         in_pool(
             self,
             |EvaluatorEvaluated {
@@ -463,37 +467,37 @@ impl<P: Pooled> Pooled for &mut P {
     }
 }
 
-impl<C: commit::Scheme> Pooled for Garbler<'_, C> {
+impl<C: commit::Scheme> Pooled for Garbler<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for GarblerBuilt<'_, C> {
+impl<C: commit::Scheme> Pooled for GarblerBuilt<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.party.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for GarblerEvaluated<'_, C> {
+impl<C: commit::Scheme> Pooled for GarblerEvaluated<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.0.party.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for Evaluator<'_, C> {
+impl<C: commit::Scheme> Pooled for Evaluator<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.core.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for EvaluatorBuilt<'_, C> {
+impl<C: commit::Scheme> Pooled for EvaluatorBuilt<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.party.core.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<'_, C> {
+impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<C> {
     fn pool(&self) -> &Arc<ThreadPool> {
         &self.built.party.core.pool
     }

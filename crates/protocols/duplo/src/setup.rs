@@ -34,7 +34,7 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
-use brickwork_session::{Answer, Digests, Greeting, Job, Run, garbler_memory, openings_memory};
+use brickwork_session::{Answer, Digests, Greeting, Job, Metered, garbler_memory, openings_memory};
 
 /// What a session is set up for.
 pub(super) struct SetupRequest<'a> {
@@ -110,7 +110,7 @@ enum BaseOts {
 impl BaseOts {
     /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
     fn begin(
-        run: &mut Run,
+        run: &mut Metered,
         request: &SetupRequest,
         hooks: &Hooks,
         greeting: &Greeting,
@@ -131,7 +131,7 @@ impl BaseOts {
         )?))
     }
 
-    fn finish(self, run: &mut Run, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
         match self {
             BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
             BaseOts::Dealt(keys) => Ok(keys),
@@ -149,11 +149,11 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
 }
 
 /// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
-pub(super) fn garbler<'o, C: commit::Scheme>(
-    mut run: Run<'o>,
+pub(super) fn garbler<C: commit::Scheme>(
+    mut run: Metered,
     request: &SetupRequest,
     mut hooks: Hooks,
-) -> Result<(Garbler<'o, C>, Option<GarblerRandomCots>), Error> {
+) -> Result<(Garbler<C>, Option<GarblerRandomCots>), Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
     let pool = threads(request.terms)?;
@@ -239,11 +239,7 @@ impl PendingOffsets {
     }
 
     /// The evaluator's session, after its first proof.
-    pub fn accept<'o, C: commit::Scheme>(
-        self,
-        core: EvaluatorCore<'o, C>,
-        proof: &Proof,
-    ) -> Evaluator<'o, C> {
+    pub fn accept<C: commit::Scheme>(self, core: EvaluatorCore<C>, proof: &Proof) -> Evaluator<C> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
         let ot_delta_difference = self.ot_delta_difference.proven(proof);
         Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() }
@@ -251,8 +247,8 @@ impl PendingOffsets {
 }
 
 /// What the evaluator has of a session whose first proof is still to come.
-pub(super) struct Begun<'o, C: commit::Scheme, P> {
-    pub core: EvaluatorCore<'o, C>,
+pub(super) struct Begun<C: commit::Scheme, P> {
+    pub core: EvaluatorCore<C>,
     pub offsets: PendingOffsets,
     pub ots: Option<EvaluatorRandomCots>,
     /// What the garbler proposed.
@@ -260,12 +256,12 @@ pub(super) struct Begun<'o, C: commit::Scheme, P> {
 }
 
 /// `accept` looks at what the garbler proposes, before anything follows from it.
-pub(super) fn evaluator<'o, C: commit::Scheme, P>(
-    mut run: Run<'o>,
+pub(super) fn evaluator<C: commit::Scheme, P>(
+    mut run: Metered,
     request: &SetupRequest,
     hooks: Hooks,
-    accept: impl FnOnce(&mut Run, &Hooks, &Answer) -> Result<P, Error>,
-) -> Result<Begun<'o, C, P>, Error> {
+    accept: impl FnOnce(&mut Metered, &Hooks, &Answer) -> Result<P, Error>,
+) -> Result<Begun<C, P>, Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
     let pool = threads(request.terms)?;

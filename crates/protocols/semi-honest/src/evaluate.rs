@@ -18,7 +18,7 @@ use brickwork_primitives::receive;
 use brickwork_wire::Channel;
 
 /// The labels of some executions' wires, `[place][execution]`.
-struct Wires<'b> {
+pub(super) struct Wires<'b> {
     batch: &'b Batch<'b>,
     lanes: usize,
     labels: Labels,
@@ -28,7 +28,8 @@ struct Wires<'b> {
 }
 
 impl<'b> Wires<'b> {
-    fn new(batch: &'b Batch) -> Self {
+    /// Room for the labels of a batch.
+    pub fn new(batch: &'b Batch) -> Self {
         let lanes = batch.layout.lanes();
         let components = batch.layout.program.components();
         let most = |count: fn(&brickwork_circuit::Circuit) -> usize| {
@@ -58,7 +59,7 @@ impl<'b> Wires<'b> {
     }
 
     /// Gathers the labels of a slot's inputs, `[execution][wire]`; how many there are, and how many outputs.
-    fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
+    pub fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
         let circuit = &self.batch.layout.program.component(slot.component).circuit;
         let (inputs, outputs) = (slot.inputs.len(), circuit.outputs().len());
         for (i, &wire) in slot.inputs.iter().enumerate() {
@@ -69,7 +70,7 @@ impl<'b> Wires<'b> {
     }
 
     /// Puts the labels of a slot's outputs where its wires lie.
-    fn scatter(&mut self, slot: &Slot, count: usize) {
+    pub fn scatter(&mut self, slot: &Slot, count: usize) {
         let outputs = self.batch.layout.program.component(slot.component).circuit.outputs().len();
         for o in 0..outputs {
             let place = self.batch.layout.place(slot.first_output + o as u32) * self.lanes;

@@ -19,7 +19,7 @@
 
 mod batch;
 mod cheat;
-mod cost;
+pub mod cost;
 mod decode;
 mod evaluate;
 pub mod msg;
@@ -30,7 +30,7 @@ mod setup;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::{Job, Observer, Protocol, Run};
+use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
 use batch::Layout;
@@ -53,7 +53,7 @@ impl Protocol for SemiHonest {
         job: &Job,
         &Executions(executions): &Executions,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
         garbler(channel, job, executions, input, observer)
     }
@@ -63,7 +63,7 @@ impl Protocol for SemiHonest {
         job: &Job,
         &Executions(executions): &Executions,
         input: &[bool],
-        observer: &mut dyn Observer,
+        observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
         evaluator(channel, job, executions, input, observer)
     }
@@ -81,11 +81,15 @@ pub fn garbler(
     job: &Job,
     executions: usize,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
     let mut inputs = layout.inputs(Party::Garbler, input)?;
-    let mut party = setup::garbler(Run::new::<SemiHonest>(channel, Party::Garbler, observer), job, &layout)?; // 1
+    let mut party = setup::garbler(
+        Metered::new::<SemiHonest>(channel, Party::Garbler, Box::new(observer)),
+        job,
+        &layout,
+    )?; // 1
     let mut outputs = layout.outputs(Party::Garbler);
     for batch in layout.batches() {
         let theirs = prepare::garbler(&mut party, &batch)?; // 2
@@ -104,12 +108,15 @@ pub fn evaluator(
     job: &Job,
     executions: usize,
     input: &[bool],
-    observer: &mut dyn Observer,
+    observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
     let mut inputs = layout.inputs(Party::Evaluator, input)?;
-    let mut party =
-        setup::evaluator(Run::new::<SemiHonest>(channel, Party::Evaluator, observer), job, &layout)?; // 1
+    let mut party = setup::evaluator(
+        Metered::new::<SemiHonest>(channel, Party::Evaluator, Box::new(observer)),
+        job,
+        &layout,
+    )?; // 1
     let mut outputs = layout.outputs(Party::Evaluator);
     for batch in layout.batches() {
         let mine = prepare::evaluator(&mut party, &batch, inputs.next(&batch))?; // 2

@@ -22,6 +22,13 @@ pub struct SecurityReport {
     pub warning: &'static str,
 }
 
+impl SecurityReport {
+    /// The promise, which is the same for every run.
+    pub fn of_every_run() -> Self {
+        SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS, warning: WARNING }
+    }
+}
+
 /// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them: of
 /// one execution port after port.
 pub type Report = brickwork_session::Report<SemiHonest>;
@@ -32,11 +39,11 @@ pub type Report = brickwork_session::Report<SemiHonest>;
 pub struct Executions(pub usize);
 
 /// Yao's protocol, as one of the family; its parties are in the crate's root.
-pub enum SemiHonest {}
+#[derive(Clone, Copy, Debug)]
+pub struct SemiHonest;
 
 /// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, executions: usize) -> Report {
-    let security =
-        SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS, warning: WARNING };
+    let security = SecurityReport::of_every_run();
     Report { outputs, phases, security, proposal: Executions(executions), aside: () }
 }

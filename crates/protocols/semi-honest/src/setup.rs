@@ -10,11 +10,11 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, PhaseReport, Run};
+use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
 
 /// The garbler of a run.
-pub(super) struct Garbler<'o> {
-    pub run: Run<'o>,
+pub(super) struct Garbler {
+    pub run: Metered,
     pub rng: Rng,
     /// Δ: the offset of every wire and of the OTs.
     pub delta: Zeroizing<Delta>,
@@ -28,8 +28,8 @@ pub(super) struct Garbler<'o> {
 }
 
 /// The evaluator of a run.
-pub(super) struct Evaluator<'o> {
-    pub run: Run<'o>,
+pub(super) struct Evaluator {
+    pub run: Metered,
     pub cot: extension::Receiver,
     /// Of each component that is used.
     pub plans: Vec<Option<Schedule>>,
@@ -39,13 +39,13 @@ pub(super) struct Evaluator<'o> {
     pub evaluated: Vec<u32>,
 }
 
-impl Garbler<'_> {
+impl Garbler {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
 }
 
-impl Evaluator<'_> {
+impl Evaluator {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
@@ -64,7 +64,7 @@ fn plans(job: &Job) -> Vec<Option<Schedule>> {
     components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
 }
 
-pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Result<Garbler<'o>, Error> {
+pub(super) fn garbler(mut run: Metered, job: &Job, layout: &Layout) -> Result<Garbler, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork semi-honest garbler")?;
     let delta = Zeroizing::new(rng.delta());
@@ -88,7 +88,7 @@ pub(super) fn garbler<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Resul
     Ok(Garbler { run, rng, delta, cot, plans, starts: Vec::new(), garbled })
 }
 
-pub(super) fn evaluator<'o>(mut run: Run<'o>, job: &Job, layout: &Layout) -> Result<Evaluator<'o>, Error> {
+pub(super) fn evaluator(mut run: Metered, job: &Job, layout: &Layout) -> Result<Evaluator, Error> {
     run.phase("setup");
     let greeting = Greeting::send::<SemiHonest>(
         &mut run.channel,

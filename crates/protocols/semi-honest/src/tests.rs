@@ -20,8 +20,8 @@ fn over(
 ) -> [Result<Report, Error>; 2] {
     let job = job(program);
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(left, &job, executions, inputs[0], &mut Unobserved));
-        let evaluator = evaluator(right, &job, executions, inputs[1], &mut Unobserved);
+        let garbler = scope.spawn(|| garbler(left, &job, executions, inputs[0], Unobserved));
+        let evaluator = evaluator(right, &job, executions, inputs[1], Unobserved);
         [garbler.join().expect("no panic"), evaluator]
     })
 }
@@ -98,8 +98,8 @@ fn another_program_is_refused() {
     let (left, right) = memory_pair();
     let results = std::thread::scope(|scope| {
         let job_of = |k: usize| job(&programs[k]);
-        let garbler = scope.spawn(move || garbler(left, &job_of(0), 1, &[false; 8], &mut Unobserved));
-        let other = scope.spawn(|| evaluator(right, &job(&programs[1]), 1, &[false; 32], &mut Unobserved));
+        let garbler = scope.spawn(move || garbler(left, &job_of(0), 1, &[false; 8], Unobserved));
+        let other = scope.spawn(|| evaluator(right, &job(&programs[1]), 1, &[false; 32], Unobserved));
         [garbler.join().unwrap(), other.join().unwrap()]
     });
     assert!(results.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{results:?}");
@@ -108,8 +108,8 @@ fn another_program_is_refused() {
     let (left, right) = memory_pair();
     let job = job(&program);
     let results = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(left, &job, 2, &[false; 16], &mut Unobserved));
-        let other = evaluator(right, &job, 1, &[false; 8], &mut Unobserved);
+        let garbler = scope.spawn(|| garbler(left, &job, 2, &[false; 16], Unobserved));
+        let other = evaluator(right, &job, 1, &[false; 8], Unobserved);
         [garbler.join().unwrap(), other]
     });
     assert!(results.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{results:?}");

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::msg;
-use crate::{PROTOCOL_VERSION, Run, SessionId, Terms};
+use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
@@ -215,23 +215,22 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
     Ok(read(bytes)?.iter().map(|stand| state.compare(&stand.standing)).collect())
 }
 
-/// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's; `None`
+/// if the two do not know each other, and hold nothing that could be lost. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
-/// differs is burned.
-pub(super) fn reconcile(
-    run: &mut Run,
-    store: &mut Store,
+/// [`Error::Strangers`] if the stores do not belong together, [`Error::Stock`] if something is of another
+/// version.
+fn say(
+    channel: &mut Channel,
+    store: Option<&Store>,
     owner: &Owner,
-    session: &SessionId,
-) -> Result<Vec<EpochId>, Error> {
-    let held = held(store, owner)?;
+    mine: &[(EpochId, State)],
+) -> Result<Option<Vec<Stand>>, Error> {
+    let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
     of_this_version(&held)?;
-    let told = Acquaintance { pair: store.pair(&owner.relation())?, holds: !held.is_empty() };
-    let mut mine = living(store, owner)?;
-    // A part of it that is missing shows before anything is sent.
-    mine.iter().try_for_each(|(id, _)| store.present(id))?;
+    let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
+    let told = Acquaintance { pair, holds: !held.is_empty() };
     let stands: Vec<Stand> =
         mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
     let bytes =
@@ -241,19 +240,37 @@ pub(super) fn reconcile(
             "the last programs took from too many batches to be compared; burn them".into(),
         ));
     }
-    run.channel.send(msg::PAIR, &told.to_bytes())?;
-    run.channel.send(msg::STANDINGS, &bytes)?;
-    let told_by_peer = Acquaintance::from_bytes(&run.channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
+    channel.send(msg::PAIR, &told.to_bytes())?;
+    channel.send(msg::STANDINGS, &bytes)?;
+    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
         .ok_or(Malformed::UnexpectedMessage)?;
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
-    let theirs = run.channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs = match told.meets(&told_by_peer) {
-        Meeting::Known => read(&theirs)?,
-        Meeting::Strangers => {
-            return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into());
-        }
+    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    match told.meets(&told_by_peer) {
+        Meeting::Known => Ok(Some(read(&theirs)?)),
+        Meeting::Strangers => Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
+        Meeting::New => Ok(None),
+    }
+}
+
+/// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
+/// differs is burned.
+pub(super) fn reconcile(
+    run: &mut Metered,
+    store: &mut Store,
+    owner: &Owner,
+    session: &SessionId,
+) -> Result<Vec<EpochId>, Error> {
+    let mut mine = living(store, owner)?;
+    // A part of it that is missing shows before anything is sent.
+    mine.iter().try_for_each(|(id, _)| store.present(id))?;
+    let theirs = match say(&mut run.channel, Some(store), owner, &mine)? {
+        Some(theirs) => theirs,
         // Nothing is shared, whatever either had left over.
-        Meeting::New => {
+        None => {
             get_to_know(store, owner, session)?;
             mine.clear();
             Vec::new()
@@ -317,25 +334,8 @@ pub(super) fn reconcile(
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
 /// do not tell the same story: a run would burn what differs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
-    let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
-    of_this_version(&held)?;
-    let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
-    let told = Acquaintance { pair, holds: !held.is_empty() };
     let mine = store.map_or(Ok(Vec::new()), |store| living(store, owner))?;
-    let stands: Vec<Stand> =
-        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
-    let bytes =
-        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
-    channel.send(msg::PAIR, &told.to_bytes())?;
-    channel.send(msg::STANDINGS, &bytes)?;
-    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Malformed::UnexpectedMessage)?;
-    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    let theirs = match told.meets(&told_by_peer) {
-        Meeting::Known => read(&theirs)?,
-        Meeting::Strangers => return Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
-        Meeting::New => return Ok(0),
-    };
+    let Some(theirs) = say(channel, store, owner, &mine)? else { return Ok(0) };
     let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
     let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
     let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
@@ -376,7 +376,7 @@ fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Erro
 ///
 /// # Errors
 /// [`Error::Stock`] if they do not.
-pub(super) fn meet(run: &mut Run, mine: &[u8; 32]) -> Result<(), Error> {
+pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
     let theirs = run.channel.receive(msg::STAND, mine.len())?;
     if theirs == mine {
@@ -470,8 +470,8 @@ mod tests {
     fn agreed(stores: [&mut Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
-            let mut observer = Unobserved;
-            reconcile(&mut Run::new::<Empty>(channel, role, &mut observer), store, &owner(role), &SESSION)
+            let observer = Box::new(Unobserved);
+            reconcile(&mut Metered::new::<Empty>(channel, role, observer), store, &owner(role), &SESSION)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -642,9 +642,9 @@ mod tests {
                         peer.send(msg::STAND, &[0; 32]).unwrap();
                         peer.flush().unwrap();
                     });
-                    let mut observer = Unobserved;
+                    let observer = Box::new(Unobserved);
                     reconcile(
-                        &mut Run::new::<Empty>(channel, honest, &mut observer),
+                        &mut Metered::new::<Empty>(channel, honest, observer),
                         &mut mine,
                         &owner(honest),
                         &SESSION,
@@ -684,9 +684,9 @@ mod tests {
         let meet_nobody = |store: &mut Store| {
             let (channel, peer) = memory_pair();
             drop(peer);
-            let mut observer = Unobserved;
+            let observer = Box::new(Unobserved);
             reconcile(
-                &mut Run::new::<Empty>(channel, Party::Garbler, &mut observer),
+                &mut Metered::new::<Empty>(channel, Party::Garbler, observer),
                 store,
                 &owner(Party::Garbler),
                 &SESSION,

@@ -30,7 +30,7 @@ mod tests;
 
 use zeroize::Zeroizing;
 
-use crate::{OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, Run, SessionId, Terms, agree};
+use crate::{Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Terms, agree};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
@@ -74,7 +74,7 @@ pub trait Asked {
 
 /// One role of a protocol, in a session whose stock lies on disk. After an error nothing more is done with it,
 /// but it has the connection: that must not close before what a cheat was about is burned.
-pub trait Side<'o>: Sized {
+pub trait Side: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
     /// The role.
@@ -92,7 +92,7 @@ pub trait Side<'o>: Sized {
     ///
     /// # Errors
     /// If the peer cheats or goes away.
-    fn setup(run: Run<'o>, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
+    fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
 
     /// Returns what [`Side::restore`] needs to go on in another process.
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
@@ -101,19 +101,19 @@ pub trait Side<'o>: Sized {
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
-    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], carried: Self::Carried) -> Result<Self, Error>;
+    fn restore(run: Metered, terms: &Terms, secrets: &[u8], carried: Self::Carried) -> Result<Self, Error>;
 
     /// Returns the session's identifier.
     fn id(&self) -> &SessionId;
 
     /// Returns the connection.
-    fn run(&mut self) -> &mut Run<'o>;
+    fn run(&mut self) -> &mut Metered;
 
     /// Returns the connection, to be looked at.
-    fn line(&self) -> &Run<'o>;
+    fn line(&self) -> &Metered;
 
     /// Ends the session and hands on the connection.
-    fn release(self: Box<Self>) -> (Run<'o>, Self::Carried);
+    fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
     /// Whether an epoch in which so much was given up has room for another step. What is there stays of use.
     ///
@@ -188,29 +188,29 @@ mod plan {
 /// Who has the connection.
 // There is one for each connection.
 #[allow(clippy::large_enum_variant)]
-enum Line<'o, S: Side<'o>> {
-    Nobody(Run<'o>, S::Carried),
+enum Line<S: Side> {
+    Nobody(Metered, S::Carried),
     /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves
     /// a copy behind, and it has secrets.
     Session(Box<S>),
 }
 
-impl<'o, S: Side<'o>> Line<'o, S> {
-    fn run(&self) -> &Run<'o> {
+impl<S: Side> Line<S> {
+    fn run(&self) -> &Metered {
         match self {
             Line::Nobody(run, _) => run,
             Line::Session(session) => session.line(),
         }
     }
 
-    fn run_mut(&mut self) -> &mut Run<'o> {
+    fn run_mut(&mut self) -> &mut Metered {
         match self {
             Line::Nobody(run, _) => run,
             Line::Session(session) => session.run(),
         }
     }
 
-    fn release(self) -> (Run<'o>, S::Carried) {
+    fn release(self) -> (Metered, S::Carried) {
         match self {
             Line::Nobody(run, carried) => (run, carried),
             Line::Session(session) => session.release(),
@@ -219,8 +219,8 @@ impl<'o, S: Side<'o>> Line<'o, S> {
 }
 
 /// A connection between two parties with stock on disk. An error destroys it.
-pub struct Stocked<'o, S: Side<'o>> {
-    line: Line<'o, S>,
+pub struct Stocked<'o, S: Side> {
+    line: Line<S>,
     held: Epochs<'o>,
 }
 
@@ -233,7 +233,7 @@ struct Epochs<'o> {
 }
 
 /// What became of a program.
-pub enum Ran<'o, S: Side<'o>> {
+pub enum Ran<'o, S: Side> {
     /// It ran.
     Done {
         /// What it gave.
@@ -280,14 +280,14 @@ fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Erro
     result
 }
 
-impl<'o, S: Side<'o>> Stocked<'o, S> {
+impl<'o, S: Side> Stocked<'o, S> {
     /// Compares both stores, behind the greeting that gave `session`.
     ///
     /// # Errors
     /// [`Error::Strangers`] if the peer's store and this one do not belong together, [`Error::Stock`] if one of
     /// them is an old copy; what does not fit is burned. [`Error::Io`] if the peer goes away.
     pub fn open(
-        mut run: Run<'o>,
+        mut run: Metered,
         carried: S::Carried,
         store: &'o mut Store,
         terms: &Terms,
@@ -300,7 +300,7 @@ impl<'o, S: Side<'o>> Stocked<'o, S> {
     }
 
     /// Returns the connection.
-    pub fn line(&self) -> &Run<'o> {
+    pub fn line(&self) -> &Metered {
         self.line.run()
     }
 
@@ -468,12 +468,12 @@ impl<'o, S: Side<'o>> Stocked<'o, S> {
 }
 
 impl<'o> Epochs<'o> {
-    fn with<S: Side<'o>>(self, session: Box<S>) -> Stocked<'o, S> {
+    fn with<S: Side>(self, session: Box<S>) -> Stocked<'o, S> {
         Stocked { line: Line::Session(session), held: self }
     }
 }
 
-fn fill_step<'o, S: Side<'o>>(
+fn fill_step<S: Side>(
     store: &mut Store,
     session: &mut S,
     epoch: &EpochId,
@@ -497,7 +497,7 @@ fn fill_step<'o, S: Side<'o>>(
     meet(session.run(), store.state(epoch)?.head())
 }
 
-fn take<'o, S: Side<'o>>(
+fn take<S: Side>(
     store: &mut Store,
     session: &mut S,
     epoch: &EpochId,

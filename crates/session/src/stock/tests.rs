@@ -101,8 +101,8 @@ impl Asked for Asks {
 }
 
 /// The garbler, 0, or the evaluator, 1.
-struct Toy<'o, const ROLE: u8> {
-    run: Run<'o>,
+struct Toy<const ROLE: u8> {
+    run: Metered,
     id: SessionId,
     carried: Carried,
     pads: Numbers,
@@ -110,7 +110,7 @@ struct Toy<'o, const ROLE: u8> {
     made: Vec<u64>,
 }
 
-impl<'o, const ROLE: u8> Toy<'o, ROLE> {
+impl<const ROLE: u8> Toy<ROLE> {
     fn dies(&self, here: Fate) -> Result<(), Error> {
         if self.carried.fate == here { Err(std::io::Error::other("dead").into()) } else { Ok(()) }
     }
@@ -122,7 +122,7 @@ impl<'o, const ROLE: u8> Toy<'o, ROLE> {
     }
 }
 
-impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
+impl<const ROLE: u8> Side for Toy<ROLE> {
     const PROTOCOL: &'static str = "toy";
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
@@ -131,7 +131,7 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
     type Job<'j> = &'j [u8];
     type Outcome = Vec<u8>;
 
-    fn setup(run: Run<'o>, _: &Terms, carried: Carried) -> Result<Self, Error> {
+    fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Self, Error> {
         let mut nonce = [0; 32];
         Rng::new("test nonce")?.fill(&mut nonce);
         let mut ranges = Ranges::of_setup();
@@ -149,7 +149,7 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
         self.id.to_vec().into()
     }
 
-    fn restore(run: Run<'o>, _: &Terms, secrets: &[u8], carried: Carried) -> Result<Self, Error> {
+    fn restore(run: Metered, _: &Terms, secrets: &[u8], carried: Carried) -> Result<Self, Error> {
         let id = secrets.try_into().map_err(|_| Error::Stock("malformed".into()))?;
         Ok(Toy { run, id, carried, pads: PADS.none(), serials: SERIALS.none(), made: Vec::new() })
     }
@@ -158,15 +158,15 @@ impl<'o, const ROLE: u8> Side<'o> for Toy<'o, ROLE> {
         &self.id
     }
 
-    fn run(&mut self) -> &mut Run<'o> {
+    fn run(&mut self) -> &mut Metered {
         &mut self.run
     }
 
-    fn line(&self) -> &Run<'o> {
+    fn line(&self) -> &Metered {
         &self.run
     }
 
-    fn release(self: Box<Self>) -> (Run<'o>, Carried) {
+    fn release(self: Box<Self>) -> (Metered, Carried) {
         let Toy { run, carried, .. } = *self;
         (run, carried)
     }
@@ -259,8 +259,8 @@ fn one<const ROLE: u8>(
 ) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
     let role = <Toy<ROLE> as Side>::ROLE;
     let mut store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
-    let mut observer = Unobserved;
-    let run = Run::new::<Empty>(channel, role, &mut observer);
+    let observer = Box::new(Unobserved);
+    let run = Metered::new::<Empty>(channel, role, observer);
     let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
@@ -437,8 +437,8 @@ fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
     let too_many = world.connect([Fate::Lives; 2], What::Fill(&[(1 << 20) + 1]));
     assert!(too_many.iter().all(|result| matches!(result, Err(Error::Limit(_)))), "{too_many:?}");
-    let mut observer = Unobserved;
-    let run = Run::new::<Empty>(memory_pair().0, Party::Garbler, &mut observer);
+    let observer = Box::new(Unobserved);
+    let run = Metered::new::<Empty>(memory_pair().0, Party::Garbler, observer);
     let carried = Carried { fate: Fate::Lives, sent: world.sent };
     let mut toy = Toy::<0>::restore(run, &TERMS, &[3; 32], carried).unwrap();
     assert!(matches!(toy.pads.draw(1), Err(Error::Limit(_))));

@@ -12,7 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use brickwork::plan;
+use brickwork::duplo;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -186,7 +186,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         // More wires than one session can have.
         Err(failure) => return Ok(Err(failure.message().into())),
     };
-    let cost = plan::predict(&repeated, &parameters, &machine, &link);
+    let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
     drop(repeated);
     let need = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
     let limit = [arguments.resources.max_ram, resources::available_bytes()].into_iter().flatten().min();

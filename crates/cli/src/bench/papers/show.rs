@@ -1,7 +1,7 @@
 //! What is shown of the rows: lines of tables, points of figures.
 
 use brickwork::circuit::library::aes;
-use brickwork::plan;
+use brickwork::{duplo, plan};
 use serde_json::{Value, json};
 
 use super::rows::{BYTES, Row, Table, WHOLE, Workload};
@@ -118,7 +118,8 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
     for (executions, [before, after]) in BYTES {
         let repeated = program.repeat(executions as usize)?;
         let parameters = brickwork::duplo::Parameters::choose(&repeated, 40)?;
-        let cost = plan::predict(&repeated, &parameters, &plan::Machine::free(), &plan::Link::LOOPBACK);
+        let cost =
+            duplo::cost::predict(&repeated, &parameters, &plan::Machine::free(), &plan::Link::LOOPBACK);
         let sent = |is_before: bool| -> f64 {
             let phases = cost.phases.iter().filter(|phase| BEFORE.contains(&phase.name) == is_before);
             phases.map(|phase| phase.garbler_sent_bytes).sum::<u64>() as f64 / f64::from(executions)

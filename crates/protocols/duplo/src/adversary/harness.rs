@@ -290,7 +290,7 @@ impl Side {
                 &job,
                 proposal(&job, &hooks)?,
                 &input,
-                &mut Log(events),
+                Box::new(Log(events)),
                 hooks,
             ),
             Party::Evaluator => evaluator_with::<Commitments>(
@@ -298,7 +298,7 @@ impl Side {
                 &job,
                 &Limits::default(),
                 &input,
-                &mut Log(events),
+                Box::new(Log(events)),
                 hooks,
             ),
         }

@@ -20,7 +20,7 @@ use brickwork_wire::Channel;
 /// As [`super::garbler`].
 pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     let proposal = proposal(job, &hooks)?;
-    garbler_with::<Commitments>(channel, job, proposal, input, &mut Unobserved, hooks)
+    garbler_with::<Commitments>(channel, job, proposal, input, Box::new(Unobserved), hooks)
 }
 
 /// [`super::evaluator`], with its hands in the machine.
@@ -28,7 +28,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
 /// # Errors
 /// As [`super::garbler`].
 pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, &mut Unobserved, hooks)
+    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(Unobserved), hooks)
 }
 
 /// [`Stocked::open`], with its hands in the machine.
@@ -40,7 +40,7 @@ pub fn stocked<'o>(
     channel: Channel,
     store: &'o mut Store,
     terms: &Terms,
-    observer: &'o mut dyn Observer,
+    observer: impl Observer + 'static,
     hooks: Hooks,
 ) -> Result<Stocked<'o>, Error> {
     Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)

@@ -57,7 +57,7 @@ pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Param
 ///
 /// # Errors
 /// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says;
-/// [`Cheat::UnexpectedMessage`] if it is malformed.
+/// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if it is malformed.
 pub fn decomposition(
     given: &Arc<Program>,
     bytes: &[u8],

@@ -16,7 +16,7 @@ use brickwork_base::Error;
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::{In, Out};
-use brickwork_session::{Run, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
 
@@ -44,12 +44,7 @@ pub(crate) fn record(
     }
 }
 
-fn of_role<'o, R: Role<'o>>(
-    context: &Context,
-    kind: u8,
-    items: usize,
-    bytes: &[u8],
-) -> Result<Vec<u8>, Error> {
+fn of_role<R: Role>(context: &Context, kind: u8, items: usize, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     match kind {
         kind::COMPONENT => written_again::<R::Component>(context, items, bytes),
         kind::INPUT => written_again::<R::Authenticators>(context, items, bytes),
@@ -75,8 +70,8 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let terms =
         Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
     let (channel, _) = memory_pair();
-    let mut observer = Unobserved;
-    let run = Run::new::<Duplo>(channel, party, &mut observer);
+    let observer = Box::new(Unobserved);
+    let run = Metered::new::<Duplo>(channel, party, observer);
     Ok(match party {
         Party::Garbler => <Garbler>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
         Party::Evaluator => <Evaluator>::restored(run, &terms, bytes, Hooks::none())?.secrets(),

@@ -28,7 +28,7 @@ use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Observer, PhaseReport, Run, Terms};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
@@ -67,7 +67,7 @@ pub fn compare_stores(
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// As [`Report::recovered`](crate::Report::recovered), of which everything said there holds: it
+    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds: it
     /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
     /// What was promised, over the batches that were used.
@@ -92,8 +92,8 @@ impl std::fmt::Debug for FromStock {
 pub struct Stocked<'o>(Of<'o>);
 
 enum Of<'o> {
-    Garbler(Box<Inner<'o, Garbler<'o>>>),
-    Evaluator(Box<Inner<'o, Evaluator<'o>>>),
+    Garbler(Box<Inner<'o, Garbler>>),
+    Evaluator(Box<Inner<'o, Evaluator>>),
 }
 
 impl<'o> Stocked<'o> {
@@ -108,7 +108,7 @@ impl<'o> Stocked<'o> {
         channel: Channel,
         store: &'o mut Store,
         terms: &Terms,
-        observer: &'o mut dyn Observer,
+        observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
@@ -123,7 +123,7 @@ impl<'o> Stocked<'o> {
         terms: &Terms,
         program: &Program,
         decomposition: &str,
-        observer: &'o mut dyn Observer,
+        observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         Self::open_with(
             Party::Garbler,
@@ -158,10 +158,10 @@ impl<'o> Stocked<'o> {
         store: &'o mut Store,
         terms: &Terms,
         cut: &Decomposition,
-        observer: &'o mut dyn Observer,
+        observer: impl Observer + 'static,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Run::new::<Duplo>(channel, party, observer);
+        let run = Metered::new::<Duplo>(channel, party, Box::new(observer));
         Ok(Stocked(match party {
             Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
             Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
@@ -237,16 +237,16 @@ impl<'o> Stocked<'o> {
     }
 }
 
-struct Inner<'o, R: Role<'o>> {
+struct Inner<'o, R: Role> {
     line: stocked::Stocked<'o, OnDisk<R>>,
     schedules: Schedules,
     /// What the garbler proposed for the first program.
     cut: Decomposition,
 }
 
-impl<'o, R: Role<'o>> Inner<'o, R> {
+impl<'o, R: Role> Inner<'o, R> {
     fn open(
-        mut run: Run<'o>,
+        mut run: Metered,
         store: &'o mut Store,
         terms: &Terms,
         cut: &Decomposition,
@@ -326,7 +326,7 @@ impl<'o, R: Role<'o>> Inner<'o, R> {
 /// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking is
 /// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program
 /// needs.
-fn make<'o, R: Role<'o>>(
+fn make<'o, R: Role>(
     line: stocked::Stocked<'o, OnDisk<R>>,
     program: &Program,
     why: &Error,

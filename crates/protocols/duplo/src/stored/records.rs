@@ -33,7 +33,7 @@ use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What the items of a batch have in common.
 #[derive(Clone, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
-use brickwork_session::{Run, SessionId, Terms, garbler_memory, openings_memory};
+use brickwork_session::{Metered, SessionId, Terms, garbler_memory, openings_memory};
 use brickwork_stock::encoded_secret;
 
 /// Version of the secrets.
@@ -58,7 +58,7 @@ fn malformed() -> Error {
     Error::Stock("the secrets of a session are malformed or of another version".into())
 }
 
-impl<'o, C: commit::Scheme> Garbler<'o, C> {
+impl<C: commit::Scheme> Garbler<C> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
         let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
         encoded_secret(&OfGarbler {
@@ -71,7 +71,7 @@ impl<'o, C: commit::Scheme> Garbler<'o, C> {
         })
     }
 
-    pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         type State<C> = <<C as commit::Scheme>::Sender as commit::Sender>::State;
         let secrets: OfGarbler<State<C>, <CotSender as ot::CotSender>::State> = decode(secrets)?;
         let words = level(terms.security)?.words;
@@ -107,7 +107,7 @@ impl<'o, C: commit::Scheme> Garbler<'o, C> {
     }
 }
 
-impl<'o, C: commit::Scheme> Evaluator<'o, C> {
+impl<C: commit::Scheme> Evaluator<C> {
     pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
         encoded_secret(&OfEvaluator {
             version: VERSION,
@@ -120,7 +120,7 @@ impl<'o, C: commit::Scheme> Evaluator<'o, C> {
         })
     }
 
-    pub(super) fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         type State<C> = <<C as commit::Scheme>::Receiver as commit::Receiver>::State;
         let secrets: OfEvaluator<State<C>, <CotReceiver as ot::CotReceiver>::State> = decode(secrets)?;
         let words = level(terms.security)?.words;

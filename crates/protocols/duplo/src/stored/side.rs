@@ -23,7 +23,7 @@ use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
 use brickwork_session::stock::{Asked, Side};
-use brickwork_session::{Protocol, Run, SessionId, Terms};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
 
 /// The name of this protocol in a store.
@@ -69,22 +69,22 @@ pub(super) struct Job<'j> {
 }
 
 /// A role's session: what the two have in common, and what each does by itself.
-pub(super) trait Role<'o>: Sized + Pooled {
+pub(super) trait Role: Sized + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentItems;
     type Authenticators: Stored;
     type Ots: Stored;
 
-    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
-    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
     fn id(&self) -> &SessionId;
     fn security(&self) -> u32;
-    fn run(&mut self) -> &mut Run<'o>;
-    fn line(&self) -> &Run<'o>;
+    fn run(&mut self) -> &mut Metered;
+    fn line(&self) -> &Metered;
     /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
     /// erased.
-    fn release(self: Box<Self>) -> (Run<'o>, Hooks);
+    fn release(self: Box<Self>) -> (Metered, Hooks);
     /// What was made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
@@ -103,7 +103,7 @@ pub(super) trait Role<'o>: Sized + Pooled {
 /// A role's session, as the stock sees it.
 pub(super) struct OnDisk<R>(Box<R>);
 
-impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
+impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = PROTOCOL;
     const ROLE: Party = R::ROLE;
     type Carried = Hooks;
@@ -111,7 +111,7 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
     type Job<'j> = Job<'j>;
     type Outcome = Outcome;
 
-    fn setup(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Ok(OnDisk(Box::new(R::set_up(run, terms, hooks)?)))
     }
 
@@ -119,7 +119,7 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
         self.0.secrets()
     }
 
-    fn restore(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         Ok(OnDisk(Box::new(R::restored(run, terms, secrets, hooks)?)))
     }
 
@@ -127,15 +127,15 @@ impl<'o, R: Role<'o>> Side<'o> for OnDisk<R> {
         self.0.id()
     }
 
-    fn run(&mut self) -> &mut Run<'o> {
+    fn run(&mut self) -> &mut Metered {
         self.0.run()
     }
 
-    fn line(&self) -> &Run<'o> {
+    fn line(&self) -> &Metered {
         self.0.line()
     }
 
-    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+    fn release(self: Box<Self>) -> (Metered, Hooks) {
         self.0.release()
     }
 
@@ -202,7 +202,7 @@ fn keep<P: Stored>(
 }
 
 /// Fetches what was taken of a batch.
-fn fetch<'o, R: Role<'o>>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
+fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;
     let mut components = job.program.components().iter().zip(job.program.component_digests());
@@ -237,17 +237,17 @@ fn fetch<'o, R: Role<'o>>(session: &mut R, taken: TakenBatch, job: &Job) -> Resu
     Ok(())
 }
 
-impl<'o> Role<'o> for Garbler<'o> {
+impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
     type Ots = GarblerOts;
 
-    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Garbler::set_up(run, terms, hooks)
     }
 
-    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         Garbler::restored(run, terms, secrets, hooks)
     }
 
@@ -263,15 +263,15 @@ impl<'o> Role<'o> for Garbler<'o> {
         self.security
     }
 
-    fn run(&mut self) -> &mut Run<'o> {
+    fn run(&mut self) -> &mut Metered {
         &mut self.run
     }
 
-    fn line(&self) -> &Run<'o> {
+    fn line(&self) -> &Metered {
         &self.run
     }
 
-    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+    fn release(self: Box<Self>) -> (Metered, Hooks) {
         let Garbler { run, hooks, .. } = *self;
         (run, hooks)
     }
@@ -314,17 +314,17 @@ impl<'o> Role<'o> for Garbler<'o> {
     }
 }
 
-impl<'o> Role<'o> for Evaluator<'o> {
+impl Role for Evaluator {
     const ROLE: Party = Party::Evaluator;
     type Component = EvaluatorComponent;
     type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorOts;
 
-    fn set_up(run: Run<'o>, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Evaluator::set_up(run, terms, hooks)
     }
 
-    fn restored(run: Run<'o>, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         Evaluator::restored(run, terms, secrets, hooks)
     }
 
@@ -340,15 +340,15 @@ impl<'o> Role<'o> for Evaluator<'o> {
         self.core.security
     }
 
-    fn run(&mut self) -> &mut Run<'o> {
+    fn run(&mut self) -> &mut Metered {
         &mut self.core.run
     }
 
-    fn line(&self) -> &Run<'o> {
+    fn line(&self) -> &Metered {
         &self.core.run
     }
 
-    fn release(self: Box<Self>) -> (Run<'o>, Hooks) {
+    fn release(self: Box<Self>) -> (Metered, Hooks) {
         let Evaluator { core: EvaluatorCore { run, hooks, .. }, .. } = *self;
         (run, hooks)
     }

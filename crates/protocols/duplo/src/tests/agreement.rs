@@ -163,7 +163,7 @@ fn row_19_two_garblers() {
         identities: [[1; 32], [2; 32]],
     };
     std::thread::scope(|scope| {
-        let run = |channel| crate::garbler(channel, &job, &[true], &mut brickwork_session::Unobserved);
+        let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
         let one = scope.spawn(move || run(left));
         for result in [run(right), one.join().unwrap()] {
             assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("both parties are")));
@@ -180,8 +180,8 @@ fn row_19_inputs_of_another_length() {
         for party in [Party::Garbler, Party::Evaluator] {
             let (left, right) = memory_pair();
             let result = match party {
-                Party::Garbler => crate::garbler(left, &job, &vec![true; length], &mut Unobserved),
-                Party::Evaluator => crate::evaluator(left, &job, &vec![true; length], &mut Unobserved),
+                Party::Garbler => crate::garbler(left, &job, &vec![true; length], Unobserved),
+                Party::Evaluator => crate::evaluator(left, &job, &vec![true; length], Unobserved),
             };
             assert!(matches!(result, Err(Error::Input(_))), "{party:?}, {length} bits: {result:?}");
             let mut right = right;
@@ -216,8 +216,7 @@ fn proposed(
     std::thread::scope(|scope| {
         let hooks = crate::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
         let garbler = scope.spawn(|| crate::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
-        let evaluator =
-            crate::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), &mut Unobserved);
+        let evaluator = crate::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), Unobserved);
         [garbler.join().unwrap(), evaluator]
     })
 }
@@ -295,8 +294,7 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
     };
     let (left, right) = memory_pair();
     drop(right);
-    let result =
-        crate::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], &mut Unobserved);
+    let result = crate::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], Unobserved);
     assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
 }
 
@@ -334,12 +332,12 @@ fn cut(
                 &job,
                 proposal.clone(),
                 &[true, false, true],
-                &mut Unobserved,
+                Box::new(Unobserved),
                 hooks,
             )
         };
         let garbler = scope.spawn(garbler);
-        let evaluator = crate::evaluator_within(right, &job, &limits, &[true; 3], &mut Unobserved);
+        let evaluator = crate::evaluator_within(right, &job, &limits, &[true; 3], Unobserved);
         [garbler.join().unwrap(), evaluator]
     });
     let mut tags = [Vec::new(), Vec::new()];

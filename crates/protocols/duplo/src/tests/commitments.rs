@@ -16,10 +16,11 @@ fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
         let garbler = scope.spawn(move || {
             let hooks = Hooks::none();
             let proposal = proposal(job, &hooks).unwrap();
-            garbler_with::<C>(left, job, proposal, inputs[0], &mut Unobserved, hooks).unwrap().outputs
+            garbler_with::<C>(left, job, proposal, inputs[0], Box::new(Unobserved), hooks).unwrap().outputs
         });
         let (limits, hooks) = (Limits::default(), Hooks::none());
-        let evaluator = evaluator_with::<C>(right, job, &limits, inputs[1], &mut Unobserved, hooks).unwrap();
+        let evaluator =
+            evaluator_with::<C>(right, job, &limits, inputs[1], Box::new(Unobserved), hooks).unwrap();
         [garbler.join().unwrap(), evaluator.outputs]
     })
 }

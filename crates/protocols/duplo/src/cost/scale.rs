@@ -6,9 +6,10 @@
 //! probability at most `N·C(B,m)·(t/L)^m`, `m` the number that ruins a bucket. The maximum over `t` is at `m
 //! / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
 
-use super::{Link, Machine};
+use super::prices;
+use crate::parameters::{Cost, Prices};
 use brickwork_circuit::Circuit;
-use brickwork_duplo::{Cost, Prices};
+use brickwork_plan::{Link, Machine};
 use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
 
@@ -96,7 +97,7 @@ pub struct Scale {
 /// cut can do.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let code = Code::for_security(security)?;
-    let prices = machine.prices(code.length(), link);
+    let prices = prices(machine, code.length(), link);
     let (ands, inputs, outputs) =
         (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
     // A third of the budget for the copies and for each kind of authenticator.
@@ -123,9 +124,9 @@ pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, li
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict;
+    use crate::Parameters;
+    use crate::cost::predict;
     use brickwork_circuit::library::papers;
-    use brickwork_duplo::Parameters;
 
     const COPIES: Cost = Cost { made: 1.0, opened: 0.0, chosen: 0.0 };
 

@@ -1,0 +1,106 @@
+//! What a list of steps takes, on two machines alike and a link.
+
+use std::collections::VecDeque;
+
+use crate::link::Link;
+use crate::machine::Machine;
+use crate::rounds::Turn;
+use crate::script::Step;
+use brickwork_base::Party;
+
+/// Follows the time of both parties, of the cores that they share and of the line.
+pub(crate) struct Clock<'m> {
+    machine: &'m Machine,
+    link: &'m Link,
+    /// The time of the garbler and of the evaluator.
+    parties: [f64; 2],
+    turn: Turn<f64>,
+    /// When each party was at work, and with which part of the cores; without what the other can no longer
+    /// meet.
+    busy: [VecDeque<Busy>; 2],
+    /// All work so far.
+    pub cpu: f64,
+    /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
+    line: [f64; 2],
+}
+
+/// A stretch of work.
+#[derive(Clone, Copy)]
+struct Busy {
+    start: f64,
+    end: f64,
+    cores: f64,
+}
+
+impl<'m> Clock<'m> {
+    /// Both parties at the start.
+    pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
+        // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
+        let parties = [-link.rtt_seconds / 2.0, 0.0];
+        let turn = Turn::new(parties);
+        Clock { machine, link, parties, turn, busy: Default::default(), cpu: 0.0, line: parties }
+    }
+
+    /// The time of a party.
+    pub fn time(&self, party: Party) -> f64 {
+        self.parties[party as usize]
+    }
+
+    /// Lets both take a step.
+    pub fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Phase(_) | Step::Beyond { .. } => {}
+            Step::Work { by, work, units, tasks } => {
+                self.work(by as usize, self.machine.seconds(work, units), tasks)
+            }
+            Step::Message { from, payload, times, crossing, .. } => {
+                let departs = self.turn.departure(from, crossing, self.parties)[from as usize];
+                let (from, to) = (from as usize, 1 - from as usize);
+                let bytes = (payload * times) as f64;
+                let seconds = self.link.bits_per_second.map_or(0.0, |rate| 8.0 * bytes / rate);
+                self.line[from] = self.line[from].max(departs) + seconds;
+                let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
+                self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
+                // What the line lets through, the receiver has decrypted when the last byte arrives, but for
+                // the last piece.
+                let receiving = bytes * self.machine.receive_seconds_a_byte;
+                self.parties[to] = self.parties[to].max(arrives - receiving.min(seconds));
+                self.work(to, receiving, 1);
+            }
+        }
+    }
+
+    /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the
+    /// cores must do.
+    fn work(&mut self, party: usize, seconds: f64, tasks: u64) {
+        if seconds <= 0.0 {
+            return;
+        }
+        let (threads, tasks) = (f64::from(self.machine.threads.max(1)), tasks.max(1) as f64);
+        let cores = (tasks / threads).min(1.0);
+        self.cpu += seconds;
+        let start = self.parties[party];
+        let mut left = seconds * (tasks / threads).ceil() / tasks;
+        let mut now = start;
+        let other = &mut self.busy[1 - party];
+        while other.front().is_some_and(|busy| busy.end <= now) {
+            other.pop_front();
+        }
+        for busy in other.iter() {
+            let free = (busy.start - now).max(0.0);
+            if free >= left {
+                break;
+            }
+            (now, left) = (now + free, left - free);
+            let rate = ((1.0 - busy.cores) / cores).min(1.0);
+            let shared = (busy.end - now).max(0.0);
+            if rate * shared >= left {
+                (now, left) = (now + left / rate, 0.0);
+                break;
+            }
+            (now, left) = (now + shared, left - rate * shared);
+        }
+        self.parties[party] = now + left;
+        self.busy[party].push_back(Busy { start, end: now + left, cores });
+    }
+}

@@ -1,0 +1,284 @@
+//! What work costs on this machine, measured by doing a little of each kind.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::cost::predict;
+use crate::link::Link;
+use crate::machine::{Machine, threads_here};
+use crate::script::Script;
+use crate::work::{Measured, READ_BACK, SPILL, TOUCH, Work};
+use brickwork_base::place::{read_at, write_at};
+use brickwork_base::{Error, Party};
+use brickwork_wire::tls::{self, Identity, Listener};
+use brickwork_wire::{Channel, Tag};
+
+/// A part of a protocol, or a protocol, that has kinds of work of its own and measures them.
+pub trait Measure: Sync {
+    /// All kinds of work that are measured here.
+    fn kinds(&self) -> &'static [&'static Work];
+
+    /// Measures them on one thread, while the other cores do the same. What takes both parties is left to
+    /// [`Measure::runs`].
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if randomness is missing.
+    fn work(&self, measured: &mut Measured) -> Result<(), Error>;
+
+    /// Measures by small runs of both parties on a machine of which all else is known.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
+    fn runs(&self, _machine: &Machine, _measured: &mut Measured) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it
+/// down.
+pub const REPEATS: usize = 5;
+
+/// Cores that measure at the same time, at most.
+const MEASURED_AT_ONCE: u32 = 8;
+
+/// What a phase takes besides its work is at most so many times what is usual: more is another's work.
+const MOST_BUSY: f64 = 3.0;
+
+/// CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
+///
+/// # Errors
+/// Those of the work.
+pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    let mut best = f64::INFINITY;
+    for _ in 0..REPEATS {
+        let start = thread_seconds();
+        work()?;
+        best = best.min(thread_seconds() - start);
+    }
+    Ok(best / units)
+}
+
+/// CPU time of this thread: what others do meanwhile on the same cores does not count.
+#[cfg(unix)]
+pub fn thread_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Where the system does not say: the time since the first call.
+#[cfg(not(unix))]
+pub fn thread_seconds() -> f64 {
+    use std::sync::OnceLock;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of one
+/// thread; the kinds of work are those of memory and files, and of all parts.
+///
+/// # Errors
+/// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
+pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure]) -> Result<Machine, Error> {
+    // All cores work while each measures: so they do in a run, and share what is between them and the memory.
+    let cores = threads_here().min(MEASURED_AT_ONCE);
+    let all = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(|| one_core(parts))).collect();
+        let joined = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::Resource("a thread failed".into()))));
+        joined.collect::<Result<Vec<Measured>, Error>>()
+    })?;
+    let mut seconds = Measured::mean(&all);
+    let probe_seconds = probe()?;
+    memory(&mut seconds)?;
+    let mut machine = Machine::measured(probe_seconds, seconds, loopback()?);
+    for part in parts {
+        let mut measured = Measured::default();
+        part.runs(&machine, &mut measured)?;
+        machine = machine.with(measured);
+    }
+    Ok(machine)
+}
+
+/// The kinds of work of all parts, by one thread.
+fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
+    one.install(|| {
+        let mut measured = Measured::default();
+        parts.iter().try_for_each(|part| part.work(&mut measured))?;
+        Ok(measured)
+    })
+}
+
+/// One thread at a time has new memory or writes tables. Where there is no room for a file, none is counted.
+fn memory(measured: &mut Measured) -> Result<(), Error> {
+    const FRESH: usize = 48 << 20;
+    let touch = fastest(FRESH as f64, || {
+        black_box(vec![1u8; FRESH]);
+        Ok(())
+    })?;
+    measured.set(&TOUCH, touch);
+    measured.set(&SPILL, 0.0);
+    measured.set(&READ_BACK, 0.0);
+    let Ok(file) = tempfile::tempfile() else { return Ok(()) };
+    let mut bytes = vec![1u8; FRESH];
+    let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
+        let start = thread_seconds();
+        let good = bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
+        if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
+    };
+    // Once: then the file is there.
+    measured.set(&SPILL, pieces(1 << 20, &|piece, at| write_at(&file, piece, at)));
+    measured.set(&READ_BACK, pieces(16 << 10, &|piece, at| read_at(&file, piece, at)));
+    Ok(())
+}
+
+/// Seconds of a message to a thread that answers, and of a byte at its sender and at its receiver.
+fn loopback() -> Result<[f64; 3], Error> {
+    const PING: Tag = Tag(200);
+    const BULK: Tag = Tag(201);
+    const PINGS: usize = 100;
+    const BYTES: usize = 16 << 20;
+    let answer = |mut channel: Channel, _| -> Result<f64, Error> {
+        let (mut bulk, mut best) = (vec![0; BYTES], f64::INFINITY);
+        for _ in 0..REPEATS {
+            for _ in 0..PINGS {
+                channel.receive(PING, 16)?;
+                channel.send(PING, &[0; 16])?;
+                channel.flush()?;
+            }
+            let start = thread_seconds();
+            channel.receive_into(BULK, &mut bulk)?;
+            best = best.min((thread_seconds() - start) / BYTES as f64);
+            channel.send(PING, &[0; 16])?;
+            channel.flush()?;
+        }
+        Ok(best)
+    };
+    let ask = |mut channel: Channel, _| -> Result<[f64; 2], Error> {
+        let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
+        let bytes = vec![0; BYTES];
+        for _ in 0..REPEATS {
+            // The middle one: on a busy machine some wait for a core.
+            let mut pings = Vec::with_capacity(PINGS);
+            for _ in 0..PINGS {
+                let start = Instant::now();
+                channel.send(PING, &[0; 16])?;
+                channel.receive(PING, 16)?;
+                pings.push(start.elapsed().as_secs_f64() / 2.0);
+            }
+            pings.sort_by(f64::total_cmp);
+            ping = ping.min(pings[PINGS / 2]);
+            let start = thread_seconds();
+            channel.send(BULK, &bytes)?;
+            channel.flush()?;
+            bulk = bulk.min((thread_seconds() - start) / BYTES as f64);
+            channel.receive(PING, 16)?;
+        }
+        Ok([ping, bulk])
+    };
+    let ([ping, sent], received) = over_loopback(ask, answer)?;
+    Ok([ping, sent, received])
+}
+
+/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection and
+/// the public keys of the garbler and the evaluator.
+///
+/// # Errors
+/// [`Error::Io`] without loopback connections, and those of the parties.
+pub fn over_loopback<G, E: Send>(
+    garbler: impl FnOnce(Channel, [[u8; 32]; 2]) -> Result<G, Error>,
+    evaluator: impl FnOnce(Channel, [[u8; 32]; 2]) -> Result<E, Error> + Send,
+) -> Result<(G, E), Error> {
+    let keys = [Identity::generate()?.0, Identity::generate()?.0];
+    let [ours, theirs] = [keys[0].public_key(), keys[1].public_key()];
+    let identities = [ours.to_bytes(), theirs.to_bytes()];
+    let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
+    let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
+    let address = listener.local_addr()?.to_string();
+    std::thread::scope(|scope| {
+        let evaluator = scope.spawn(|| {
+            evaluator(tls::connect(&address, &keys[1], ours, &options(Party::Evaluator))?, identities)
+        });
+        let garbler = garbler(listener.accept()?, identities)?;
+        Ok((garbler, evaluator.join().map_err(|_| Error::Resource("a thread failed".into()))??))
+    })
+}
+
+/// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages,
+/// parties that wait for a core. `kinds` has the kind of work that stands for it, in the order of the script's
+/// phases; `run` does what the script says and returns the name and the seconds of each phase.
+///
+/// # Errors
+/// Those of the run.
+pub fn beyond(
+    machine: &Machine,
+    script: &Script,
+    kinds: &[&'static Work],
+    measured: &mut Measured,
+    mut run: impl FnMut() -> Result<Vec<(&'static str, f64)>, Error>,
+) -> Result<(), Error> {
+    let mut nothing = Measured::default();
+    kinds.iter().for_each(|work| nothing.set(work, 0.0));
+    let expected = predict(script, &machine.clone().with(nothing), &Link::LOOPBACK);
+    let mut least = vec![f64::INFINITY; kinds.len()];
+    for _ in 0..REPEATS {
+        for (name, seconds) in run()? {
+            let parts = expected.phases.iter().find(|of| of.name == name).map_or(0.0, |of| of.seconds);
+            if let Some(place) = script.phases().iter().position(|phase| *phase == name) {
+                least[place] = least[place].min((seconds - parts).max(0.0));
+            }
+        }
+    }
+    // These are times by the clock, which another's work makes longer; they are like those of the machine that
+    // is known.
+    for (work, least) in kinds.iter().zip(least) {
+        measured.set(work, least.min(MOST_BUSY * machine.usual_seconds(work)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static WORK: Work = Work { name: "test.work", known: [1e-9; 4] };
+    static BEYOND: Work = Work { name: "test.beyond", known: [1e-3; 4] };
+
+    static KINDS: &[&Work] = &[&WORK, &BEYOND];
+
+    struct Part;
+
+    impl Measure for Part {
+        fn kinds(&self) -> &'static [&'static Work] {
+            KINDS
+        }
+
+        fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+            measured.set(&WORK, 2e-9);
+            Ok(())
+        }
+
+        fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+            assert!(machine.has([&WORK, &TOUCH, &SPILL, &READ_BACK]));
+            let mut script = Script::new(&["all", "none"]);
+            script.phase("all");
+            script.work(Party::Evaluator, &WORK, 1_000_000, 1);
+            script.beyond(&BEYOND, 1);
+            let run = || Ok(vec![("all", 2.5e-3), ("unknown", 1.0)]);
+            beyond(machine, &script, &[&BEYOND], measured, run)
+        }
+    }
+
+    /// All kinds of work of a part are measured, and what a run took beyond them is what is left of it.
+    #[test]
+    fn a_machine_is_measured() {
+        let machine = measure(|| Ok(2e-3), &[&Part]).unwrap();
+        assert!(machine.is_sound() && machine.has(Part.kinds().iter().copied()), "{machine:?}");
+        assert_eq!(machine.seconds(&WORK, 1.0), 2e-9);
+        let left = machine.seconds(&BEYOND, 1.0);
+        assert!((left - 0.5e-3).abs() < 1e-9, "{left}");
+        assert!(machine.message_seconds > 0.0 && machine.seconds(&TOUCH, 1.0) > 0.0);
+    }
+}

@@ -1,0 +1,68 @@
+//! Kinds of work, and what a unit of each takes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The kernels with which one machine was measured, so that others can be estimated: two cores (AMD Zen 4,
+/// 2.6 GHz).
+pub const KNOWN_KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
+
+/// Kernels of other names work with one AES block at a time, as this one does.
+const LIKE_OTHERS: usize = 2;
+
+/// The place among [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
+pub(crate) fn known_as(kernel: &str) -> usize {
+    KNOWN_KERNELS.iter().position(|known| *known == kernel).unwrap_or(LIKE_OTHERS)
+}
+
+/// A kind of work, of which a machine has a constant: a static of the part that does it.
+#[derive(Debug)]
+pub struct Work {
+    /// Its name in files, `part.unit`; no other kind has it.
+    pub name: &'static str,
+    /// Seconds of one thread for a unit, as they were measured once with each of [`KNOWN_KERNELS`].
+    /// `brickwork plan FILE --calibrate --json` prints those of any machine.
+    pub known: [f64; KNOWN_KERNELS.len()],
+}
+
+/// A byte of memory, had of the system and written for the first time.
+pub static TOUCH: Work = Work { name: "memory.touch", known: [8.94e-11, 8.33e-11, 9.05e-11, 9.05e-11] };
+/// A byte, written to a temporary file.
+pub static SPILL: Work = Work { name: "file.write", known: [2.45e-10, 2.13e-10, 2.22e-10, 1.98e-10] };
+/// A byte, read from there.
+pub static READ_BACK: Work = Work { name: "file.read", known: [1.39e-10, 1.28e-10, 1.26e-10, 1.31e-10] };
+
+/// Seconds of one thread for a unit of each kind of work that was measured, by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Measured(BTreeMap<String, f64>);
+
+impl Measured {
+    /// Notes seconds for a unit.
+    pub fn set(&mut self, work: &Work, seconds: f64) {
+        self.0.insert(work.name.to_owned(), seconds);
+    }
+
+    /// Seconds for a unit, if they were measured.
+    pub fn get(&self, work: &Work) -> Option<f64> {
+        self.0.get(work.name).copied()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(|(name, &seconds)| (&**name, seconds))
+    }
+
+    /// Adds those of another measurement, in place of older ones.
+    pub fn extend(&mut self, other: Measured) {
+        self.0.extend(other.0);
+    }
+
+    /// The mean of several measurements of the same kinds.
+    pub(crate) fn mean(all: &[Measured]) -> Measured {
+        let mean = |name: &str| all.iter().filter_map(|one| one.0.get(name)).sum::<f64>() / all.len() as f64;
+        let names = all.first().into_iter().flat_map(|one| one.0.keys());
+        Measured(names.map(|name| (name.clone(), mean(name))).collect())
+    }
+}

@@ -1,0 +1,105 @@
+//! What the primitives cost: the messages that they send, for the script of a protocol, and the work.
+
+mod measure;
+pub mod work;
+
+use brickwork_base::Party::{self, Evaluator, Garbler};
+use brickwork_plan::{PIECES, Script, TOUCH, share};
+
+use crate::commit::code::Code;
+pub use measure::{Primitives, probe};
+use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RECEIVE};
+
+/// Bytes of a label, a soldering, a seed, half an authenticator.
+pub const LABEL: u64 = 16;
+/// Bytes of a gate of a component: in the circuit and in the plan for garbling.
+pub const GATE_BYTES: u64 = 32;
+/// Commitments in a block, and OTs of the extension likewise.
+pub const BLOCK: u64 = 128;
+/// Dimension of the code; also the base OTs of the extension.
+pub const DIMENSION: u64 = 128;
+/// Commitments whose corrections travel together.
+const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
+/// Blocks of the rows of an OT extension that travel together.
+const BLOCKS_OF_ROWS: u64 = 64;
+
+/// Bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a pair of points
+/// for each choice.
+pub const fn base_ots(choices: u64) -> u64 {
+    32 + 64 * choices
+}
+
+/// The messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
+pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
+    let blocks = ots.div_ceil(BLOCK) + 1;
+    for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
+        if blocks > 0 {
+            script.messages(receiver, DIMENSION * 16 * blocks, times);
+        }
+    }
+    script.message(receiver, LABEL * (1 + DIMENSION));
+}
+
+/// Commitments by the garbler, of the split scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Commitments {
+    /// n: length of the code.
+    n: u64,
+}
+
+impl Commitments {
+    /// Those with this code.
+    pub fn of(code: &Code) -> Self {
+        Commitments { n: code.length() as u64 }
+    }
+
+    /// n: the length of the code.
+    pub fn length(&self) -> u64 {
+        self.n
+    }
+
+    /// Commitments to `count` random or chosen values.
+    pub fn commit(&self, script: &mut Script, count: u64, chosen: bool) {
+        let (corrected, work) =
+            if chosen { (self.n, &COMMIT_CHOSEN) } else { (self.n - DIMENSION, &COMMIT_RANDOM) };
+        let mut piece = |commitments: u64, times: u64| {
+            let blocks = commitments.div_ceil(BLOCK);
+            let share = 8 * self.n.div_ceil(64);
+            script.work(Garbler, &TOUCH, times * commitments * (share + LABEL), 1);
+            script.work(Evaluator, &TOUCH, times * commitments * share, 1);
+            script.work(Garbler, work, blocks * times * self.n, blocks.div_ceil(16) * times);
+            script.messages(Garbler, 16 * corrected * blocks, times);
+            script.work(Evaluator, &RECEIVE, blocks * times * self.n, blocks.div_ceil(16) * times);
+        };
+        let full = count / COMMITMENTS_A_MESSAGE;
+        for k in 0..PIECES.min(full) {
+            piece(COMMITMENTS_A_MESSAGE, share(full, k, PIECES.min(full)));
+        }
+        if !count.is_multiple_of(COMMITMENTS_A_MESSAGE) {
+            piece(count % COMMITMENTS_A_MESSAGE, 1);
+        }
+    }
+
+    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed
+    /// is combined even if it has no members in this program.
+    pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+        let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
+        (0..hidden).for_each(|_| self.commit(script, BLOCK, false));
+        script.message(Evaluator, LABEL);
+        let (shares, all) = (self.n, self.n + DIMENSION);
+        for (count, rows) in [(new, [all, shares]), (bits, [all, all]), (known, [shares, all])] {
+            let blocks = count.unwrap_or(0).div_ceil(BLOCK);
+            script.work(Garbler, &COMBINE, blocks * rows[0], blocks.div_ceil(64));
+            script.work(Evaluator, &COMBINE, blocks * rows[1], blocks.div_ceil(64));
+        }
+        script.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
+    }
+
+    /// For a proof both parties make all commitments again, in the order in which they were made.
+    pub fn again(&self, script: &mut Script, commitments: u64) {
+        let blocks = commitments.div_ceil(BLOCK);
+        for by in [Garbler, Evaluator] {
+            script.work(by, &COMMIT_RANDOM, blocks * self.n, blocks.div_ceil(16));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! DUPLO's own work, measured by doing a little of it.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use super::script;
+use super::work::{ALL, BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
+use crate::report::Duplo;
+use crate::{Combinations, Parameters, Proposal, evaluator, garbler_proposing};
+use brickwork_base::Error;
+use brickwork_base::label::Label;
+use brickwork_base::random::Seed;
+use brickwork_circuit::library::aes;
+use brickwork_circuit::{Party, Program};
+use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
+use brickwork_primitives::commit::Sender as _;
+use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::commit::split::Sender;
+use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_wire::memory_pair;
+
+/// Security of what is measured, in bits.
+const SECURITY: u32 = 40;
+
+/// The kinds of work of this protocol, besides those of the primitives.
+impl Measure for Duplo {
+    fn kinds(&self) -> &'static [&'static Work] {
+        ALL
+    }
+
+    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+        combinations(measured)?;
+        let program = aes::aes_128()?;
+        let circuit = &program.components()[0].circuit;
+        let inputs = vec![false; circuit.inputs()];
+        let simulates = fastest(circuit.gate_count() as f64, || {
+            black_box(circuit.evaluate(&inputs));
+            Ok(())
+        })?;
+        measured.set(&SIMULATE, simulates);
+        let parameters = Parameters::choose(&program, SECURITY)?;
+        let bound = fastest(1.0, || {
+            black_box(parameters.bounded(&program)?);
+            Ok(())
+        })?;
+        measured.set(&BOUND, bound);
+        Ok(())
+    }
+
+    /// What a run of a single AES takes in each phase beyond the sum of its parts.
+    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+        let program = Arc::new(aes::aes_128()?);
+        let parameters = Parameters::choose(&program, SECURITY)?;
+        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        beyond(machine, &script(&program, &parameters), &kinds, measured, || {
+            let phases = a_run(&program, &parameters, machine.threads as usize)?;
+            Ok(phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
+        })
+    }
+}
+
+/// Values that go to their places, and random combinations of OTs.
+fn combinations(measured: &mut Measured) -> Result<(), Error> {
+    const COUNT: usize = 1 << 14;
+    const SUMS: usize = 48;
+    let code = Code::for_security(SECURITY).ok_or_else(|| Error::Resource("no code".into()))?;
+    let seed = |i: usize| Seed::from_bytes((i as u128).to_le_bytes());
+    let seeds: Vec<[Seed; 2]> = (0..code.length()).map(|i| [seed(i), seed(i)]).collect();
+    let (mut left, _right) = memory_pair();
+    let values = vec![Label::ZERO; COUNT];
+    let committed = Sender::new(code, &seeds, u64::MAX).commit(&mut left, &values)?;
+    // Values go to their places; shares stay where they are.
+    let backwards: Vec<usize> = (0..COUNT).rev().collect();
+    let keep = fastest(COUNT as f64, || {
+        black_box(backwards.iter().map(|&place| values[place]).collect::<Vec<Label>>());
+        Ok(())
+    })?;
+    measured.set(&KEEP, keep);
+    let moved = committed.select_each(&[&backwards]).swap_remove(0);
+    let combinations = Combinations::expand(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
+    let combine = fastest((COUNT * SUMS) as f64, || {
+        black_box((combinations.labels(&values), combinations.shares(&moved.shares)));
+        Ok(())
+    })?;
+    measured.set(&COMBINE_OT, combine);
+    Ok(())
+}
+
+/// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
+fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
+    let job = |identities| Job {
+        program: program.clone(),
+        security: SECURITY,
+        threads,
+        table_memory: TABLE_MEMORY,
+        identities,
+    };
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (_, report) = over_loopback(
+        |channel, identities| {
+            let job = job(identities);
+            let proposal = Proposal::given(&job, parameters.clone());
+            garbler_proposing(channel, &job, &proposal, &zeros(Party::Garbler), Unobserved)
+        },
+        |channel, identities| evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved),
+    )?;
+    Ok(report.phases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_plan::{KNOWN_KERNELS, measure};
+    use brickwork_primitives::cost::{Primitives, probe};
+
+    /// A machine is measured for this protocol: every kind of work once, each under a name of its own.
+    #[test]
+    fn all_work_is_measured() {
+        let machine = measure(probe, &[&Primitives, &Duplo]).unwrap();
+        assert!(machine.is_sound(), "{machine:?}");
+        let all: Vec<&Work> = [Primitives.kinds(), Duplo.kinds()].concat();
+        assert!(machine.has(Primitives.kinds().iter().chain(Duplo.kinds()).copied()), "{machine:?}");
+        for (k, work) in all.iter().enumerate() {
+            assert!(all[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");
+            let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
+            assert!(beyond || machine.seconds(work, 1.0) > 0.0, "{work:?} takes no time: {machine:?}");
+            for kernel in KNOWN_KERNELS {
+                let known = Machine::known(kernel, 2).seconds(work, 1.0);
+                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
+            }
+        }
+    }
+}

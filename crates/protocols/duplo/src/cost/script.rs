@@ -1,0 +1,340 @@
+//! The protocol as a list of steps, in an order in which both parties go through it.
+//!
+//! Every message stands here with its length; `docs/formats.md` has the same lengths as formulas. Work is
+//! counted in units whose price the machine knows; what takes no time worth mentioning is left out.
+
+use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
+use crate::report::Duplo;
+use crate::{Parameters, memory};
+use brickwork_circuit::{Circuit, Party, Program, Recipient};
+use brickwork_plan::{MANY, PIECES, READ_BACK, SPILL, Script, TOUCH, Work, share};
+use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::cost::work::*;
+use brickwork_primitives::cost::{Commitments, DIMENSION, LABEL, base_ots, extend};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY, openings_memory};
+
+use Party::{Evaluator, Garbler};
+
+/// Chosen copies whose tables travel together.
+const COPIES_A_MESSAGE: u64 = 16;
+
+/// Writes the script.
+struct Writer {
+    script: Script,
+    commitments: Commitments,
+    /// Bytes of tables for which the evaluator still has memory.
+    room: u64,
+    /// Whether the tables of a component in use, in their order, lie in the temporary file.
+    spilled: Vec<bool>,
+    /// Whether what the evaluator is told of copies and authenticators does.
+    openings_in_files: bool,
+}
+
+/// What a run of `program` with these parameters does.
+///
+/// # Panics
+/// If the parameters are of a security that is not offered.
+pub fn script(program: &Program, parameters: &Parameters) -> Script {
+    let code = Code::for_security(parameters.security).expect("parameters are of a security that is offered");
+    let openings =
+        parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
+    let mut writer = Writer {
+        script: Script::new(Duplo::PHASES),
+        commitments: Commitments::of(code),
+        room: TABLE_MEMORY,
+        spilled: Vec::new(),
+        openings_in_files: openings > openings_memory(TABLE_MEMORY),
+    };
+    let private = wires(program, |to| to == Recipient::Garbler);
+    let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
+    let ots = own + binding;
+
+    let proposal =
+        [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
+    writer.setup(proposal, ots); // 1, 2, 3
+    let copies = writer.commit_copies(program, parameters); // 3
+    let gadgets = writer.commit_gadgets(parameters);
+    writer.commit(ots, true);
+    writer.commit(own, false);
+    let all = 2 + copies + gadgets + ots + own;
+    writer.again(all);
+    writer.prove(Some(all), Some(1), Some(1)); // 4, 5
+    writer.challenge(program, parameters, ots, binding); // 6
+    let of_copies = writer.open_copies(program, parameters); // 7
+    let of_gadgets = writer.open_gadgets(program, parameters);
+    let joints = writer.join(program, parameters, private);
+    writer.script.phase("evaluate");
+    writer.script.message(Evaluator, own.div_ceil(8)); // 8
+    writer.script.phase("build");
+    writer.again(all);
+    writer.prove(None, None, Some(all.max(of_copies + of_gadgets + binding + joints))); // 8, 9
+    writer.filed(&READ_BACK, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
+    writer.evaluate(program, parameters); // 9, 10, 11
+    writer.decode(program, parameters); // 12
+    writer.beyond(parameters);
+    let mut script = writer.script;
+    script.memory_bytes = memory::peaks(program, parameters);
+    script.disk_bytes = memory::files(program, parameters);
+    script
+}
+
+fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
+    program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
+}
+
+/// The components that are used, and the cut of each.
+fn used<'a>(
+    program: &'a Program,
+    parameters: &'a Parameters,
+) -> impl Iterator<Item = (&'a Circuit, Bucketing)> {
+    let components = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
+    components.map(|(component, cut)| (&*component.circuit, *cut))
+}
+
+fn width(program: &Program, party: Party) -> u64 {
+    program.input_width(party) as u64
+}
+
+impl Writer {
+    /// So many bytes of what the evaluator was told are written or read, if they lie in files.
+    fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
+        self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
+    }
+
+    fn commit(&mut self, count: u64, chosen: bool) {
+        self.commitments.commit(&mut self.script, count, chosen);
+    }
+
+    fn again(&mut self, commitments: u64) {
+        self.commitments.again(&mut self.script, commitments);
+    }
+
+    fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+        self.commitments.prove(&mut self.script, new, bits, known);
+    }
+
+    /// What phases take beyond all that; components are preprocessed one after the other.
+    fn beyond(&mut self, parameters: &Parameters) {
+        let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1) as u64;
+        for (&name, work) in Duplo::PHASES.iter().zip(&BEYOND) {
+            self.script.phase(name);
+            self.script.beyond(work, if name == "preprocess" { components } else { 1 });
+        }
+    }
+
+    fn setup(&mut self, [cut, batches]: [u64; 2], ots: u64) {
+        self.script.phase("setup");
+        self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
+        let hello = GREETING_BYTES as u64;
+        self.script.exchange([hello, cut, batches, base_ots(DIMENSION)], [hello, base_ots(0)]);
+        self.script.work(Evaluator, &BOUND, 1, 1);
+        self.script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
+        self.script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
+        extend(&mut self.script, Evaluator, self.commitments.length());
+        self.script.phase("prepare");
+        extend(&mut self.script, Evaluator, ots);
+        self.script.phase("setup");
+        self.commit(1, false);
+        self.commit(1, true);
+        self.script.message(Garbler, LABEL);
+    }
+
+    fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
+        let (ands, tasks) = (circuit.and_gates() as u64, copies.div_ceil(16));
+        self.script.work(by, &GARBLE_AND, ands * copies, tasks);
+        self.script.work(by, &GARBLE_XOR, (circuit.gate_count() as u64 - ands) * copies, tasks);
+    }
+
+    /// Returns the number of commitments.
+    fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+        self.script.phase("preprocess");
+        let mut new = 0;
+        for (circuit, cut) in used(program, parameters) {
+            let (inputs, outputs, ands) =
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
+            let copies = cut.copies();
+            for by in [Garbler, Evaluator] {
+                self.script.work(by, &SCHEDULE, circuit.gate_count() as u64, 1);
+            }
+            self.commit(copies * inputs, false);
+            self.commit(copies, false);
+            self.garble(Garbler, circuit, copies);
+            self.script.work(Garbler, &HASH_TABLE, ands * copies, copies.div_ceil(16));
+            self.commit(copies * outputs, true);
+            self.script.message(Garbler, 16 + 32 * copies);
+            new += copies * (inputs + outputs + 1);
+        }
+        new
+    }
+
+    /// Returns the number of commitments.
+    fn commit_gadgets(&mut self, parameters: &Parameters) -> u64 {
+        self.script.phase("prepare");
+        let (plain, input) = (parameters.plain, parameters.input);
+        self.commit(plain.copies(), false);
+        self.script.work(Garbler, &HASH_LABEL, 2 * plain.copies(), MANY);
+        self.script.message(Garbler, 32 * plain.copies());
+        self.filed(&SPILL, 32 * plain.copies(), 1);
+        self.commit(input.copies(), false);
+        self.script.work(Garbler, &HASH_LABEL, input.copies(), MANY);
+        self.commit(input.copies(), true);
+        self.script.work(Garbler, &HASH_LABEL, 2 * input.copies(), MANY);
+        self.script.message(Garbler, 32 * input.copies());
+        self.filed(&SPILL, 32 * input.copies(), 1);
+        plain.copies() + 2 * input.copies()
+    }
+
+    /// Of all batches, and random combinations of the OTs.
+    fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
+        self.script.phase("preprocess");
+        self.script.message(Evaluator, 16 * used(program, parameters).count() as u64);
+        self.script.phase("prepare");
+        self.script.message(Evaluator, 2 * LABEL);
+        for by in [Evaluator, Garbler] {
+            self.script.work(by, &COMBINE_OT, ots * binding, ots.div_ceil(4096));
+        }
+        self.script.message(Evaluator, LABEL + binding * (LABEL + 1));
+    }
+
+    /// Returns the number of claims.
+    fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+        self.script.phase("preprocess");
+        let mut known = 0;
+        for (circuit, cut) in used(program, parameters) {
+            let (inputs, outputs, ands) =
+                (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
+            let (kept, opened) = (cut.kept(), u64::from(cut.opened));
+            let solderings = (kept - u64::from(cut.slots)) * inputs;
+            known += opened * (1 + inputs + outputs) + kept + solderings;
+            for by in [Garbler, Evaluator] {
+                self.script.work(by, &DRAW, cut.copies(), 1);
+                self.script.work(by, &KEEP, cut.copies() * (inputs + outputs + 1), 1);
+            }
+            self.script.work(Garbler, &SOLDER, solderings, MANY);
+            self.script.message(Garbler, LABEL * opened * (1 + inputs));
+            self.script.message(Garbler, LABEL * kept);
+            self.script.message(Garbler, LABEL * solderings);
+            self.filed(&SPILL, LABEL * (opened * (inputs + outputs) + solderings), 1);
+            self.filed(&READ_BACK, LABEL * opened * inputs, MANY);
+            let tables = 32 * ands * kept;
+            let spills = tables > self.room;
+            self.room -= if spills { 0 } else { tables };
+            self.spilled.push(spills);
+            let full = kept / COPIES_A_MESSAGE;
+            let pieces = PIECES.min(full).max(1);
+            for k in 0..pieces {
+                let last = if k + 1 == pieces { kept % COPIES_A_MESSAGE } else { 0 };
+                let messages = share(full, k, pieces);
+                self.garble(Garbler, circuit, messages * COPIES_A_MESSAGE + last);
+                for (copies, times) in [(COPIES_A_MESSAGE, messages), (last, u64::from(last > 0))] {
+                    if times > 0 {
+                        let payload = 32 * ands * copies;
+                        self.script.work(Garbler, &TOUCH, payload * times, times);
+                        self.script.bulk(Garbler, payload, times);
+                        self.script.work(Evaluator, &HASH_TABLE, ands * copies * times, times);
+                        match spills {
+                            true => self.script.work(Evaluator, &SPILL, payload * times, times),
+                            false => self.script.work(Evaluator, &TOUCH, payload * times, 1),
+                        }
+                    }
+                }
+                let checked = share(opened, k, pieces);
+                self.garble(Evaluator, circuit, checked);
+                self.script.work(Evaluator, &HASH_TABLE, ands * checked, checked.div_ceil(16));
+            }
+        }
+        known
+    }
+
+    /// Returns the number of claims.
+    fn open_gadgets(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+        self.script.phase("prepare");
+        let (plain, input) = (parameters.plain, parameters.input);
+        let mut known = 0;
+        for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
+            let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
+            for by in [Garbler, Evaluator] {
+                self.script.work(by, &DRAW, cut.copies(), 1);
+                self.script.work(by, &KEEP, cut.copies() * if links > 0 { 2 } else { 1 }, 1);
+            }
+            self.script.work(Garbler, &SOLDER, solderings, MANY);
+            self.script.message(Garbler, LABEL * opened);
+            self.script.message(Garbler, LABEL * links);
+            self.script.message(Garbler, LABEL * solderings);
+            // Authenticators come into the order of buckets, by way of bins with their places.
+            self.filed(&READ_BACK, 32 * cut.copies() + 36 * cut.kept(), 1);
+            self.filed(&SPILL, (36 + 32 + 4) * cut.kept() + LABEL * (links + solderings), 1);
+            self.script.work(Evaluator, &HASH_LABEL, hashes * opened, MANY);
+            known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
+        }
+        for (circuit, cut) in used(program, parameters) {
+            let solderings = cut.kept() * circuit.outputs().len() as u64;
+            self.script.work(Garbler, &SOLDER, solderings, MANY);
+            self.script.message(Garbler, LABEL * solderings);
+            self.filed(&SPILL, LABEL * solderings, 1);
+            known += solderings;
+        }
+        known
+    }
+
+    /// Returns the number of claims.
+    fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
+        self.script.phase("build");
+        let mut joints = private;
+        for (circuit, cut) in used(program, parameters) {
+            let solderings = u64::from(cut.slots) * circuit.inputs() as u64;
+            self.script.work(Garbler, &SOLDER, solderings, MANY);
+            self.script.message(Garbler, LABEL * solderings);
+            joints += solderings;
+        }
+        self.script.message(Garbler, LABEL * private);
+        joints
+    }
+
+    fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
+        self.script.phase("evaluate");
+        let (x, y) = (width(program, Garbler), width(program, Evaluator));
+        let bits = wires(program, |to| to.includes(Evaluator));
+        self.script.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
+        self.prove(None, Some(bits), Some(y));
+        let votes = |cut: Bucketing| u64::from(cut.bucket);
+        self.script.work(Evaluator, &HASH_LABEL, x * votes(parameters.input), 1);
+        for (place, (circuit, cut)) in used(program, parameters).enumerate() {
+            let kept = cut.kept();
+            let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
+            let tasks = kept.div_ceil(COPIES_A_MESSAGE);
+            self.script.work(Evaluator, &SOLDER, kept * (circuit.inputs() as u64 + outputs), tasks);
+            self.script.work(
+                Evaluator,
+                &READ_BACK,
+                if self.spilled[place] { 32 * ands * kept } else { 0 },
+                tasks,
+            );
+            let solderings = (kept - u64::from(cut.slots)) * circuit.inputs() as u64 + kept * outputs;
+            self.filed(&READ_BACK, LABEL * solderings, tasks);
+            let authenticators = u64::from(cut.slots) * outputs * votes(parameters.plain);
+            self.filed(&READ_BACK, (32 + 4 + LABEL) * authenticators, MANY);
+            self.script.work(Evaluator, &EVALUATE_AND, ands * kept, tasks);
+            self.script.work(Evaluator, &EVALUATE_XOR, (circuit.gate_count() as u64 - ands) * kept, tasks);
+            self.script.work(
+                Evaluator,
+                &HASH_LABEL,
+                u64::from(cut.slots) * outputs * votes(parameters.plain),
+                MANY,
+            );
+        }
+    }
+
+    fn decode(&mut self, program: &Program, parameters: &Parameters) {
+        self.script.phase("decode");
+        let outputs = wires(program, |to| to.includes(Garbler));
+        // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.
+        let gates =
+            program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
+        let recovered = u64::from(parameters.input.bucket) * u64::from(parameters.input.slots);
+        self.script.work(Evaluator, &HASH_LABEL, recovered, MANY);
+        self.script.work(Evaluator, &SIMULATE, gates, 1);
+        self.script.message(Evaluator, outputs.div_ceil(8) + 32);
+    }
+}

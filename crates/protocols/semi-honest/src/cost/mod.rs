@@ -1,0 +1,164 @@
+//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
+//! it. Bytes and crossings are exact, the rest are estimates.
+
+mod measure;
+pub mod work;
+
+use std::sync::Arc;
+
+use crate::batch::{Batch, Layout};
+use crate::msg::TABLES_BYTES;
+use brickwork_base::Error;
+use brickwork_base::Party::{self, Evaluator, Garbler};
+use brickwork_circuit::Program;
+use brickwork_plan::{self as plan, Cost, Link, Machine, PIECES, PROCESS_BYTES, Script, share};
+use brickwork_primitives::cost::work::*;
+use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_session::{GREETING_BYTES, Protocol};
+
+use crate::report::SemiHonest;
+
+use work::{BEYOND, SLOT, WIRE};
+
+/// What `executions` of a program cost on these machines, both alike, over this link.
+///
+/// # Errors
+/// As [`script`].
+pub fn predict(program: &Program, executions: usize, machine: &Machine, link: &Link) -> Result<Cost, Error> {
+    Ok(plan::predict(&script(program, executions)?, machine, link))
+}
+
+/// Bytes that the garbler and the evaluator send in `executions` of a program: payload and framing. Exact.
+///
+/// # Errors
+/// As [`script`].
+pub fn sent_bytes(program: &Program, executions: usize) -> Result<[u64; 2], Error> {
+    // No message is spread over lanes.
+    Ok(script(program, executions)?.sent_bytes(1))
+}
+
+/// What a run does that executes a program so many times.
+///
+/// # Errors
+/// [`Error::Input`] if `executions` is 0.
+pub fn script(program: &Program, executions: usize) -> Result<Script, Error> {
+    let layout = Layout::new(program, executions)?;
+    let mut script = Script::new(SemiHonest::PHASES);
+    setup(&mut script, program); // 1
+    for (k, batch) in layout.batches().enumerate() {
+        prepare(&mut script, &batch); // 2
+        evaluate(&mut script, &batch, k == 0); // 3
+        script.phase("decode");
+        some(&mut script, Evaluator, bits(&batch, Garbler)); // 4
+    }
+    for (name, work) in SemiHonest::PHASES.iter().zip(&BEYOND) {
+        script.phase(name);
+        script.beyond(work, 1);
+    }
+    script.memory_bytes = memory(&layout);
+    Ok(script)
+}
+
+/// A message, unless there is nothing in it.
+fn some(script: &mut Script, from: Party, payload: u64) {
+    if payload > 0 {
+        script.message(from, payload);
+    }
+}
+
+/// Bytes of a bit for each wire of the outputs of a party, in all executions of a batch.
+fn bits(batch: &Batch, of: Party) -> u64 {
+    (batch.count() * batch.layout.places_of_outputs(of).count()).div_ceil(8) as u64
+}
+
+/// Gates of the components that are used.
+fn gates(program: &Program) -> u64 {
+    let used = program.components().iter().zip(program.slots_by_component()).filter(|(_, slots)| *slots > 0);
+    used.map(|(component, _)| component.circuit.gate_count() as u64).sum()
+}
+
+fn setup(script: &mut Script, program: &Program) {
+    script.phase("setup");
+    script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
+    let hello = GREETING_BYTES as u64;
+    script.exchange([hello, base_ots(DIMENSION)], [hello, base_ots(0)]);
+    for by in [Garbler, Evaluator] {
+        script.work(by, &SCHEDULE, gates(program), 1);
+    }
+    script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
+    script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
+}
+
+fn prepare(script: &mut Script, batch: &Batch) {
+    script.phase("prepare");
+    let ots = (batch.count() * batch.layout.evaluator_inputs()) as u64;
+    if ots > 0 {
+        let blocks = ots.div_ceil(BLOCK) + 1;
+        script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
+        extend(script, Evaluator, ots);
+        script.work(Garbler, &EXTEND_SENDER, blocks, 1);
+    }
+}
+
+fn evaluate(script: &mut Script, batch: &Batch, first: bool) {
+    script.phase("evaluate");
+    let (layout, program, count) = (batch.layout, batch.layout.program, batch.count() as u64);
+    // Once; a program without components has none that could be remembered.
+    if first || program.components().is_empty() {
+        script.message(Garbler, LABEL * program.components().len() as u64);
+    }
+    some(script, Garbler, LABEL * count * layout.garbler_inputs() as u64);
+
+    let circuits = || program.slots().map(|slot| &program.component(slot.component).circuit);
+    let ands = count * program.and_gates();
+    let others = count * circuits().map(|circuit| circuit.gate_count() as u64).sum::<u64>() - ands;
+    let wires = |circuit: &Arc<brickwork_circuit::Circuit>| circuit.inputs() + circuit.outputs().len();
+    let wires = count * circuits().map(|circuit| wires(circuit) as u64).sum::<u64>();
+    let visits = batch.side_by_side().count() as u64 * circuits().count() as u64;
+    let kinds = match layout.lanes() {
+        1 => [[&GARBLE_AND_ALONE, &GARBLE_XOR_ALONE], [&EVALUATE_AND_ALONE, &EVALUATE_XOR_ALONE]],
+        _ => [[&GARBLE_AND, &GARBLE_XOR], [&EVALUATE_AND, &EVALUATE_XOR]],
+    };
+    let (message, tables) = (TABLES_BYTES as u64, ands * HalfGates::TABLE_BYTES.and as u64);
+    let full = tables / message;
+    let pieces = PIECES.min(full).max(1);
+    for k in 0..pieces {
+        let work = |script: &mut Script, by: Party, [and, other]: [_; 2]| {
+            script.work(by, and, share(ands, k, pieces), 1);
+            script.work(by, other, share(others, k, pieces), 1);
+            script.work(by, &WIRE, share(wires, k, pieces), 1);
+            script.work(by, &SLOT, share(visits, k, pieces), 1);
+        };
+        work(script, Garbler, kinds[0]);
+        script.messages(Garbler, message, share(full, k, pieces));
+        if k + 1 == pieces {
+            some(script, Garbler, tables % message);
+        }
+        work(script, Evaluator, kinds[1]);
+    }
+    some(script, Garbler, bits(batch, Evaluator));
+}
+
+/// Buffers of tables: one message that is made or used, one on its way in the connection.
+const TABLES_IN_HAND: u64 = 4 * TABLES_BYTES as u64;
+
+/// Peak memory of the garbler and of the evaluator in bytes.
+fn memory(layout: &Layout) -> [u64; 2] {
+    let program = layout.program;
+    let slots = program.slots().map(|slot| slot.inputs.len() as u64).sum::<u64>();
+    // The program, where each of its wires lies, and how often it is read.
+    let program_bytes = gates(program) * GATE_BYTES + (12 + 8) * program.wires() as u64 + 4 * slots;
+    let labels = LABEL * (layout.alive() * layout.lanes()) as u64;
+    let count = layout.batches().next().map_or(0, |batch| batch.count());
+    let inputs = LABEL * (count * (layout.garbler_inputs() + layout.evaluator_inputs())) as u64;
+    // Rows of the extension, and the labels that they become.
+    let ots = 2 * LABEL * (count * layout.evaluator_inputs()) as u64;
+    let colours = (count * layout.output_wires().len()) as u64;
+    let common = PROCESS_BYTES + program_bytes + labels + inputs + ots + colours + TABLES_IN_HAND;
+    // Of all executions a byte for each bit.
+    [Garbler, Evaluator].map(|party| {
+        let bits = program.input_width(party) + layout.places_of_outputs(party).count();
+        common + (layout.executions() * bits) as u64
+    })
+}
