@@ -160,8 +160,10 @@ impl scheme::Sender for Sender {
     }
 
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
-        self.state.chosen.extend((self.next.next()..).zip(values.iter().map(|value| value.bits())));
-        self.send(channel, values)
+        let first = self.next.next();
+        let committed = self.send(channel, values)?;
+        self.state.chosen.extend((first..).zip(values.iter().map(|value| value.bits())));
+        Ok(committed)
     }
 
     fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
@@ -233,9 +235,10 @@ impl scheme::Receiver for Receiver {
     }
 
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        let first = self.next.draw(count as u64)?;
         let message = channel.receive(VALUES, 8 + 16 * count)?;
         let (place, values) = message.split_first_chunk::<8>().expect("as long as was asked for");
-        if u64::from_le_bytes(*place) != self.next.draw(count as u64)? {
+        if u64::from_le_bytes(*place) != first {
             return Err(Cheat::Commitment.into());
         }
         let values: Vec<Label> = values.as_chunks::<16>().0.iter().map(|&v| Label::from_bytes(v)).collect();
