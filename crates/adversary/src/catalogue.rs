@@ -417,7 +417,7 @@ fn authenticators(all: &mut Catalogue) {
         (Ending::Caught(Cheat::InputLabel), lost),
         (Ending::Survived, hidden - lost),
     ];
-    let story = "With few gadgets: three of the garbler's input authenticators are bad, and two in one bucket of three are a majority.";
+    let story = "With few authenticators: three of the garbler's input authenticators are bad, and two in one bucket of three are a majority.";
     all.add((9, "majority_among_8"), story, Party::Garbler, endings, 3000, move |rng| {
         let program = ands(cut.slots, Recipient::Evaluator);
         let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);

@@ -145,7 +145,7 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
     let played = protocols::played(arguments.parameters.protocol);
-    played.allows(&flags(arguments), false)?;
+    played.allows(&flags(arguments).choices(false))?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
@@ -350,10 +350,7 @@ fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
     if let Some(Only { cost, .. }) =
         played.only_way(work.origin.given, executions, &Estimate::of(&work.flags)?)?
     {
-        let memory = match work.party {
-            Party::Garbler => cost.garbler_memory_bytes,
-            Party::Evaluator => cost.evaluator_memory_bytes,
-        };
+        let memory = cost.memory_bytes(work.party);
         return Ok(((None, memory), "this protocol leaves nothing to choose".into()));
     }
     let (proposed, parameters, program, memory) = match work.party {

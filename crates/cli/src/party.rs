@@ -115,7 +115,7 @@ pub fn run(
     let origin = Origin { path: &arguments.program.file, flags: &source, given: &program };
     let protocol = arguments.parameters.protocol;
     let played = protocols::played(protocol);
-    played.allows(&flags, audit.is_some())?;
+    played.allows(&flags.choices(audit.is_some()))?;
     let computed = played.program(&program, executions)?;
     let work = Work::new(party, flags, origin, computed, identity.public_key(), peer);
     let mut ready = played.ready(&work)?;

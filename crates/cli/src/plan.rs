@@ -21,7 +21,7 @@ use crate::outcome::cost_json;
 use crate::protocols::{self, Only, Played};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
-use crate::work::Estimate;
+use crate::work::{Choices, Estimate};
 use crate::{machine, programs};
 
 /// Predict bytes, time and memory of a run
@@ -76,13 +76,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
     };
     let executions = arguments.parameters.executions.executions;
+    let protocol = protocols::played(arguments.parameters.protocol);
+    protocol.allows(&Choices {
+        parameters: &arguments.parameters,
+        buckets: &arguments.choice,
+        cut: &wish,
+        lanes: arguments.lanes,
+        stored: false,
+        audited: false,
+        drawn: arguments.svg.is_some(),
+    })?;
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
-    let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if let Some(only) = protocol.only_way(&program, repetitions, &estimate)? {
-        refuse_choices(arguments, &wish)?;
         return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
     }
     let Estimate { machine, link } = estimate;
@@ -124,29 +132,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     human += &cuts_text(&cuts);
     Ok(Report::new(json, human))
-}
-
-/// Refuses flags of choices where there are none.
-fn refuse_choices(arguments: &Arguments, wish: &Wish) -> Result<(), Failure> {
-    let parameters = &arguments.parameters;
-    let given = [
-        (parameters.security.is_some(), "--security"),
-        (parameters.commitments.is_some(), "--commitments"),
-        (arguments.choice.buckets == Buckets::Standard, "--buckets"),
-        (!matches!(wish, Wish::Fastest | Wish::Fixed(Named::Given)), "--cut"),
-        (arguments.svg.is_some(), "--svg"),
-        (arguments.lanes > 1, "--lanes"),
-    ];
-    match given.into_iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, flag)) => Err(Failure::usage(
-            format!(
-                "{flag} says nothing with --protocol {}: there is nothing to choose",
-                parameters.protocol.name()
-            ),
-            format!("leave {flag} out, or take --protocol duplo"),
-        )),
-    }
 }
 
 /// What a run costs that can be done in one way only.

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// A TOML file that lists components, as tables [[component]] with file, name and count
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
-    /// Make no gadgets for inputs and private outputs, and no OTs
+    /// Make no authenticators for inputs and private outputs, and no OTs
     #[arg(long)]
     no_inputs: bool,
     /// Make no OTs; they are then made when a program is built
@@ -196,19 +196,19 @@ fn steps(arguments: &Arguments, wanted: &[Wanted]) -> Result<Vec<Request>, Failu
     }
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
-    let mut gadgets = Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
     for (file, (program, wanted)) in &by_file {
         let executions = add(&mut components, file, program, wanted)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
-        gadgets.garbler_wires += executions * Request::of(program).garbler_wires;
+        prepared.garbler_wires += executions * Request::of(program).garbler_wires;
     }
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let mut steps: Vec<Request> =
         components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
     if !arguments.no_inputs {
-        gadgets.ots = (!arguments.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
-        if !gadgets.is_empty() {
-            steps.push(gadgets);
+        prepared.ots = (!arguments.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
+        if !prepared.is_empty() {
+            steps.push(prepared);
         }
     }
     Ok(steps)

@@ -73,7 +73,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         line: &LineArguments { bandwidth, rtt },
         stock: &arguments.stock,
     };
-    protocols::played(arguments.parameters.protocol).allows(&flags, arguments.audit.audit.is_some())?;
+    let choices = flags.choices(arguments.audit.audit.is_some());
+    protocols::played(arguments.parameters.protocol).allows(&choices)?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     let values = arguments.values.read(&program, executions)?;

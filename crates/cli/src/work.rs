@@ -26,6 +26,35 @@ pub struct Flags<'a> {
     pub stock: &'a StoreArguments,
 }
 
+/// What flags choose, which a protocol may leave no choice of.
+pub struct Choices<'a> {
+    pub parameters: &'a Parameters,
+    pub buckets: &'a Choice,
+    pub cut: &'a Wish,
+    pub lanes: u8,
+    /// Whether there is a store.
+    pub stored: bool,
+    /// Whether what must not show is to be noted.
+    pub audited: bool,
+    /// Whether what there is to choose is to be drawn.
+    pub drawn: bool,
+}
+
+impl<'a> Flags<'a> {
+    /// What these flags of a party choose.
+    pub fn choices(&self, audited: bool) -> Choices<'a> {
+        Choices {
+            parameters: self.parameters,
+            buckets: self.choice,
+            cut: self.cut,
+            lanes: self.resources.lanes,
+            stored: self.stock.store.is_some(),
+            audited,
+            drawn: false,
+        }
+    }
+}
+
 /// What a party works on, but for its input.
 pub struct Work<'a> {
     pub party: Party,

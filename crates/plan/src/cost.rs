@@ -57,6 +57,14 @@ impl Cost {
         self.phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
     }
 
+    /// Peak memory of a party in bytes, estimated.
+    pub fn memory_bytes(&self, party: Party) -> u64 {
+        match party {
+            Party::Garbler => self.garbler_memory_bytes,
+            Party::Evaluator => self.evaluator_memory_bytes,
+        }
+    }
+
     /// The same with so many seconds more of other work in a phase.
     #[must_use]
     pub fn with_work(mut self, phase: &str, seconds: f64) -> Self {

@@ -58,7 +58,7 @@ const RUN: usize = 256;
 /// The authenticators of one kind in a session: hashing with its key.
 ///
 /// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Gadgets are hashed many
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed many
 /// at a time, side by side.
 #[derive(Clone)]
 pub struct Hasher {
@@ -79,7 +79,7 @@ impl Hasher {
         Hasher { first: made, ..self }
     }
 
-    /// Gadgets that the session had made before these.
+    /// Authenticators that the session had made before these.
     pub fn made(&self) -> u64 {
         self.first
     }

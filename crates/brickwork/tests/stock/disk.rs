@@ -131,7 +131,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// One step a component, and one for the gadgets.
+/// One step a component, and one for the authenticators.
 pub fn steps(adders: usize, multipliers: usize, wires: usize) -> Vec<Request> {
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let whole = request(adders, multipliers, wires);

@@ -14,7 +14,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready};
+use super::seam::{Done, Only, Played, Ready, promise};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::origin::gates_within;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::{hex, plural, thousands};
-use crate::work::{Estimate, Flags, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits_memory};
 use crate::{programs, resources};
 
 /// What the garbler proposes.
@@ -96,11 +96,8 @@ impl Work<'_> {
     }
 }
 
-/// DUPLO.
-pub struct Malicious;
-
-impl Played for Malicious {
-    fn allows(&self, _: &Flags, _: bool) -> Result<(), Failure> {
+impl Played for Duplo {
+    fn allows(&self, _: &Choices) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -244,11 +241,6 @@ fn from_stock(
     let made = Some(made.map(|made| made.to_string()));
     let (and_gates, phases, security) = (program.and_gates(), session.close()?, promise(&security)?);
     Ok(Done { cut, and_gates, outputs, phases, security, predicted: Value::Null, recovered, made })
-}
-
-/// A promise in its JSON form.
-fn promise(security: &duplo::SecurityReport) -> Result<Value, Error> {
-    serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
 }
 
 /// The promise of a run, in words.

@@ -5,6 +5,9 @@ mod duplo;
 mod seam;
 mod semi_honest;
 
+use brickwork::duplo::Duplo;
+use brickwork::semi_honest::SemiHonest;
+
 use crate::arguments::Protocol;
 
 pub use duplo::Proposed;
@@ -13,7 +16,7 @@ pub use seam::{Done, Only, Played, Ready};
 /// The protocol of this name.
 pub fn played(protocol: Protocol) -> &'static dyn Played {
     match protocol {
-        Protocol::Duplo => &duplo::Malicious,
-        Protocol::SemiHonest => &semi_honest::Honest,
+        Protocol::Duplo => &Duplo,
+        Protocol::SemiHonest => &SemiHonest,
     }
 }

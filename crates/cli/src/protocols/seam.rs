@@ -6,21 +6,21 @@ use brickwork::plan::Cost;
 use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
-use crate::work::{Estimate, Flags, Work};
+use crate::work::{Choices, Estimate, Work};
 
 /// A protocol, as the command plays it.
 pub trait Played {
-    /// Refuses flags that say nothing in this protocol, so that nobody believes they did; `audited` if there is
-    /// to be a note of what must not show.
+    /// Refuses flags that say nothing in this protocol, so that nobody believes they did.
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
-    fn allows(&self, flags: &Flags, audited: bool) -> Result<(), Failure>;
+    fn allows(&self, choices: &Choices) -> Result<(), Failure>;
 
     /// What a run costs and promises, where the protocol leaves nothing to choose; none where the garbler
     /// proposes how it is done, which is then what `plan` compares.
@@ -55,6 +55,14 @@ pub struct Only {
     pub cost: Cost,
     /// What it promises, in its JSON form.
     pub security: Value,
+}
+
+/// What a run promises, in its JSON form.
+///
+/// # Errors
+/// [`Error::Usage`] if it has none.
+pub fn promise(security: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
 }
 
 /// A party that knows what it will do.

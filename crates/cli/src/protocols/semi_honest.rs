@@ -8,21 +8,18 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready};
+use super::seam::{Done, Only, Played, Ready, promise};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
-use crate::work::{Estimate, Flags, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits_memory};
 
-/// Yao's protocol.
-pub struct Honest;
-
-impl Played for Honest {
-    fn allows(&self, flags: &Flags, audited: bool) -> Result<(), Failure> {
-        let parameters = flags.parameters;
+impl Played for SemiHonest {
+    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
+        let parameters = choices.parameters;
         let nothing = [
             (
                 parameters.security.is_some(),
@@ -30,15 +27,16 @@ impl Played for Honest {
                 "nothing is opened and checked, so there is no 2^-S",
             ),
             (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
-            (flags.choice.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
-                !matches!(flags.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
                 "--cut",
                 "every gate is garbled once, in whatever component it lies",
             ),
-            (flags.stock.store.is_some(), "--store", "it makes nothing ahead of time"),
-            (flags.resources.lanes > 1, "--lanes", "it streams over one connection"),
-            (audited, "--audit", "no cheat of the garbler's would be seen"),
+            (choices.stored, "--store", "it makes nothing ahead of time"),
+            (choices.lanes > 1, "--lanes", "it streams over one connection"),
+            (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (choices.drawn, "--svg", "there is nothing to choose"),
         ];
         match nothing.into_iter().find(|(given, ..)| *given) {
             Some((_, flag, why)) => Err(Failure::usage(
@@ -57,8 +55,7 @@ impl Played for Honest {
     ) -> Result<Option<Only>, Failure> {
         let cost =
             semi_honest::cost::predict(program, executions as usize, &estimate.machine, &estimate.link)?;
-        let security = serde_json::to_value(SecurityReport::of_every_run()).unwrap_or_default();
-        Ok(Some(Only { cost, security }))
+        Ok(Some(Only { cost, security: promise(&SecurityReport::of_every_run())? }))
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Failure> {
@@ -72,11 +69,7 @@ impl Played for Honest {
         let executions = work.executions().unwrap_or(1) as usize;
         let cost =
             semi_honest::cost::predict(&work.job.program, executions, &estimate.machine, &estimate.link)?;
-        let memory = match work.party {
-            Party::Garbler => cost.garbler_memory_bytes,
-            Party::Evaluator => cost.evaluator_memory_bytes,
-        };
-        fits_memory(memory, work.flags.resources.max_ram)?;
+        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
         Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
     }
 
@@ -114,11 +107,10 @@ impl Ready for Member<'_> {
             Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, Box::new(bar))?,
             Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, Box::new(bar))?,
         };
-        let security = serde_json::to_value(&report.security);
         Ok(Done {
             cut: Cut::Given,
             and_gates: job.program.and_gates() * executions.0 as u64,
-            security: security.map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))?,
+            security: promise(&report.security)?,
             predicted: self.predicted.clone(),
             outputs: report.outputs,
             phases: report.phases,

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
+use super::parties::MAXIMUM;
 use super::*;
 
 fn doctor(keys: &Keys, role: &str, file: &str, more: &[&str]) -> Vec<String> {
@@ -177,26 +178,14 @@ fn an_input_is_held_against_the_program() {
     }
 }
 
-const SOURCE: &str = "
-    #parties 2
-    typedef uint_t 8 byte
-    #input 1 byte
-    #input 2 byte
-    #output 1 byte
-    #output 2 byte
-    function byte square(byte a) { return a * a; }
-    function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
-    function void main() { byte m = larger(square(input1), square(input2)); output1 = m; output2 = m; }
-";
-
 /// Each side with its own file and flags: both doctors say the same, and what they call good runs.
 #[test]
 fn cuts_flags_and_files_are_compared() {
     let keys = Keys::new();
-    let source = keys.write("a.wir", SOURCE.as_bytes());
+    let source = keys.write("a.wir", MAXIMUM.as_bytes());
     // A program is called after its file.
     std::fs::create_dir(keys.file("other")).unwrap();
-    let other = keys.write("other/a.wir", format!("{SOURCE}\n").as_bytes());
+    let other = keys.write("other/a.wir", format!("{MAXIMUM}\n").as_bytes());
     let compiled = keys.file("a.bwp");
     good(&["compile", &source, "-o", &compiled, "--quiet"]);
     type Side<'a> = (&'a str, &'a [&'a str]);

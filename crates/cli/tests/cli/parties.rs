@@ -91,7 +91,7 @@ fn an_evaluator_has_limits() {
 }
 
 /// A source that can be cut in several ways.
-const MAXIMUM: &str = "
+pub const MAXIMUM: &str = "
     #parties 2
     typedef uint_t 8 byte
     #input 1 byte

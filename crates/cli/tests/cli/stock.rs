@@ -138,7 +138,7 @@ fn stock_is_made_used_and_used_up() {
     let parties = Parties::new("millionaires.bwp");
     let done = parties.fill(&format!("{}=3", parties.file));
     assert_eq!(done[0]["steps"], done[1]["steps"]);
-    assert_eq!(done[0]["steps"].as_array().expect("steps").len(), 2, "a component, and gadgets");
+    assert_eq!(done[0]["steps"].as_array().expect("steps").len(), 2, "a component, and authenticators");
     assert!(ROLES.iter().all(|role| parties.executions(role) == 3));
     for left in [2, 1, 0] {
         for result in parties.millionaires(&["--no-top-up"]) {
@@ -775,7 +775,7 @@ fn batches_of_different_parameters_side_by_side() {
         *made.entry(step).or_default() += batch["bound_log2"].as_f64().map_or(0.0, f64::exp2);
     }
     let steps: Vec<f64> = made.into_values().collect();
-    assert_eq!(steps.len(), 4, "a component and gadgets, twice");
+    assert_eq!(steps.len(), 4, "a component and authenticators, twice");
     let sums = [steps[0] + steps[1], steps[2] + steps[3]];
     let run = |security: &str| {
         let more = ["--no-top-up", "--security", security];

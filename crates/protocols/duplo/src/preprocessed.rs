@@ -180,7 +180,7 @@ impl GarblerOpenings {
                 solderings: None,
                 chosen: &made.chosen,
                 first: buckets.start * made.authenticators.size,
-                heads: heads.next().expect("gadgets of each use"),
+                heads: heads.next().expect("authenticators of each use"),
                 outputs: outputs.next(),
             };
             made.authenticators.claim(
@@ -379,7 +379,7 @@ impl EvaluatorOpenings {
         let mut outputs = outputs.into_iter();
         for made in &self.authenticators {
             let openings = |_: &Range<usize>| {
-                let authenticators = authenticators.next().expect("gadgets of each use");
+                let authenticators = authenticators.next().expect("authenticators of each use");
                 UseOpenings {
                     delta_differences: Some(&authenticators.rows.delta_differences),
                     solderings: Some(&authenticators.rows.solderings),

@@ -54,21 +54,21 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
         [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
     writer.setup(proposal, ots); // 1, 2, 3
     let copies = writer.commit_copies(program, parameters); // 3
-    let gadgets = writer.commit_gadgets(parameters);
+    let authenticators = writer.commit_authenticators(parameters);
     writer.commit(ots, true);
     writer.commit(own, false);
-    let all = 2 + copies + gadgets + ots + own;
+    let all = 2 + copies + authenticators + ots + own;
     writer.again(all);
     writer.prove(Some(all), Some(1), Some(1)); // 4, 5
     writer.challenge(program, parameters, ots, binding); // 6
     let of_copies = writer.open_copies(program, parameters); // 7
-    let of_gadgets = writer.open_gadgets(program, parameters);
+    let of_authenticators = writer.open_authenticators(program, parameters);
     let joints = writer.join(program, parameters, private);
     writer.script.phase("evaluate");
     writer.script.message(Evaluator, own.div_ceil(8)); // 8
     writer.script.phase("build");
     writer.again(all);
-    writer.prove(None, None, Some(all.max(of_copies + of_gadgets + binding + joints))); // 8, 9
+    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + joints))); // 8, 9
     writer.filed(&READ_BACK, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
     writer.evaluate(program, parameters); // 9, 10, 11
     writer.decode(program, parameters); // 12
@@ -169,7 +169,7 @@ impl Writer {
     }
 
     /// Returns the number of commitments.
-    fn commit_gadgets(&mut self, parameters: &Parameters) -> u64 {
+    fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         self.commit(plain.copies(), false);
@@ -248,7 +248,7 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn open_gadgets(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         let mut known = 0;
