@@ -196,6 +196,20 @@ impl Choice {
         })
     }
 
+    /// The parameters among which those of [`Self::choose`] are: other buckets of the component that dominates.
+    pub fn candidates(
+        &self,
+        program: &Program,
+        security: u32,
+        machine: &Machine,
+        link: &plan::Link,
+    ) -> Result<Vec<duplo::Parameters>, Failure> {
+        Ok(match self.buckets {
+            Buckets::Fastest => duplo::cost::candidates(program, security, machine, link)?,
+            Buckets::Standard => duplo::Parameters::choose(program, security)?.alternatives(program)?,
+        })
+    }
+
     /// The flag that says the same.
     pub fn as_flag(&self) -> &'static str {
         match self.buckets {

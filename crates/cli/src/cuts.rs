@@ -79,8 +79,8 @@ pub struct Decomposition {
     pub ands_a_slot: f64,
     /// Of all executions.
     pub parameters: duplo::Parameters,
+    /// With the seconds in which it was made.
     pub cost: Cost,
-    /// Seconds in which it was made.
     pub seconds: f64,
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo;
-use brickwork::plan::{Cost, Link, Machine};
+use brickwork::plan::Cost;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let cuts = cuts::with(&wish, &origin, &pricing)?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);
-    let options = options(chosen, &machine, &link)?;
+    let options = options(chosen, &pricing)?;
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)]))
             .map_err(|e| Failure::cannot_write(path, &e))?;
@@ -162,22 +162,26 @@ fn of_the_only_way(
     Report::new(json, human)
 }
 
-fn options(chosen: &Decomposition, machine: &Machine, link: &Link) -> Result<Vec<Alternative>, Failure> {
-    let Decomposition { program, parameters, seconds, .. } = chosen;
-    let alternatives = parameters.alternatives(program)?;
+/// The buckets among which a run chooses for the component that dominates, by size; none where it has no
+/// choice. Their seconds are of the protocol alone: in which buckets a cut is run does not depend on how long it
+/// took to make.
+fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Failure> {
+    let Decomposition { program, parameters, .. } = chosen;
+    let &Pricing { security, choice, machine, link, .. } = pricing;
+    let candidates = choice.candidates(program, security, machine, link)?;
     // They differ in one component only, which the run's own cut may be among.
     let differs =
-        |id: usize| alternatives.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
+        |id: usize| candidates.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
     let Some(id) = (0..parameters.components.len()).find(|&id| differs(id)) else { return Ok(Vec::new()) };
     let own = parameters.components[id];
-    let others = alternatives.iter().filter(|other| other.components[id].bucket != own.bucket);
+    let others = candidates.iter().filter(|other| other.components[id].bucket != own.bucket);
     let mut options: Vec<Alternative> = others
         .chain([parameters])
         .map(|other| Alternative {
             component: program.components()[id].name.clone(),
             cut: other.components[id],
             chosen: other.components[id] == own,
-            cost: duplo::cost::predict(program, other, machine, link).with_work("preprocess", *seconds),
+            cost: duplo::cost::predict(program, other, machine, link),
         })
         .collect();
     options.sort_by_key(|option| option.cut.bucket);

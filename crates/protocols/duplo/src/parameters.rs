@@ -197,6 +197,11 @@ impl Parameters {
         Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
     }
 
+    /// The bucket size of each component, in order.
+    pub(crate) fn bucket_sizes(&self) -> impl Iterator<Item = u32> {
+        self.components.iter().map(|bucketing| bucketing.bucket)
+    }
+
     /// Bytes that the evaluator receives of copies and authenticators and keeps: hashes of labels,
     /// delta differences, solderings, openings. `circuits` are the components'.
     pub fn openings_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {

@@ -51,19 +51,34 @@ pub fn prices(machine: &Machine, code_length: usize, link: &Link) -> Prices {
 }
 
 /// The parameters with which a run of `program` at `security` bits is expected to take least on these
-/// machines over this link: the cheapest buckets at the prices here, and of the component that dominates
-/// whichever is then predicted to be fastest, or as good as fastest with fewer bytes.
+/// machines over this link: of the [candidates], whichever is predicted to be fastest, or as good as fastest
+/// with fewer bytes.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
 pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) -> Result<Parameters, Error> {
-    let length = Code::for_security(security).map_or(0, |code| code.length());
-    let first = Parameters::choose_at(program, security, &prices(machine, length, link))?;
-    let mut all = first.alternatives(program)?;
-    all.insert(0, first);
+    let mut all = candidates(program, security, machine, link)?;
     let costs: Vec<plan::Cost> =
         all.iter().map(|parameters| predict(program, parameters, machine, link)).collect();
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
+}
+
+/// Those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the other
+/// buckets of the component that dominates.
+///
+/// # Errors
+/// As [`Parameters::choose`].
+pub fn candidates(
+    program: &Program,
+    security: u32,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Vec<Parameters>, Error> {
+    let length = Code::for_security(security).map_or(0, |code| code.length());
+    let first = Parameters::choose_at(program, security, &prices(machine, length, link))?;
+    let others = first.alternatives(program)?.into_iter();
+    let others = others.filter(|other| other.bucket_sizes().ne(first.bucket_sizes())).collect();
+    Ok([vec![first], others].concat())
 }
 
 /// What a choice of buckets may take longer than the fastest one if it sends less. Seconds are estimates,
