@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::harness::*;
 use super::sessions::{both, both_with};
 use crate::hooks::{Hooks, Point};
-use crate::{Request, Secret, Step};
+use crate::{Cheat, Request, Secret, Step};
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
@@ -287,4 +287,68 @@ fn row_19_both_parties_carry_on_the_same() {
     );
     assert!(matches!(garbled, Err(Error::Mismatch(_))), "{garbled:?}");
     assert!(matches!(evaluated, Err(Error::Mismatch(_))), "{evaluated:?}");
+}
+
+/// A lie in a later step is caught there, as it is in the first: about solderings of what flows on, of what
+/// stays, about labels and indicator bits, and about outputs.
+#[test]
+fn rows_10_13_and_15_lies_in_a_later_step() {
+    let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
+    let id = program.component(pair()).unwrap();
+    let first = program.slot(id, &[0, 2]).unwrap();
+    program.output(port("g"), Recipient::Garbler, vec![first, 1]).unwrap();
+    program.output(port("e"), Recipient::Evaluator, vec![first + 1, 3]).unwrap();
+    program.output(port("kept"), Recipient::Both, vec![first, first + 1]).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let request = Request { components: vec![(pair(), 2)], garbler_wires: 10, ots: Some(4) };
+    let keeps = Step::new(&program, &[], &["kept"]).unwrap();
+    let lies = [
+        (Party::Garbler, Point::ProgramSolderings(0), Cheat::Opening),
+        (Party::Garbler, Point::PrivateSolderings, Cheat::Opening),
+        (Party::Garbler, Point::InputChoices, Cheat::Opening),
+        (Party::Garbler, Point::Indicators, Cheat::Indicator),
+        (Party::Evaluator, Point::OutputLabels, Cheat::ForgedOutput),
+    ];
+    for (cheater, point, cheat) in lies {
+        for in_step in [0, 1] {
+            let mut seen = 0;
+            let lie = move |at: Point, bytes: &mut [u8]| {
+                if at == point {
+                    bytes[0] ^= u8::from(seen == in_step);
+                    seen += 1;
+                }
+            };
+            let hooks = |party| match party == cheater {
+                true => Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
+                false => Hooks::none(),
+            };
+            let carries = |secret: &Secret| Step::new(&program, &[(Party::Garbler, "x", secret)], &["kept"]);
+            let reached = std::sync::atomic::AtomicUsize::new(0);
+            let step = |kept: &[Secret]| {
+                reached.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                carries(&kept[0])
+            };
+            let (garbled, evaluated) = both_with(
+                PARTIES.map(hooks),
+                |session| {
+                    let built = session.fill(&request)?.build(&keeps)?;
+                    let (_, session) = built.evaluate(&[true, false])?.decode()?;
+                    let next = step(session.kept())?;
+                    session.build(&next)?.evaluate(&[])?.decode().map(drop)
+                },
+                |session| {
+                    let built = session.fill(&request)?.build(&keeps)?;
+                    let (.., session) = built.evaluate(&[true, true])?.decode()?;
+                    let next = step(session.kept())?;
+                    session.build(&next)?.evaluate(&[false, true])?.decode().map(drop)
+                },
+            );
+            let caught = if cheater == Party::Garbler { evaluated } else { garbled };
+            let Err(Error::Peer(found)) = caught else { panic!("{point:?} in step {in_step}: {caught:?}") };
+            assert_eq!(known(found), cheat, "{point:?} in step {in_step}");
+            // Who cheats in the decoding of the first step may go on to the second, alone.
+            let parties = reached.into_inner();
+            assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
+        }
+    }
 }
