@@ -89,11 +89,12 @@ pub(super) fn evaluator<C: commit::Scheme>(
     evaluated: &Evaluated,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    let Evaluator { core: EvaluatorCore { run, rng, hooks, session, .. }, delta_ka, stock, .. } = party;
+    let Evaluator { core: EvaluatorCore { run, rng, hooks, session, .. }, delta_ka: known, stock, .. } =
+        party;
     run.phase("decode");
     // Every offset has a lowest bit of 1.
-    let recovered = delta_ka.colour();
-    let delta_ka = Delta::new((**delta_ka ^ rng.delta().times(1 ^ recovered)).bits());
+    let recovered = known.colour();
+    let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
     let (restored, clear) = recover(program, &ready.material, evaluated, delta_ka, input)?;
     labels
@@ -114,6 +115,10 @@ pub(super) fn evaluator<C: commit::Scheme>(
 
     // Nothing is sent after this.
     stock.kept.keep(session, program, &ready.material.pools, kept);
+    if stock.kept.is_empty() {
+        // No later step meets a wire of this one.
+        *known = Zeroizing::default();
+    }
     let recovered = recovered == 1;
     let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();

@@ -273,8 +273,8 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
     pub(super) ot_delta_difference: Label,
-    /// Δ_ka if two valid labels of one wire came out of a bucket in this session: what the garbler's cheating
-    /// gave away. Else zero.
+    /// Δ_ka if two valid labels of one wire came out of a bucket, in this step or in an earlier one of which
+    /// something is kept: what the garbler's cheating gave away. Else zero.
     pub(super) delta_ka: Zeroizing<Label>,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
