@@ -684,7 +684,7 @@ pub(super) fn evaluator_verifies<C: commit::Scheme>(
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::authenticators::tests::authenticators;
-    use super::super::stock::Items;
+    use super::super::items::Items;
     use super::*;
     use crate::adversary::harness::wires;
     use brickwork_base::random::Rng;

@@ -28,6 +28,8 @@ mod decode;
 mod evaluate;
 mod hooks;
 mod instance;
+mod items;
+mod kept;
 pub mod memory;
 pub mod msg;
 mod ots;

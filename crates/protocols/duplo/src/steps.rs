@@ -8,14 +8,11 @@
 //! are proven, and whoever learns Δ_ka recovers the bit from the self-authenticating labels. That is why recovery
 //! needs no memory of the steps that led here.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::Error;
-use super::stock::{Items, garbler_wires};
 use brickwork_base::digest::Digest;
-use brickwork_base::label::{Label, Labels};
-use brickwork_circuit::{OutputPort, Party, Port, Program, Recipient, Type, Wire};
+use brickwork_circuit::{Party, Port, Program, Recipient, Type, Wire};
 use brickwork_session::SessionId;
 
 /// Wires that a step kept: they stay garbled, and later steps of the same session carry them on. Both parties
@@ -24,11 +21,16 @@ use brickwork_session::SessionId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     session: SessionId,
-    number: u64,
+    pub(super) number: u64,
     ty: Type,
 }
 
 impl Secret {
+    /// Names what was kept as number `number` of a session.
+    pub(super) fn new(session: &SessionId, number: u64, ty: &Type) -> Self {
+        Secret { session: *session, number, ty: ty.clone() }
+    }
+
     /// Returns the type of the output that was kept.
     pub fn ty(&self) -> &Type {
         &self.ty
@@ -202,109 +204,13 @@ fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) ->
     }
 }
 
-/// Wires that were kept, at one party: their authenticators, and at the evaluator their labels.
-struct Wires<A> {
-    authenticators: Vec<A>,
-    labels: Labels,
+/// Wires of the garbler's inputs and of the sealed outputs.
+pub(super) fn garbler_wires(program: &Program) -> usize {
+    program.input_width(Party::Garbler) + sealed_wires(program)
 }
 
-/// What the steps of a session have kept, at one party.
-pub(super) struct Kept<A> {
-    wires: std::collections::BTreeMap<u64, Wires<A>>,
-    /// Numbers are given once, alike at both parties.
-    next: u64,
-    /// Of the last step.
-    last: Vec<Secret>,
-}
-
-impl<A> Default for Kept<A> {
-    fn default() -> Self {
-        Kept { wires: std::collections::BTreeMap::new(), next: 0, last: Vec::new() }
-    }
-}
-
-impl<A: Items> Kept<A> {
-    /// Returns the authenticators of a secret's wires.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if it was forgotten.
-    pub fn authenticators(&self, secret: &Secret) -> Result<impl Iterator<Item = A>, Error> {
-        let wires = &self.known(secret)?.authenticators;
-        Ok(wires.iter().map(|some| some.slice(0..some.len())))
-    }
-
-    /// Returns the labels of all that a step carries on, in the order of its wires: at the evaluator.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if something was forgotten.
-    pub fn labels(&self, step: &Step) -> Result<Labels, Error> {
-        // Room for all at once: what grows leaves copies behind.
-        let mut labels = Labels::new(Vec::with_capacity(step.carried().count()));
-        for secret in step.secrets() {
-            labels.extend_from_slice(&self.known(secret)?.labels);
-        }
-        Ok(labels)
-    }
-
-    /// Checks that nothing was forgotten that a step carries on.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if it was.
-    pub fn check(&self, step: &Step) -> Result<(), Error> {
-        step.secrets().try_for_each(|secret| self.known(secret).map(drop))
-    }
-
-    fn known(&self, secret: &Secret) -> Result<&Wires<A>, Error> {
-        self.wires.get(&secret.number).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
-    }
-
-    /// Whether nothing is kept.
-    pub fn is_empty(&self) -> bool {
-        self.wires.is_empty()
-    }
-
-    /// Returns what the last step kept, in the order of its outputs.
-    pub fn last(&self) -> &[Secret] {
-        &self.last
-    }
-
-    /// Forgets a secret's wires.
-    pub fn forget(&mut self, secret: &Secret) {
-        self.wires.remove(&secret.number);
-    }
-
-    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of `pools`;
-    /// `labels` are those of their wires, at the evaluator.
-    pub fn keep(&mut self, session: &SessionId, program: &Program, pools: &[A], labels: &[Label]) {
-        let kept = |output: &&OutputPort| output.to == Recipient::Nobody;
-        let total: usize = program.outputs().iter().filter(kept).map(|output| output.wires.len()).sum();
-        let mut first = pools.iter().map(A::len).sum::<usize>() - total;
-        let mut labels = labels;
-        self.last.clear();
-        for output in program.outputs().iter().filter(kept) {
-            let width = output.wires.len();
-            let (own, rest) = labels.split_at(width.min(labels.len()));
-            labels = rest;
-            let wires = Wires {
-                authenticators: sliced(pools, first..first + width),
-                labels: Labels::new(own.to_vec()),
-            };
-            first += width;
-            self.wires.insert(self.next, wires);
-            self.last.push(Secret { session: *session, number: self.next, ty: output.port.ty.clone() });
-            self.next += 1;
-        }
-    }
-}
-
-/// Returns some of the items of several pools, counted pool after pool.
-fn sliced<A: Items>(pools: &[A], items: Range<usize>) -> Vec<A> {
-    let mut first = 0;
-    let of_pool = |pool: &A| {
-        let here = items.start.max(first)..items.end.min(first + pool.len());
-        let slice = (here.start < here.end).then(|| pool.slice(here.start - first..here.end - first));
-        first += pool.len();
-        slice
-    };
-    pools.iter().filter_map(of_pool).collect()
+/// Wires of the outputs that only the garbler learns, and of those that nobody does.
+pub(super) fn sealed_wires(program: &Program) -> usize {
+    let sealed = |to: Recipient| !to.includes(Party::Evaluator);
+    program.outputs().iter().filter(|o| sealed(o.to)).map(|o| o.wires.len()).sum()
 }

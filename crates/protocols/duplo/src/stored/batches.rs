@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::records::Header;
+use crate::items::Origin;
 use crate::parameters::{bound_of_origins, report_of_origins};
-use crate::stock::{Counts, Origin};
+use crate::stock::Counts;
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;

@@ -11,12 +11,13 @@ use crate::authenticators::{
 use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
 use crate::instance::{CommitmentSender, level};
+use crate::items::ComponentItems;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::{Parameters, may_begin};
 use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
 use crate::steps::{Secret, Step};
-use crate::stock::{ComponentItems, Counters, Request, Stock};
+use crate::stock::{Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
