@@ -377,7 +377,7 @@ impl Stores {
             }
             for _ in 0..if what == What::Runs { RUNS } else { 1 } {
                 let done;
-                (done, session) = session.run(&PROGRAM, &inputs[party as usize], Lacking::Refuse)?;
+                (done, session) = session.run(&*PROGRAM, &inputs[party as usize], Lacking::Refuse)?;
                 assert_eq!(done.outputs, PROGRAM.output_bits(party, &expected), "the cheater won");
                 recovered[party as usize].lock().expect("no panic").push(done.recovered);
             }

@@ -1,5 +1,5 @@
 /// One of the two parties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Party {
     /// Garbles, commits, sends OTs.
     Garbler,

@@ -64,6 +64,7 @@ impl Program {
                 Recipient::Garbler => 0,
                 Recipient::Evaluator => 1,
                 Recipient::Both => 2,
+                Recipient::Nobody => 3,
             });
             out.wires(wires, 0);
         }
@@ -391,6 +392,7 @@ impl<'b> Reader<'b> {
                 0 => Recipient::Garbler,
                 1 => Recipient::Evaluator,
                 2 => Recipient::Both,
+                3 => Recipient::Nobody,
                 tag => return bad(format!("there is no recipient {tag}")),
             };
             let wires = self.wires(port.width(), 0)?;

@@ -211,6 +211,7 @@ fn recipient(to: Recipient) -> &'static str {
         Recipient::Garbler => "garbler",
         Recipient::Evaluator => "evaluator",
         Recipient::Both => "both",
+        Recipient::Nobody => "nobody",
     }
 }
 

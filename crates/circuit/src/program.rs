@@ -19,6 +19,8 @@ pub enum Recipient {
     Evaluator,
     /// Both parties.
     Both,
+    /// Nobody: it stays garbled, for later steps of the session.
+    Nobody,
 }
 
 impl Recipient {
@@ -204,8 +206,8 @@ impl Program {
 pub struct ProgramBuilder {
     program: Program,
     component_names: HashSet<String>,
-    /// Names of the outputs so far, for each party that learns them.
-    output_names: HashSet<(bool, String)>,
+    /// Names of the outputs so far, for each party that learns them, or for none.
+    output_names: HashSet<(Option<Party>, String)>,
     /// Places so far that a wire leads to: inputs of slots, and outputs.
     joints: u64,
 }
@@ -356,8 +358,12 @@ impl ProgramBuilder {
             )));
         }
         self.joints = more_joints(self.joints, wires.len())?;
-        for party in [Party::Garbler, Party::Evaluator].into_iter().filter(|&p| to.includes(p)) {
-            if !self.output_names.insert((party == Party::Garbler, port.name.clone())) {
+        let learns = |learner: &Option<Party>| match learner {
+            Some(party) => to.includes(*party),
+            None => to == Recipient::Nobody,
+        };
+        for learner in [Some(Party::Garbler), Some(Party::Evaluator), None].into_iter().filter(learns) {
+            if !self.output_names.insert((learner, port.name.clone())) {
                 return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
             }
         }

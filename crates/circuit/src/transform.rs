@@ -1,5 +1,6 @@
 //! Programs made from programs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
@@ -10,8 +11,8 @@ use brickwork_base::Error;
 impl Program {
     /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
     /// array with a struct of its ports for each evaluation; for each set of recipients with outputs there is
-    /// such a port, called `garbler_executions`, `evaluator_executions` and `executions` (both parties), in
-    /// this order.
+    /// such a port, called `garbler_executions`, `evaluator_executions`, `executions` (both parties) and
+    /// `kept_executions` (nobody), in this order.
     ///
     /// # Errors
     /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
@@ -68,6 +69,7 @@ impl Program {
             (Recipient::Garbler, "garbler_executions"),
             (Recipient::Evaluator, "evaluator_executions"),
             (Recipient::Both, "executions"),
+            (Recipient::Nobody, "kept_executions"),
         ] {
             let group: Vec<_> = self.outputs().iter().filter(|o| o.to == to).collect();
             if !group.is_empty() {
@@ -76,6 +78,49 @@ impl Program {
                     (0..n).flat_map(|e| group.iter().flat_map(move |o| o.wires.iter().map(move |&w| (w, e))));
                 program.output(port, to, wires.map(|(w, e)| moved(w, e)).collect())?;
             }
+        }
+        program.finish()
+    }
+
+    /// The program as a step of a session. Inputs that come from earlier steps are the garbler's in all but who
+    /// knows them: of the evaluator's ports those at `carried` are moved behind the garbler's own. The outputs
+    /// at `kept` go to nobody.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs share
+    /// a name.
+    pub fn step(&self, carried: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> Result<Program, Error> {
+        let evaluator = self.input_ports(Party::Evaluator);
+        let (moved, own): (Vec<_>, Vec<_>) = (0..evaluator.len()).partition(|port| carried.contains(port));
+        let ports = |which: &[usize]| which.iter().map(|&port| evaluator[port].clone()).collect::<Vec<_>>();
+        let theirs = [self.input_ports(Party::Garbler), &ports(&moved)].concat();
+        let mut program = ProgramBuilder::new(self.name(), theirs, ports(&own))?;
+
+        // Where the wires of the evaluator's ports come to lie.
+        let garbler = self.input_width(Party::Garbler);
+        let inputs = garbler + self.input_width(Party::Evaluator);
+        let firsts: Vec<usize> = evaluator
+            .iter()
+            .scan(garbler, |next, port| {
+                *next += port.width() as usize;
+                Some(*next - port.width() as usize)
+            })
+            .collect();
+        let mut places: Vec<Wire> = (0..inputs as Wire).collect();
+        let order = moved.iter().chain(&own);
+        let old = order.flat_map(|&port| firsts[port]..firsts[port] + evaluator[port].width() as usize);
+        old.zip(garbler as Wire..).for_each(|(old, new)| places[old] = new);
+        let place = |&wire: &Wire| places.get(wire as usize).copied().unwrap_or(wire);
+
+        for component in self.components() {
+            program.component(component.clone())?;
+        }
+        for slot in self.slots() {
+            program.slot(slot.component, &slot.inputs.iter().map(place).collect::<Vec<_>>())?;
+        }
+        for (number, output) in self.outputs().iter().enumerate() {
+            let to = if kept.contains(&number) { Recipient::Nobody } else { output.to };
+            program.output(output.port.clone(), to, output.wires.iter().map(place).collect())?;
         }
         program.finish()
     }

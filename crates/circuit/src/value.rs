@@ -200,6 +200,7 @@ impl Recipient {
             Recipient::Garbler => 0,
             Recipient::Evaluator => 1,
             Recipient::Both => 2,
+            Recipient::Nobody => 3,
         }
     }
 }

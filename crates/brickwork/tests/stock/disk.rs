@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brickwork::duplo::{FromStock, Lacking, Preprocessed, Stocked, in_stock, inventory};
+use brickwork::duplo::{FromStock, Lacking, Preprocessed, Secret, Step, Stocked, in_stock, inventory};
 use brickwork::session::PhaseReport;
 use brickwork::stock::{Epoch, Store, StoreKey};
 use tempfile::TempDir;
@@ -151,6 +151,63 @@ fn sent(phases: &[PhaseReport], name: &str) -> u64 {
         .filter(|phase| phase.name == name)
         .map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes)
         .sum()
+}
+
+/// What a program from stock keeps flows into later ones over the same connection, with whatever runs between
+/// them. Over the next connection it is refused, and nothing is lost.
+#[test]
+fn secrets_flow_between_programs_from_stock() {
+    let folders = Folders::new();
+    folders.fill(&steps(12, 6, 24));
+    let (first, then) = (program(1, Recipient::Both), program(0, Recipient::Evaluator));
+    let mut rng = draws();
+    let [x, y, x2, y2] = [0; 4].map(|_| bits(&mut rng));
+    let z = first.simulate(&x, &y).swap_remove(0);
+    let expected =
+        [then.simulate(&z, &y2), then.simulate(&x2, &z), then.simulate(&z, &z)].map(|z| z[0].clone());
+    let carried = |carried: &[(Party, &str)], secret: &Secret| {
+        let carried: Vec<_> = carried.iter().map(|&(party, port)| (party, port, secret)).collect();
+        Step::new(&then, &carried, &[]).unwrap()
+    };
+    let results = folders.connect(|party, session| {
+        let mine = |x: &[bool], y: &[bool]| if party == Party::Garbler { x.to_vec() } else { y.to_vec() };
+        let keeps = Step::new(&first, &[], &["z"])?;
+        let (done, session) = session.run(&keeps, &mine(&x, &y), Lacking::Refuse)?;
+        assert!(done.outputs.is_empty() && done.kept.len() == 1);
+        let secret = done.kept[0].clone();
+        let (plain, session) = session.run(&first, &mine(&x, &y), Lacking::Make)?;
+        assert_eq!(plain.outputs, z);
+        let mut outputs = Vec::new();
+        let mut session = session;
+        for (step, input) in [
+            (carried(&[(Party::Garbler, "x")], &secret), mine(&[], &y2)),
+            (carried(&[(Party::Evaluator, "y")], &secret), mine(&x2, &[])),
+            (carried(&[(Party::Garbler, "x"), (Party::Evaluator, "y")], &secret), vec![]),
+        ] {
+            let done;
+            (done, session) = session.run(&step, &input, Lacking::Make)?;
+            outputs.push(done.outputs);
+        }
+        Ok(((outputs, secret), session))
+    });
+    let [((_, secret), _), ((outputs, _), _)] = results.map(Result::unwrap);
+    assert_eq!(outputs, expected);
+
+    let late = carried(&[(Party::Garbler, "x")], &secret);
+    let heads = || {
+        [Party::Garbler, Party::Evaluator].map(|party| {
+            let store = folders.store(party);
+            let epochs = store.epochs().unwrap();
+            epochs.iter().map(|(id, _)| *store.state(id).unwrap().head()).collect::<Vec<_>>()
+        })
+    };
+    let before = heads();
+    let refused = folders.connect(|party, session| {
+        session.run(&late, if party == Party::Garbler { &[] } else { &y2 }, Lacking::Refuse)
+    });
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Usage(_)))), "{refused:?}");
+    assert_eq!(heads(), before);
+    folders.good(&then, Lacking::Refuse);
 }
 
 /// Filled over one connection, used over others, topped up when it is used up.

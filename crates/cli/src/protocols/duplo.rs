@@ -237,7 +237,7 @@ fn from_stock(
     input: &[bool],
 ) -> Result<Done, Error> {
     let (done, session) = session.expect(&program)?.run(&program, input, work.flags.stock.lacking())?;
-    let FromStock { outputs, recovered, security, made } = done;
+    let FromStock { outputs, kept: _, recovered, security, made } = done;
     let made = Some(made.map(|made| made.to_string()));
     let (and_gates, phases, security) = (program.and_gates(), session.close()?, promise(&security)?);
     Ok(Done { cut, and_gates, outputs, phases, security, predicted: Value::Null, recovered, made })

@@ -1,8 +1,8 @@
 //! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs,
-//! outputs that only the garbler learns to input authenticators.
+//! outputs that only the garbler learns, or that stay for later steps, to input authenticators.
 //!
 //! ```text
-//!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of G's own outputs
+//!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of a sealed output
 //! ```
 //!
 //! A proof settles what was claimed here, and what was claimed about the material where it was made for this
@@ -31,6 +31,7 @@ use super::ots::{EvaluatorOts, GarblerOts};
 use super::preprocess::Shape;
 use super::preprocessed::{EvaluatorOpenings, GarblerOpenings};
 use super::sessions::EvaluatorCore;
+use super::steps::Step;
 use super::stock::ProgramMaterial;
 use super::{Error, Evaluator, EvaluatorMaterial, Garbler, GarblerMaterial, Point, msg};
 use brickwork_base::bits::Bits;
@@ -72,10 +73,18 @@ pub(super) struct Layout {
     pub places: Vec<(u32, u32)>,
     /// Of each global wire.
     locations: Vec<WireLocation>,
-    /// The authenticators behind the outputs that only the garbler learns.
-    private_locations: Vec<WireLocation>,
-    /// Wires of the outputs that only the garbler learns, in order.
-    pub private_outputs: Vec<Wire>,
+    /// The authenticators behind the sealed outputs.
+    sealed_locations: Vec<WireLocation>,
+    /// Wires of the outputs that end on input authenticators of their own: in order, of those that only the
+    /// garbler learns, and then of those that nobody learns and that stay for later steps.
+    pub sealed_outputs: Vec<Wire>,
+    /// How many of them the garbler learns.
+    pub private: usize,
+    /// The garbler's input wires that it gives labels for; the evaluator has those of the others from earlier
+    /// steps.
+    pub given: Vec<Wire>,
+    /// Those others.
+    pub carried: Vec<Wire>,
     /// Wires whose indicator bits the evaluator learns.
     pub evaluator_outputs: Vec<Wire>,
     /// Wires of the outputs that both learn.
@@ -87,14 +96,15 @@ pub(super) struct Layout {
 impl Layout {
     /// `owners` are the batches, those of a component together and in the order of the components; then come
     /// the sizes of the pools for the garbler's wires.
-    pub fn new(program: &Program, owners: &[Owner], pools: &[usize]) -> Self {
+    pub fn new(step: &Step, owners: &[Owner], pools: &[usize]) -> Self {
+        let program = step.program();
         let set = |(set, size): (usize, usize)| {
             (0..size as u32).map(move |bucket| WireLocation { set: set as u32, bucket })
         };
         let mut locations: Vec<WireLocation> =
             (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
         let garbler_inputs = program.input_width(Party::Garbler);
-        let private_locations = locations.split_off(garbler_inputs);
+        let sealed_locations = locations.split_off(garbler_inputs);
         locations.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
 
         let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
@@ -119,12 +129,16 @@ impl Layout {
         let wires = |to: &dyn Fn(Recipient) -> bool| -> Vec<Wire> {
             program.outputs().iter().filter(|o| to(o.to)).flat_map(|o| o.wires.iter().copied()).collect()
         };
+        let private = wires(&|to| to == Recipient::Garbler);
         Layout {
             slots,
             places,
             locations,
-            private_locations,
-            private_outputs: wires(&|to| to == Recipient::Garbler),
+            sealed_locations,
+            private: private.len(),
+            sealed_outputs: [private, wires(&|to| to == Recipient::Nobody)].concat(),
+            given: step.given().collect(),
+            carried: step.carried().collect(),
             evaluator_outputs: wires(&|to| to.includes(Party::Evaluator)),
             shared_outputs: wires(&|to| to == Recipient::Both),
             evaluator_inputs: garbler_inputs as Wire
@@ -137,9 +151,9 @@ impl Layout {
         self.locations[wire as usize]
     }
 
-    /// The authenticators behind private output `k`.
-    pub fn private_location(&self, k: usize) -> WireLocation {
-        self.private_locations[k]
+    /// The authenticators behind sealed output `k`.
+    pub fn sealed_location(&self, k: usize) -> WireLocation {
+        self.sealed_locations[k]
     }
 }
 
@@ -292,7 +306,7 @@ impl EvaluatorMaterial {
 pub(super) struct ProgramSolderings<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's location to the head copy's input.
     pub inputs: Vec<T>,
-    /// For each private output wire: from its location to its authenticator.
+    /// For each sealed output wire: from its location to its authenticator.
     pub outputs: T,
 }
 
@@ -303,7 +317,7 @@ pub(super) struct ReceivedSolderings {
 }
 
 impl<T> ProgramSolderings<T> {
-    /// All lists as claims speak of them: those of the batches, and of the private outputs.
+    /// All lists as claims speak of them: those of the batches, and of the sealed outputs.
     fn solderings<'a>(
         &'a self,
         of: impl Fn(&'a T) -> Solderings<'a>,
@@ -357,13 +371,13 @@ impl EvaluatorReady {
     }
 }
 
-/// Which solderings begin at each global wire. Solderings are counted batch after batch, and those of private
+/// Which solderings begin at each global wire. Solderings are counted batch after batch, and those of sealed
 /// outputs last.
 struct Uses {
     /// Of each wire the first of its solderings in `solderings`; behind the last wire their number.
     starts: Vec<u32>,
     solderings: Vec<u32>,
-    /// The first joint of each batch, and of the private outputs.
+    /// The first joint of each batch, and of the sealed outputs.
     firsts: Vec<usize>,
 }
 
@@ -376,7 +390,7 @@ impl Uses {
             Some(*sum)
         }));
         let inputs = layout.slots.iter().flatten().flat_map(|&slot| program.slot(slot as usize).inputs);
-        let wires = || inputs.clone().chain(&layout.private_outputs).map(|&wire| wire as usize);
+        let wires = || inputs.clone().chain(&layout.sealed_outputs).map(|&wire| wire as usize);
         let mut starts = vec![0u32; program.wires() + 1];
         wires().for_each(|wire| starts[wire] += 1);
         let mut end = 0;
@@ -392,7 +406,7 @@ impl Uses {
         Uses { starts, solderings, firsts }
     }
 
-    /// The solderings that begin at a wire: of which batch, or behind them the private outputs, and which
+    /// The solderings that begin at a wire: of which batch, or behind them the sealed outputs, and which
     /// there.
     fn of_wire(&self, wire: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let solderings = &self.solderings[self.starts[wire] as usize..self.starts[wire + 1] as usize];
@@ -403,13 +417,13 @@ impl Uses {
     }
 }
 
-/// Claims about the solderings of a program: a wire's commitment and that of a head's input, or of a private
+/// Claims about the solderings of a program: a wire's commitment and that of a head's input, or of a sealed
 /// output's authenticator, differ by what was sent.
 fn claims<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
     view: &'a View<'a>,
-    (solderings, private): (Vec<Solderings<'a>>, Solderings<'a>),
+    (solderings, sealed): (Vec<Solderings<'a>>, Solderings<'a>),
 ) {
     let layout = view.layout;
     let each = |all: &mut Claims<'a>, solderings: Solderings<'a>, wires: usize| {
@@ -424,8 +438,8 @@ fn claims<'a>(
         .zip(&solderings)
         .map(|((shape, ..), &solderings)| each(all, solderings, shape.inputs))
         .collect();
-    groups.push(each(all, private, 1));
-    let of_private = groups[groups.len() - 1];
+    groups.push(each(all, sealed, 1));
+    let of_sealed = groups[groups.len() - 1];
 
     for ((&(shape, inputs, offsets), solderings), &group) in view.batches.iter().zip(solderings).zip(&groups)
     {
@@ -459,8 +473,8 @@ fn claims<'a>(
                 }
             });
         } else if let Some(&offsets) = view.pool_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first authenticators of the pools, its private outputs end on
-            // the others.
+            // The garbler's inputs lie on the first authenticators of the pools, sealed outputs end on the
+            // others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -468,14 +482,13 @@ fn claims<'a>(
                     *sum ^= if k < own {
                         used(&uses, &groups, weights, k)
                     } else {
-                        weights.of(of_private, k - own)
+                        weights.of(of_sealed, k - own)
                     };
                 }
             });
             all.weighted(offsets, move |weights, first, sums| {
                 for (sum, k) in sums.iter_mut().zip(before + first..).filter(|(_, k)| *k >= own) {
-                    *sum ^=
-                        weights.of(of_private, k - own) & u128::from(private.flip(k - own)).wrapping_neg();
+                    *sum ^= weights.of(of_sealed, k - own) & u128::from(sealed.flip(k - own)).wrapping_neg();
                 }
             });
         } else {
@@ -597,13 +610,13 @@ pub(super) fn garbler<C: commit::Scheme>(
         )?;
         solderings.inputs.push(flips);
     }
-    let private = layout.private_outputs.iter().enumerate();
-    let private = private
-        .map(|(k, &wire)| Soldering::new(value_of(wire), ready.wire(layout.private_location(k), delta_ka)));
-    let mut private: Vec<Soldering> = private.collect();
-    hooks.alter(Point::PrivateSolderings, &mut private);
-    run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&private))?;
-    solderings.outputs = private.iter().map(|soldering| soldering.flip()).collect();
+    let sealed = layout.sealed_outputs.iter().enumerate();
+    let sealed = sealed
+        .map(|(k, &wire)| Soldering::new(value_of(wire), ready.wire(layout.sealed_location(k), delta_ka)));
+    let mut sealed: Vec<Soldering> = sealed.collect();
+    hooks.alter(Point::PrivateSolderings, &mut sealed);
+    run.channel.send(msg::SOLDERINGS, bytemuck::cast_slice(&sealed))?;
+    solderings.outputs = sealed.iter().map(|soldering| soldering.flip()).collect();
     Ok((ready, solderings))
 }
 
@@ -625,7 +638,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         Ok::<_, Error>(ReceivedSolderings { solderings, flips })
     };
     let inputs = counts.into_iter().map(&mut receive).collect::<Result<_, _>>()?;
-    let solderings = ProgramSolderings { inputs, outputs: receive(layout.private_outputs.len())? };
+    let solderings = ProgramSolderings { inputs, outputs: receive(layout.sealed_outputs.len())? };
     Ok(material.map(|material| {
         let (ots, material) = material.take_ots();
         EvaluatorReady { material, solderings, ots: EvaluatorOts::join(ots) }
@@ -671,7 +684,7 @@ pub(super) fn evaluator_verifies<C: commit::Scheme>(
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::authenticators::tests::authenticators;
-    use super::super::stock::Items;
+    use super::super::items::Items;
     use super::*;
     use crate::adversary::harness::wires;
     use brickwork_base::random::Rng;
@@ -680,7 +693,9 @@ pub(super) mod tests {
     /// The material of a program that has wires of the parties and no slots.
     pub fn without_slots(program: &Program, pools: Vec<EvaluatorAuthenticators>) -> EvaluatorMaterial {
         let sizes: Vec<usize> = pools.iter().map(EvaluatorAuthenticators::len).collect();
-        ProgramMaterial { layout: Layout::new(program, &[], &sizes), batches: Vec::new(), pools, ots: None }
+        let step = Step::from(&Arc::new(program.clone()));
+        let (layout, labels) = (Layout::new(&step, &[], &sizes), Labels::default());
+        ProgramMaterial { layout, batches: Vec::new(), pools, labels, ots: None }
     }
 
     /// InputG: of more labels than are shown together, at locations in several pools, each is shown to its

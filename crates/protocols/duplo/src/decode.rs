@@ -60,10 +60,10 @@ pub(super) fn garbler<C: commit::Scheme>(
     ready: &GarblerReady,
 ) -> Result<Vec<bool>, Error> {
     let delta_ka = party.delta_ka();
-    let Garbler { run, session, .. } = party;
+    let Garbler { run, session, stock, .. } = party;
     run.phase("decode");
     let layout = &ready.material.layout;
-    let private = (0..layout.private_outputs.len()).map(|k| ready.wire(layout.private_location(k), delta_ka));
+    let private = (0..layout.private).map(|k| ready.wire(layout.sealed_location(k), delta_ka));
     let shared = layout.shared_outputs.iter().map(|&wire| ready.wire(layout.location(wire), delta_ka));
     let wires: Zeroizing<Vec<GarblerWire>> = Zeroizing::new(private.chain(shared).collect());
 
@@ -77,7 +77,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     }
     let outputs: Vec<bool> =
         wires.iter().zip(&colours).map(|(wire, colour)| wire.indicator() != *colour).collect();
-    Ok(by_port(program, layout.private_outputs.len(), &outputs))
+    stock.kept.keep(session, program, &ready.material.pools, &[]);
+    Ok(by_port(program, layout.private, &outputs))
 }
 
 /// The evaluator's outputs, and whether they had to be recovered.
@@ -88,11 +89,12 @@ pub(super) fn evaluator<C: commit::Scheme>(
     evaluated: &Evaluated,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    let EvaluatorCore { run, rng, hooks, session, .. } = &mut party.core;
+    let Evaluator { core: EvaluatorCore { run, rng, hooks, session, .. }, delta_ka: known, stock, .. } =
+        party;
     run.phase("decode");
     // Every offset has a lowest bit of 1.
-    let recovered = evaluated.delta_ka.colour();
-    let delta_ka = Delta::new((evaluated.delta_ka ^ rng.delta().times(1 ^ recovered)).bits());
+    let recovered = known.colour();
+    let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
     let (restored, clear) = recover(program, &ready.material, evaluated, delta_ka, input)?;
     labels
@@ -100,38 +102,46 @@ pub(super) fn evaluator<C: commit::Scheme>(
         .zip(&*restored)
         .for_each(|(label, restored)| *label ^= (*label ^ *restored).times(recovered));
 
-    let colours = bits::pack(labels.iter().map(|label| label.colour()));
-    let hash = labels_hash(session, labels.iter().copied());
+    let layout = &ready.material.layout;
+    let (sealed, shared) = labels.split_at(layout.sealed_outputs.len());
+    let (private, kept) = sealed.split_at(layout.private);
+    let learned = || private.iter().chain(shared).copied();
+    let colours = bits::pack(learned().map(Label::colour));
+    let hash = labels_hash(session, learned());
     let mut message = [&colours[..], &hash].concat();
     hooks.alter(Point::OutputLabels, &mut message);
     run.channel.send(msg::OUTPUT_LABELS, &message)?;
     run.channel.flush()?;
 
     // Nothing is sent after this.
+    stock.kept.keep(session, program, &ready.material.pools, kept);
+    if stock.kept.is_empty() {
+        // No later step meets a wire of this one.
+        *known = Zeroizing::default();
+    }
     let recovered = recovered == 1;
     let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
     Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
 }
 
-/// The labels of the garbler's outputs, private ones first, as evaluation gave them.
+/// The labels of the sealed outputs, and then of the shared ones, as evaluation gave them.
 fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
     let EvaluatorReady { material, solderings, .. } = ready;
     let layout = &material.layout;
-    let solderings = solderings.outputs.solderings.read(0..layout.private_outputs.len())?;
-    let private =
-        layout.private_outputs.iter().zip(&*solderings).enumerate().map(|(k, (&wire, soldering))| {
-            let offsets = material.delta_difference(layout.location(wire))
-                ^ material.delta_difference(layout.private_location(k));
-            soldering.carry(evaluated.labels[wire as usize], offsets)
-        });
+    let solderings = solderings.outputs.solderings.read(0..layout.sealed_outputs.len())?;
+    let sealed = layout.sealed_outputs.iter().zip(&*solderings).enumerate().map(|(k, (&wire, soldering))| {
+        let offsets = material.delta_difference(layout.location(wire))
+            ^ material.delta_difference(layout.sealed_location(k));
+        soldering.carry(evaluated.labels[wire as usize], offsets)
+    });
     Ok(Labels::new(
-        private.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect(),
+        sealed.chain(layout.shared_outputs.iter().map(|&wire| evaluated.labels[wire as usize])).collect(),
     ))
 }
 
-/// Recover: from Δ_ka to the garbler's inputs, the outputs in the clear, and the labels of the garbler's
-/// outputs.
+/// Recover: from Δ_ka to the garbler's inputs, and what is carried on like them; the outputs in the clear, and the
+/// labels of the sealed and the shared ones.
 fn recover(
     program: &Program,
     material: &EvaluatorMaterial,
@@ -150,15 +160,13 @@ fn recover(
         })
     })?;
     let clear = program.simulate(&theirs, input);
-    let mut values = clear
-        .iter()
-        .zip(program.outputs())
-        .filter(|(_, o)| o.to == Recipient::Garbler)
-        .flat_map(|(bits, _)| bits);
+    let values_of = |to| clear.iter().zip(program.outputs()).filter(move |(_, o)| o.to == to);
+    let sealed = values_of(Recipient::Garbler).chain(values_of(Recipient::Nobody));
+    let mut values = sealed.flat_map(|(bits, _)| bits);
     let mut labels =
-        Labels::new(Vec::with_capacity(layout.private_outputs.len() + layout.shared_outputs.len()));
+        Labels::new(Vec::with_capacity(layout.sealed_outputs.len() + layout.shared_outputs.len()));
     let locations: Vec<WireLocation> =
-        (0..layout.private_outputs.len()).map(|k| layout.private_location(k)).collect();
+        (0..layout.sealed_outputs.len()).map(|k| layout.sealed_location(k)).collect();
     for_each_bucket(material, &locations, delta_ka, |k, bucket| {
         let bit = u8::from(*values.next().expect("as many values as wires"));
         let delta = offset(material.delta_difference(locations[k]), delta_ka);
@@ -341,11 +349,11 @@ mod tests {
         // bit.
         let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
-        let evaluated = Evaluated { labels: Labels::new(labels), indicators, delta_ka: delta_ka.label() };
+        let evaluated = Evaluated { labels: Labels::new(labels), indicators };
         let (labels, clear) = recover(&program, &material, &evaluated, delta_ka, &y).unwrap();
         assert_eq!(clear, program.simulate(&x, &y));
         let private =
-            private.iter().enumerate().map(|(k, &w)| at(material.layout.private_location(k)).of_bit(bit(w)));
+            private.iter().enumerate().map(|(k, &w)| at(material.layout.sealed_location(k)).of_bit(bit(w)));
         let expected: Vec<Label> = private.chain([1, 42, 39].map(|w| wire(w).of_bit(bit(w)))).collect();
         assert_eq!(labels.len(), expected.len());
         for (k, (label, expected)) in labels.iter().zip(&expected).enumerate() {

@@ -54,9 +54,6 @@ pub(super) struct Evaluated {
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
-    /// Δ_ka if two valid labels of one wire came out of a bucket: what the garbler's cheating gave away. Else
-    /// zero.
-    pub delta_ka: Label,
 }
 
 /// Receives f.
@@ -87,10 +84,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     ots.committed.fill(0, &mut zeros)?;
 
     let delta_ot = Delta::new(ot.values[0].bits());
-    let own = input
-        .iter()
-        .enumerate()
-        .map(|(w, &bit)| ready.wire(layout.location(w as u32), delta_ka).of_bit(u8::from(bit)));
+    let own = layout.given.iter().zip(input);
+    let own = own.map(|(&w, &bit)| ready.wire(layout.location(w), delta_ka).of_bit(u8::from(bit)));
     let wire = |k: usize| ready.wire(layout.location(first + k as u32), delta_ka);
     let mut e: Vec<u8> = (0..count).map(|k| masked[k] ^ wire(k).indicator()).collect();
     hooks.alter(Point::InputChoices, &mut e);
@@ -159,37 +154,42 @@ pub(super) fn evaluator<C: commit::Scheme>(
     input: &[bool],
     Masked(masked): Masked,
 ) -> Result<(EvaluatorReady, Evaluated), Error> {
-    let Evaluator { core: EvaluatorCore { run, receiver, hooks, .. }, ka, ot, ot_delta_difference, .. } =
-        party;
+    let Evaluator {
+        core: EvaluatorCore { run, receiver, hooks, .. },
+        ka,
+        ot,
+        ot_delta_difference,
+        delta_ka,
+        ..
+    } = party;
     run.phase("evaluate");
     let EvaluatorReady { material, ots, .. } = joined.ready();
     let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
     let layout = &material.layout;
     let count = layout.evaluator_inputs.len();
-    let own = program.input_width(Party::Garbler);
+    let (own, given) = (program.input_width(Party::Garbler), layout.given.len());
     let outputs = &layout.evaluator_outputs;
-    // Room for all wires at once: what grows leaves copies behind.
-    let mut labels = Labels::new(Vec::with_capacity(program.wires()));
-    let indicators = {
+    let (sent, indicators) = {
         let message = run
             .channel
-            .receive(msg::INPUT_LABELS, (own + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
-        let (received, indicators) = message.split_at((own + count) * LABEL_BYTES);
-        labels.extend(
-            received.chunks_exact(LABEL_BYTES).map(|b| Label::from_bytes(b.try_into().expect("16 bytes"))),
-        );
-        bits::unpack(indicators, outputs.len())?
+            .receive(msg::INPUT_LABELS, (given + count) * LABEL_BYTES + outputs.len().div_ceil(8))?;
+        let (sent, indicators) = message.split_at((given + count) * LABEL_BYTES);
+        let label = |bytes: &[u8]| Label::from_bytes(bytes.try_into().expect("16 bytes"));
+        (
+            Labels::new(sent.chunks_exact(LABEL_BYTES).map(label).collect()),
+            bits::unpack(indicators, outputs.len())?,
+        )
     };
 
     // Of E's inputs these are not labels yet: V.
-    let received = receiver.claimed((labels, indicators));
+    let received = receiver.claimed((sent, indicators));
     let e = |v: Label, k: usize| v.colour() ^ ot_labels[k].colour() ^ ot_choices[k];
     let view = joined.ready().view();
     let of_outputs = view.gathered(outputs);
     let mut claims = Claims::new();
     joined.claims([ka, ot], program, &view, &mut claims);
-    claims.about(&received, |(labels, indicators), claims| {
-        let sent = &labels[own..];
+    claims.about(&received, |(sent, indicators), claims| {
+        let sent = &sent[given..];
         let opening = |k: usize, _, values: &mut [Label]| {
             values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
         };
@@ -203,20 +203,28 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let proof = receiver.verify(&mut run.channel, &[], &claims)?;
     drop(claims);
     drop(view);
-    let (mut labels, indicators) = received.proven(&proof);
-    for (k, label) in labels[own..].iter_mut().enumerate() {
-        let sigma = e(*label, k) ^ masked[k];
-        *label ^= ot_labels[k] ^ ot_delta_difference.times(u8::from(input[k]) ^ sigma);
-    }
+    let (sent, indicators) = received.proven(&proof);
+    let (theirs, sent) = sent.split_at(given);
+    // Room for all wires at once: what grows leaves copies behind.
+    let mut labels = Labels::new(Vec::with_capacity(program.wires()));
+    labels.resize(own, Label::ZERO);
+    labels.extend(sent.iter().enumerate().map(|(k, &label)| {
+        let sigma = e(label, k) ^ masked[k];
+        label ^ ot_labels[k] ^ ot_delta_difference.times(u8::from(input[k]) ^ sigma)
+    }));
     let ready = joined.proven(&proof);
     let layout = &ready.material.layout;
+    layout.given.iter().zip(theirs).for_each(|(&wire, &label)| labels[wire as usize] = label);
+    let carried = layout.carried.iter().zip(&*ready.material.labels);
+    carried.for_each(|(&wire, &label)| labels[wire as usize] = label);
 
-    // InputG: the authenticators must accept the labels. Those of E's input follow from claims.
-    if !ready.material.accept(&labels[..own], |wire| layout.location(wire as u32))? {
+    // InputG: the authenticators must accept the labels. Those of E's input follow from claims, and those that
+    // are carried on from proofs of earlier steps.
+    if !ready.material.accept(theirs, |k| layout.location(layout.given[k]))? {
         return Err(Cheat::InputLabel.into());
     }
-    let delta_ka = evaluate_slots(program, &ready, hooks, &mut labels)?;
-    Ok((ready, Evaluated { labels, indicators, delta_ka }))
+    evaluate_slots(program, &ready, hooks, &mut labels, delta_ka)?;
+    Ok((ready, Evaluated { labels, indicators }))
 }
 
 /// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of
@@ -235,15 +243,15 @@ fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u3
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
-/// EvSubs for all slots: fills in the labels of all wires; returns Δ_ka if two valid labels of a wire turned
-/// up, else zero.
+/// EvSubs for all slots: fills in the labels of all wires, and Δ_ka if two valid labels of a wire turn up and
+/// it is not known yet.
 fn evaluate_slots(
     program: &Program,
     ready: &EvaluatorReady,
     hooks: &mut Hooks,
     labels: &mut Labels,
-) -> Result<Label, Error> {
-    let mut delta_ka = Label::ZERO;
+    delta_ka: &mut Label,
+) -> Result<(), Error> {
     labels.resize(program.wires(), Label::ZERO);
     let material = &ready.material;
     let groups = groups(program, material);
@@ -288,10 +296,10 @@ fn evaluate_slots(
         hooks.alter(Point::Refused, &mut [refused]);
         for (k, &(label, delta)) in accepted.iter().enumerate() {
             labels[first_output(k / outputs) + k % outputs] = label;
-            delta_ka ^= delta.times(1 ^ delta_ka.colour());
+            *delta_ka ^= delta.times(1 ^ delta_ka.colour());
         }
     }
-    Ok(delta_ka)
+    Ok(())
 }
 
 /// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept

@@ -28,6 +28,8 @@ mod decode;
 mod evaluate;
 mod hooks;
 mod instance;
+mod items;
+mod kept;
 pub mod memory;
 pub mod msg;
 mod ots;
@@ -39,6 +41,7 @@ mod proposal;
 mod report;
 mod sessions;
 mod setup;
+mod steps;
 mod stock;
 mod stored;
 mod tables;
@@ -64,6 +67,7 @@ pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
 pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
 use sessions::{EvaluatorMaterial, GarblerMaterial, threads};
 use setup::{Begun, SetupRequest};
+pub use steps::{Secret, Step};
 use stock::ProgramMaterial;
 pub use stock::Request;
 pub use stored::{
@@ -177,7 +181,7 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    sessions::check_input(&job.program, Party::Garbler, input)?;
+    Step::from(&job.program).check_input(Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let request = SetupRequest::proposed(job, &proposal, &terms);
     let (mut party, ots) =
@@ -212,7 +216,7 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    sessions::check_input(&job.program, Party::Evaluator, input)?;
+    Step::from(&job.program).check_input(Party::Evaluator, input)?;
     let terms = job.terms();
     let binding = hooks.parameters().map_or(ot_binding(job.security), |unsafe_ones| unsafe_ones.ot_binding);
     let (run, request) = (

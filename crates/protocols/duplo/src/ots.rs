@@ -24,8 +24,8 @@ use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
+use super::items::{Items, Origin, Places};
 use super::sessions::EvaluatorCore;
-use super::stock::{Items, Origin, Places};
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::instance::{CotSender, level};
-use super::stock::{Origin, Request};
+use super::items::Origin;
+use super::stock::Request;
 use crate::{BatchReport, SecurityReport};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;

@@ -20,12 +20,13 @@ use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, Solderings, UseOpenings};
+use super::items::Items;
 use super::ots::{self, EvaluatorOts, EvaluatorRandomCots, GarblerOts, GarblerRandomCots};
 use super::prepare;
 use super::preprocess;
 use super::sessions::EvaluatorCore;
 use super::setup::{self, PendingOffsets};
-use super::stock::{Items, Request};
+use super::stock::Request;
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};

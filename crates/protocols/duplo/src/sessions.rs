@@ -18,13 +18,14 @@ use super::ots::{self, EvaluatorOts, GarblerOts};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
 use super::report::Duplo;
 use super::setup::SetupRequest;
+use super::steps::{Secret, Step};
 use super::stock::{Counters, ProgramMaterial, Request, Stock};
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::SecurityReport;
 use brickwork_base::digest::Digest;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
-use brickwork_circuit::{Party, Program};
+use brickwork_circuit::Party;
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Receiver, Sender, Shares};
 use brickwork_session::{Metered, Observer, PhaseReport, SessionId, Terms, agree};
 use brickwork_stock::Writers;
@@ -79,9 +80,19 @@ impl<C: commit::Scheme> Garbler<C> {
         Delta::new(self.ka.values[0].bits())
     }
 
-    /// What the stock lacks for a program.
-    pub fn missing(&self, program: &Program) -> Request {
-        self.stock.missing(program)
+    /// What the stock lacks for a step, or for a program that is one.
+    pub fn missing(&self, step: impl Into<Step>) -> Request {
+        self.stock.missing(&step.into())
+    }
+
+    /// What the last step kept, in the order of its outputs.
+    pub fn kept(&self) -> &[Secret] {
+        self.stock.kept.last()
+    }
+
+    /// Forgets what a step kept; no step can carry it on any more.
+    pub fn forget(&mut self, secret: &Secret) {
+        self.stock.kept.forget(secret);
     }
 
     /// Preprocesses and prepares what is asked for, and puts it into the stock.
@@ -130,23 +141,27 @@ impl<C: commit::Scheme> Garbler<C> {
         })
     }
 
-    /// Takes what a program needs out of the stock and joins it.
+    /// Takes what a step, or a program that is one, needs out of the stock and joins it.
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<GarblerBuilt<C>, Error> {
-        agree(&mut self.run.channel, &program.digest(), "the peer's program is another one")?;
+    pub fn build(mut self, step: impl Into<Step>) -> Result<GarblerBuilt<C>, Error> {
+        let step = step.into();
+        step.check_session(Some(&self.session))?;
+        self.stock.kept.check(&step)?;
+        let program = step.program();
+        agree(&mut self.run.channel, &step.digest(), "the peer's program is another one")?;
         let report = self
             .stock
-            .take(program)
+            .take(&step)
             .and_then(|material| Ok((material.report(program, self.security)?, material)));
         let (security, material) = report?;
         in_pool(self, |mut party| {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(&mut party, program, material)?;
             build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
-            Ok(GarblerBuilt { party, program: program.clone(), ready, security })
+            Ok(GarblerBuilt { party, step: step.clone(), ready, security })
         })
     }
 
@@ -183,7 +198,7 @@ impl<C: commit::Scheme> Garbler<C> {
 /// A program, joined and ready to be evaluated once.
 pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
     party: Garbler<C>,
-    program: Arc<Program>,
+    step: Step,
     ready: GarblerReady,
     security: SecurityReport,
 }
@@ -199,7 +214,7 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
-        check_input(&self.program, Party::Garbler, input)?;
+        self.step.check_input(Party::Garbler, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
@@ -218,8 +233,8 @@ impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// # Errors
     /// As [`Garbler::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
-        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, program, ready, .. })| {
-            let outputs = decode::garbler(&mut party, &program, &ready)?;
+        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
+            let outputs = decode::garbler(&mut party, step.program(), &ready)?;
             Ok((outputs, party))
         })
     }
@@ -258,6 +273,9 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
     pub(super) ot_delta_difference: Label,
+    /// Δ_ka if two valid labels of one wire came out of a bucket, in this step or in an earlier one of which
+    /// something is kept: what the garbler's cheating gave away. Else zero.
+    pub(super) delta_ka: Zeroizing<Label>,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
@@ -286,9 +304,19 @@ impl Evaluator {
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    /// What the stock lacks for a program.
-    pub fn missing(&self, program: &Program) -> Request {
-        self.stock.missing(program)
+    /// What the stock lacks for a step, or for a program that is one.
+    pub fn missing(&self, step: impl Into<Step>) -> Request {
+        self.stock.missing(&step.into())
+    }
+
+    /// What the last step kept, in the order of its outputs.
+    pub fn kept(&self) -> &[Secret] {
+        self.stock.kept.last()
+    }
+
+    /// Forgets what a step kept; no step can carry it on any more.
+    pub fn forget(&mut self, secret: &Secret) {
+        self.stock.kept.forget(secret);
     }
 
     /// Preprocesses and prepares what is asked for, and puts it into the stock.
@@ -335,23 +363,27 @@ impl<C: commit::Scheme> Evaluator<C> {
         })
     }
 
-    /// Takes what a program needs out of the stock and joins it.
+    /// Takes what a step, or a program that is one, needs out of the stock and joins it.
     ///
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
     /// beforehand.
-    pub fn build(mut self, program: &Arc<Program>) -> Result<EvaluatorBuilt<C>, Error> {
-        agree(&mut self.core.run.channel, &program.digest(), "the peer's program is another one")?;
+    pub fn build(mut self, step: impl Into<Step>) -> Result<EvaluatorBuilt<C>, Error> {
+        let step = step.into();
+        step.check_session(Some(&self.core.session))?;
+        self.stock.kept.check(&step)?;
+        let program = step.program();
+        agree(&mut self.core.run.channel, &step.digest(), "the peer's program is another one")?;
         let report = self
             .stock
-            .take(program)
+            .take(&step)
             .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
         let (security, material) = report?;
         in_pool(self, |mut party| {
             let (material, opened) = party.with_ots(material)?;
             let ready = build::evaluator(&mut party, material)?;
             let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
-            Ok(EvaluatorBuilt { party, program: program.clone(), ready, security })
+            Ok(EvaluatorBuilt { party, step: step.clone(), ready, security })
         })
     }
 
@@ -389,7 +421,7 @@ impl<C: commit::Scheme> Evaluator<C> {
 /// A program, joined and ready to be evaluated once.
 pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
     party: Evaluator<C>,
-    program: Arc<Program>,
+    step: Step,
     ready: EvaluatorReady,
     security: SecurityReport,
 }
@@ -405,14 +437,14 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
-        check_input(&self.program, Party::Evaluator, input)?;
+        self.step.check_input(Party::Evaluator, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
-            let EvaluatorBuilt { mut party, program, ready, security } = built;
+            let EvaluatorBuilt { mut party, step, ready, security } = built;
             let (ready, evaluated) =
-                evaluate::evaluator(&mut party, &program, Joined::Proven(ready), input, masked)?;
-            let built = EvaluatorBuilt { party, program, ready, security };
+                evaluate::evaluator(&mut party, step.program(), Joined::Proven(ready), input, masked)?;
+            let built = EvaluatorBuilt { party, step, ready, security };
             Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
         })
     }
@@ -436,12 +468,12 @@ impl<C: commit::Scheme> EvaluatorEvaluated<C> {
         in_pool(
             self,
             |EvaluatorEvaluated {
-                 built: EvaluatorBuilt { mut party, program, ready, .. },
+                 built: EvaluatorBuilt { mut party, step, ready, .. },
                  evaluated,
                  input,
              }| {
                 let (outputs, recovered) =
-                    decode::evaluator(&mut party, &program, &ready, &evaluated, &input)?;
+                    decode::evaluator(&mut party, step.program(), &ready, &evaluated, &input)?;
                 Ok((outputs, recovered, party))
             },
         )
@@ -516,12 +548,4 @@ pub(super) fn in_pool<P: Pooled, T: Send>(
 ) -> Result<T, Error> {
     let pool = value.pool().clone();
     pool.install(|| phase(value))
-}
-
-pub(super) fn check_input(program: &Program, party: Party, input: &[bool]) -> Result<(), Error> {
-    let width = program.input_width(party);
-    if input.len() == width {
-        return Ok(());
-    }
-    Err(Error::Input(format!("the {party:?} gives {width} input bits in this program, not {}", input.len())))
 }

@@ -242,7 +242,15 @@ impl PendingOffsets {
     pub fn accept<C: commit::Scheme>(self, core: EvaluatorCore<C>, proof: &Proof) -> Evaluator<C> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
         let ot_delta_difference = self.ot_delta_difference.proven(proof);
-        Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() }
+        Evaluator {
+            core,
+            ka,
+            ot,
+            ot_delta_difference,
+            delta_ka: Zeroizing::default(),
+            used: false,
+            stock: Stock::new(),
+        }
     }
 }
 

@@ -6,26 +6,28 @@
 //! the same counts, so both take the same items.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::Range;
-
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use super::Error;
 use super::SecurityReport;
 use super::build::{Layout, Owner};
+use super::items::{ComponentItems, Items, Origin};
+use super::kept::Kept;
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
 use super::preprocessed::PreprocessedItems;
+use super::steps::{Step, garbler_wires, sealed_wires};
 use brickwork_base::digest::Digest;
-use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program, Recipient};
-use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
-use brickwork_stock::{Counter, GivenUp, Range as Numbers, Ranges, SERIALS, Serial};
+use brickwork_base::label::Labels;
+use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
+use brickwork_primitives::cut_and_choose::BatchKind;
+use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 
 /// What is to be preprocessed.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Components and the number of slots that each is to fill.
     pub components: Vec<(Component, usize)>,
-    /// Wires of the garbler's inputs and of the outputs that only it learns.
+    /// Wires of the garbler's inputs, of the outputs that only it learns, and of those that nobody does.
     pub garbler_wires: usize,
     /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
     pub ots: Option<usize>,
@@ -80,73 +82,6 @@ impl std::fmt::Display for Request {
     }
 }
 
-/// Wires of the garbler's inputs and of the outputs that only it learns.
-pub(super) fn garbler_wires(program: &Program) -> usize {
-    let private: usize =
-        program.outputs().iter().filter(|o| o.to == Recipient::Garbler).map(|o| o.wires.len()).sum();
-    program.input_width(Party::Garbler) + private
-}
-
-/// The cut-and-choose that items came out of.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Origin {
-    /// Unique in a session.
-    pub serial: Serial,
-    pub kind: BatchKind,
-    pub bucketing: Bucketing,
-    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
-    /// challenge got another one.
-    #[serde(skip)]
-    pub given_up: GivenUp,
-}
-
-/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
-/// it makes them again.
-#[derive(Clone, Default)]
-pub(super) struct Places {
-    /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
-    pub rows: [u64; 2],
-    /// Which item of the batch each one is.
-    pub items: Vec<u32>,
-}
-
-impl Places {
-    /// Before the challenge nobody knows which items stay.
-    pub fn begin(rows: [u64; 2]) -> Self {
-        Places { rows, items: Vec::new() }
-    }
-
-    /// The heads of buckets, where `chosen` are the items, bucket after bucket.
-    pub fn heads(&self, chosen: &[u32], size: usize) -> Self {
-        Places { rows: self.rows, items: chosen.iter().copied().step_by(size.max(1)).collect() }
-    }
-
-    /// The first `count` items.
-    ///
-    /// # Panics
-    /// If they are more than 2^32.
-    pub fn first(&self, count: usize) -> Self {
-        Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
-    }
-
-    pub fn slice(&self, places: Range<usize>) -> Self {
-        Places { rows: self.rows, items: self.items[places].to_vec() }
-    }
-
-    /// The numbers of the commitments of each item, where it has so many.
-    pub fn numbers(&self, each: usize) -> Vec<u64> {
-        let each = each as u64;
-        self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
-    }
-}
-
-impl Origin {
-    /// One in a session in which nothing was given up.
-    pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
-        Origin { serial, kind, bucketing, given_up: GivenUp::default() }
-    }
-}
-
 /// The counter of a session's authenticators: those of one kind have different indices.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
@@ -195,32 +130,6 @@ impl Counters {
     pub fn authenticators(&mut self, count: u64) -> Result<u64, Error> {
         self.authenticators.draw(count)
     }
-}
-
-/// A number of buckets or OTs that share a shape.
-pub(super) trait Items: Sized {
-    fn len(&self) -> usize;
-
-    /// The cut-and-choose of the items, and that of a component's authenticators.
-    fn origins(&self) -> Vec<Origin>;
-
-    /// A copy of some of them. The stock sees to it that no item is copied twice.
-    fn slice(&self, items: Range<usize>) -> Self;
-
-    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
-    /// all items.
-    ///
-    /// # Errors
-    /// [`Error::Resource`] if something lies in a file that cannot be read.
-    fn gathered(self) -> Result<Self, Error>;
-}
-
-/// A batch of a component's copies, with the authenticators of its outputs.
-pub(super) trait ComponentItems: Items {
-    fn digest(&self) -> &ComponentDigest;
-
-    /// The number of output wires of a copy.
-    fn outputs(&self) -> usize;
 }
 
 /// Items of which some may be gone.
@@ -285,7 +194,7 @@ impl<T: Items> Pool<T> {
 
 impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
     /// All that was made for this program alone.
-    pub fn of(program: &Program, preprocessed: PreprocessedItems<B, G, O>) -> Self {
+    pub fn of(program: &Arc<Program>, preprocessed: PreprocessedItems<B, G, O>) -> Self {
         let PreprocessedItems { components, pools, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
         let owner = |((id, slots), batch): ((usize, usize), &B)| Owner {
@@ -295,8 +204,9 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         };
         let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(program, &owners, &sizes);
-        ProgramMaterial { layout, batches: components, pools, ots: ots.map(|ots| vec![ots]) }
+        let layout = Layout::new(&Step::from(program), &owners, &sizes);
+        let ots = ots.map(|ots| vec![ots]);
+        ProgramMaterial { layout, batches: components, pools, labels: Labels::default(), ots }
     }
 
     /// The OTs apart from the rest.
@@ -327,8 +237,10 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
 /// Stock of either side: batches `B`, authenticators `G`, OTs `O`.
 pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Pool<B>)>,
-    /// For the garbler's inputs and its private outputs.
+    /// For the garbler's inputs and sealed outputs.
     input: Pool<G>,
+    /// What earlier steps kept.
+    pub kept: Kept<G>,
     /// For the evaluator's inputs. A program that finds none has its own made when it is built.
     ots: Pool<O>,
 }
@@ -342,8 +254,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What a program lacks.
-    pub fn missing(mut self, program: &Program) -> Request {
+    /// What a program lacks that takes so many input authenticators.
+    pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
         // Two components of one program may be the same circuit under two names: they share what is there.
         let mut lacking = |digest: &ComponentDigest, wanted: usize| {
             let left = self.components.entry(*digest).or_default();
@@ -363,7 +275,7 @@ impl Counts {
             .collect();
         Request {
             components,
-            garbler_wires: garbler_wires(program).saturating_sub(self.input),
+            garbler_wires: garbler_wires.saturating_sub(self.input),
             ots: self.ots.map(|ots| program.input_width(Party::Evaluator).saturating_sub(ots)),
         }
     }
@@ -373,15 +285,18 @@ impl Counts {
 pub(super) struct ProgramMaterial<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
-    /// Authenticators that belong to no batch: for the garbler's inputs and private outputs.
+    /// Authenticators that belong to no batch: for the garbler's inputs, those carried on from earlier steps
+    /// among them, and for sealed outputs.
     pub pools: Vec<G>,
+    /// At the evaluator, the labels of what is carried on, in the order of its wires.
+    pub labels: Labels,
     /// `None` if they must be made.
     pub ots: Option<Vec<O>>,
 }
 
 impl<B: ComponentItems, G: Items, O: Items> Default for Stock<B, G, O> {
     fn default() -> Self {
-        Stock { components: Vec::new(), input: Pool::new(), ots: Pool::new() }
+        Stock { components: Vec::new(), input: Pool::new(), kept: Kept::default(), ots: Pool::new() }
     }
 }
 
@@ -431,18 +346,20 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// What a program lacks here.
-    pub fn missing(&self, program: &Program) -> Request {
-        self.counts().missing(program)
+    /// What a step lacks here.
+    pub fn missing(&self, step: &Step) -> Request {
+        self.counts().missing(step.program(), step.garbler_wires())
     }
 
-    /// Takes what a program needs.
+    /// Takes what a step needs.
     ///
     /// # Errors
-    /// [`Error::Stock`] if something is missing; then nothing is taken.
-    pub fn take(&mut self, program: &Program) -> Result<ProgramMaterial<B, G, O>, Error> {
+    /// [`Error::Stock`] if something is missing, [`Error::Usage`] if a secret is; then nothing is taken.
+    pub fn take(&mut self, step: &Step) -> Result<ProgramMaterial<B, G, O>, Error> {
+        let program = step.program();
+        let labels = self.kept.labels(step)?;
         let digests = program.component_digests();
-        let missing = self.counts().missing(program);
+        let missing = self.missing(step);
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }
@@ -460,24 +377,41 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
                 batches.push(batch);
             }
         }
-        let pools = self.input.take(garbler_wires(program));
+        let pools = self.pools(step)?;
         let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(program, &owners, &sizes);
+        let layout = Layout::new(step, &owners, &sizes);
         let wanted = program.input_width(Party::Evaluator);
         let ots = (wanted == 0 || self.ots.left() > 0).then(|| self.ots.take(wanted));
-        Ok(ProgramMaterial { layout, batches, pools, ots })
+        Ok(ProgramMaterial { layout, batches, pools, labels, ots })
+    }
+
+    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs. Those
+    /// of what is carried on are copies: any number of steps may carry it on.
+    fn pools(&mut self, step: &Step) -> Result<Vec<G>, Error> {
+        let (mut pools, mut fresh) = (Vec::new(), 0);
+        for (width, carried) in step.garbler_ports() {
+            let Some(secret) = carried else {
+                fresh += width;
+                continue;
+            };
+            pools.extend(self.input.take(std::mem::take(&mut fresh)));
+            pools.extend(self.kept.authenticators(secret)?);
+        }
+        pools.extend(self.input.take(fresh + sealed_wires(step.program())));
+        Ok(pools)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::ops::Range;
 
     use super::*;
     use crate::adversary::harness::{Case, component, pair, small};
     use crate::tests::sessions::both;
     use brickwork_base::digest::expected;
-    use brickwork_circuit::{Port, ProgramBuilder, Type};
+    use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
+    use brickwork_primitives::cut_and_choose::Bucketing;
 
     struct Numbers(Vec<usize>);
 
@@ -584,7 +518,7 @@ mod tests {
         assert_eq!(program.component_digests(), [digest; 2]);
         for (there, lacking) in [(0, [2, 2]), (1, [1, 2]), (3, [0, 1]), (4, [0, 0]), (9, [0, 0])] {
             let counts = Counts { components: HashMap::from([(digest, there)]), input: 2, ots: Some(0) };
-            let request = counts.missing(&program);
+            let request = counts.missing(&program, garbler_wires(&program));
             assert_eq!(
                 request.components.iter().map(|(_, slots)| *slots).collect::<Vec<_>>(),
                 lacking,

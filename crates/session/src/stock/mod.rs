@@ -112,6 +112,11 @@ pub trait Side: Sized {
     /// Returns the connection, to be looked at.
     fn line(&self) -> &Metered;
 
+    /// Whether something lives in this session that later programs may carry on: then they all run in it.
+    fn stays(&self) -> bool {
+        false
+    }
+
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
@@ -304,6 +309,14 @@ impl<'o, S: Side> Stocked<'o, S> {
         self.line.run()
     }
 
+    /// Returns the session that has the connection, if one has.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match &self.line {
+            Line::Session(session) => Some(session.id()),
+            Line::Nobody(..) => None,
+        }
+    }
+
     /// Returns the store.
     pub fn store(&self) -> &Store {
         self.held.store
@@ -411,7 +424,8 @@ impl<'o, S: Side> Stocked<'o, S> {
         }
     }
 
-    /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking.
+    /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking. Where
+    /// something is carried on there is one only.
     fn choose(&self, job: &S::Job<'_>) -> Result<Result<(EpochId, Entry), Error>, Error> {
         let Epochs { store, terms, epochs } = &self.held;
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
@@ -421,7 +435,11 @@ impl<'o, S: Side> Stocked<'o, S> {
             terms.security,
             other_levels(store, &owner)?
         ));
-        for id in epochs {
+        let only = match &self.line {
+            Line::Session(session) if session.stays() => Some(session.id()),
+            _ => None,
+        };
+        for id in epochs.iter().filter(|id| only.is_none_or(|only| only == *id)) {
             match S::choose(job, &Batches::of(store, id)?, terms) {
                 Ok(taken) => return Ok(Ok((*id, Entry::Use { program: S::program(job), taken }))),
                 Err(Error::Stock(why)) => lacking = Error::Stock(why),

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::records::Header;
+use crate::items::Origin;
 use crate::parameters::{bound_of_origins, report_of_origins};
-use crate::stock::{Counts, Origin, garbler_wires};
+use crate::stock::Counts;
 use brickwork_base::Error;
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
@@ -30,18 +31,18 @@ pub(super) fn counts(batches: &Batches) -> Counts {
     Counts { components, input: batches.left(kind::INPUT), ots: (ots > 0).then_some(ots) }
 }
 
-/// Chooses what a program takes: items of batches, oldest first.
+/// Chooses what a program takes, with so many input authenticators: items of batches, oldest first.
 ///
 /// # Errors
 /// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is exceeded.
 pub(super) fn choose(
     batches: &Batches,
-    program: &Program,
+    (program, garbler_wires): (&Program, usize),
     security: u32,
 ) -> Result<Vec<(Serial, u32)>, Error> {
     let counts = counts(batches);
     let with_ots = counts.ots.is_some();
-    let missing = counts.missing(program);
+    let missing = counts.missing(program, garbler_wires);
     if !missing.is_empty() {
         return Err(Error::Stock(format!("the program needs {missing} more than there is")));
     }
@@ -52,7 +53,7 @@ pub(super) fn choose(
             None => wanted.push((kind::COMPONENT, *digest, slots)),
         }
     }
-    wanted.push((kind::INPUT, [0; 32], garbler_wires(program)));
+    wanted.push((kind::INPUT, [0; 32], garbler_wires));
     wanted.push((kind::OTS, [0; 32], if with_ots { program.input_width(Party::Evaluator) } else { 0 }));
     let mut taken = Vec::new();
     let mut origins: Vec<(String, Origin)> = Vec::new();

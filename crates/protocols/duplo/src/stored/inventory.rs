@@ -178,7 +178,7 @@ impl Inventory {
                 .sum();
             needs.push((counts.components.get(digest).copied().unwrap_or(0), needed));
         }
-        needs.push((counts.input, crate::stock::garbler_wires(program)));
+        needs.push((counts.input, crate::steps::garbler_wires(program)));
         needs.extend(counts.ots.map(|ots| (ots, program.input_width(Party::Evaluator))));
         Ok(needs.into_iter().filter_map(|(left, needed)| left.checked_div(needed)).min().unwrap_or(0) as u64)
     }

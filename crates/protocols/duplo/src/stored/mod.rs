@@ -17,8 +17,8 @@ use crate::hooks::Hooks;
 use crate::parameters::Parameters;
 use crate::proposal::{Decompose, Decomposition};
 use crate::report::Duplo;
-use crate::sessions::check_input;
 use crate::setup::no_proposal;
+use crate::steps::{Secret, Step, garbler_wires};
 use crate::stock::Request;
 use crate::{Evaluator, Garbler, SecurityReport};
 use batches::Schedules;
@@ -44,7 +44,9 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
-    stocked::in_stock(store, &owner(party, terms), |held| batches::choose(held, program, terms.security))
+    stocked::in_stock(store, &owner(party, terms), |held| {
+        batches::choose(held, (program, garbler_wires(program)), terms.security)
+    })
 }
 
 /// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
@@ -67,6 +69,8 @@ pub fn compare_stores(
 pub struct FromStock {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
+    /// What it kept, in the order of its outputs.
+    pub kept: Vec<Secret>,
     /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds: it
     /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
     pub recovered: bool,
@@ -79,9 +83,10 @@ pub struct FromStock {
 /// The outputs are left out, which are the party's own, and whether they were recovered, which depends on them.
 impl std::fmt::Debug for FromStock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, recovered: _, security, made } = self;
+        let FromStock { outputs, kept, recovered: _, security, made } = self;
         f.debug_struct("FromStock")
             .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("kept", kept)
             .field("security", security)
             .field("made", made)
             .finish_non_exhaustive()
@@ -168,14 +173,15 @@ impl<'o> Stocked<'o> {
         }))
     }
 
-    /// Does beforehand what a program takes that depends neither on the peer nor on an input.
+    /// Does beforehand what a step, or a program that is one, takes that depends neither on the peer nor on an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn expect(self, program: &Program) -> Result<Self, Error> {
+    pub fn expect(self, step: impl Into<Step>) -> Result<Self, Error> {
+        let step = step.into();
         Ok(Stocked(match self.0 {
-            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(program)?)),
-            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(program)?)),
+            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(&step)?)),
+            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(&step)?)),
         }))
     }
 
@@ -195,23 +201,26 @@ impl<'o> Stocked<'o> {
         })
     }
 
-    /// Runs a program on what is in stock. `input` are the bits of this party's input ports, in order.
+    /// Runs a step, or a program that is one, on what is in stock. `input` are the bits of this party's input
+    /// ports, in order, without those that carry something on. What carries something on takes all from the
+    /// epoch of what it carries: nothing is made for it.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
-    /// [`Error::Input`] if `input` has the wrong length.
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a secret is of another session.
     pub fn run(
         self,
-        program: &Arc<Program>,
+        step: impl Into<Step>,
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
+        let step = &step.into();
         Ok(match self.0 {
             Of::Garbler(inner) => inner
-                .run(program, input, lacking)
+                .run(step, input, lacking)
                 .map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
             Of::Evaluator(inner) => inner
-                .run(program, input, lacking)
+                .run(step, input, lacking)
                 .map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
         })
     }
@@ -267,10 +276,10 @@ impl<'o, R: Role> Inner<'o, R> {
         Ok(Inner { line, schedules: Schedules::new(), cut })
     }
 
-    fn expect(mut self, program: &Program) -> Result<Self, Error> {
-        self.prepare(program);
+    fn expect(mut self, step: &Step) -> Result<Self, Error> {
+        self.prepare(step.program());
         let Inner { line, schedules, cut } = self;
-        let line = line.expect(&Job { program, input: &[], schedules: &schedules })?;
+        let line = line.expect(&Job { step, input: &[], schedules: &schedules })?;
         Ok(Inner { line, schedules, cut })
     }
 
@@ -295,19 +304,18 @@ impl<'o, R: Role> Inner<'o, R> {
         Ok((done, Inner { line, schedules, cut }))
     }
 
-    fn run(
-        mut self,
-        program: &Arc<Program>,
-        input: &[bool],
-        lacking: Lacking,
-    ) -> Result<(FromStock, Self), Error> {
-        check_input(program, R::ROLE, input)?;
-        self.prepare(program);
+    fn run(mut self, step: &Step, input: &[bool], mut lacking: Lacking) -> Result<(FromStock, Self), Error> {
+        step.check_session(self.line.session_id())?;
+        step.check_input(R::ROLE, input)?;
+        self.prepare(step.program());
+        if step.secrets().next().is_some() {
+            lacking = Lacking::Refuse;
+        }
         let Inner { line, schedules, cut } = self;
-        let job = Job { program, input, schedules: &schedules };
+        let job = Job { step, input, schedules: &schedules };
         let (ran, made) = match line.run(&job, lacking)? {
             Ran::Lacks { why, next } => {
-                let (made, next) = make(next, program, &why)?;
+                let (made, next) = make(next, step.program(), &why)?;
                 (next.run(&job, Lacking::Refuse)?, Some(made))
             }
             done => (done, None),
@@ -316,10 +324,10 @@ impl<'o, R: Role> Inner<'o, R> {
             Ran::Done { outcome, epoch, next } => (outcome, epoch, next),
             Ran::Lacks { why, .. } => return Err(why),
         };
-        let Outcome { outputs, recovered, mut security } = outcome;
+        let Outcome { outputs, kept, recovered, mut security } = outcome;
         let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
         security.epoch_bound_log2 = Some(of_epoch.log2());
-        Ok((FromStock { outputs, recovered, security, made }, Inner { line, schedules, cut }))
+        Ok((FromStock { outputs, kept, recovered, security, made }, Inner { line, schedules, cut }))
     }
 }
 
@@ -334,7 +342,9 @@ fn make<'o, R: Role>(
     let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
     let mut epoch = line.unused()?;
     let mut request = match epoch {
-        Some(id) => batches::counts(&Batches::of(line.store(), &id)?).missing(program),
+        Some(id) => {
+            batches::counts(&Batches::of(line.store(), &id)?).missing(program, garbler_wires(program))
+        }
         None => everything.clone(),
     };
     if request.is_empty() {

@@ -15,9 +15,9 @@ use crate::authenticators::{
 };
 use crate::challenge::BatchSizes;
 use crate::instance::CommitmentSender;
+use crate::items::{Items, Origin, Places};
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
-use crate::stock::{Items, Origin, Places};
 use crate::tables::Tables;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};

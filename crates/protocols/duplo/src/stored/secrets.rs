@@ -146,7 +146,15 @@ impl<C: commit::Scheme> Evaluator<C> {
         };
         let (ka, ot, ot_delta_difference) =
             (shares(&secrets.ka), shares(&secrets.ot), Label::from_bits(secrets.ot_delta_difference));
-        Ok(Evaluator { core, ka, ot, ot_delta_difference, used: false, stock: Stock::new() })
+        Ok(Evaluator {
+            core,
+            ka,
+            ot,
+            ot_delta_difference,
+            delta_ka: Zeroizing::default(),
+            used: false,
+            stock: Stock::new(),
+        })
     }
 }
 

@@ -11,14 +11,16 @@ use crate::authenticators::{
 use crate::build::{GarblerClaims, Joined};
 use crate::hooks::Hooks;
 use crate::instance::{CommitmentSender, level};
+use crate::items::ComponentItems;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::{Parameters, may_begin};
 use crate::report::Duplo;
 use crate::sessions::{EvaluatorCore, Pooled, in_pool};
-use crate::stock::{ComponentItems, Counters, Request, Stock};
+use crate::steps::{Secret, Step};
+use crate::stock::{Counters, Request, Stock};
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
-use brickwork_circuit::{Party, Program};
+use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
@@ -29,10 +31,11 @@ use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
 
-/// What a program gave: the bits of a party's outputs, whether they had to be recovered, and what was
-/// promised.
+/// What a step gave: the bits of a party's outputs, what it kept, whether outputs had to be recovered, and what
+/// was promised.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
+    pub kept: Vec<Secret>,
     pub recovered: bool,
     pub security: SecurityReport,
 }
@@ -61,9 +64,9 @@ impl Asked for Filling<'_> {
     }
 }
 
-/// A program, this party's input bits, and the evaluator's schedules for its components.
+/// A step, this party's input bits, and the evaluator's schedules for its components.
 pub(super) struct Job<'j> {
-    pub program: &'j Program,
+    pub step: &'j Step,
     pub input: &'j [bool],
     pub schedules: &'j Schedules,
 }
@@ -85,6 +88,8 @@ pub(super) trait Role: Sized + Pooled {
     /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
     /// erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
+    /// Whether a step has kept something.
+    fn keeps(&self) -> bool;
     /// What was made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
@@ -96,8 +101,8 @@ pub(super) trait Role: Sized + Pooled {
     }
     /// Makes what is asked for; what need not wait goes into segments as it comes.
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
-    /// Runs a program on what is in [`Role::stock`].
-    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error>;
+    /// Runs a step on what is in [`Role::stock`].
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error>;
 }
 
 /// A role's session, as the stock sees it.
@@ -135,6 +140,10 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.line()
     }
 
+    fn stays(&self) -> bool {
+        self.0.keeps()
+    }
+
     fn release(self: Box<Self>) -> (Metered, Hooks) {
         self.0.release()
     }
@@ -168,21 +177,21 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn program(job: &Job) -> [u8; 32] {
-        job.program.digest()
+        job.step.digest()
     }
 
     fn needs(job: &Job) -> String {
-        Request::of(job.program).to_string()
+        Request::of(job.step.program()).to_string()
     }
 
     fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, job.program, terms.security)
+        batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
     }
 
     fn take(&mut self, items: &Items, job: &Job) -> Result<Outcome, Error> {
         // On the session's threads, like all that it computes.
         in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
-        self.0.evaluate(job.program, job.input)
+        self.0.evaluate(job.step, job.input)
     }
 }
 
@@ -205,7 +214,8 @@ fn keep<P: Stored>(
 fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;
-    let mut components = job.program.components().iter().zip(job.program.component_digests());
+    let program = job.step.program();
+    let mut components = program.components().iter().zip(program.component_digests());
     let component =
         components.find(|(_, digest)| batch.kind == kind::COMPONENT && **digest == batch.component);
     let context = Context {
@@ -276,6 +286,10 @@ impl Role for Garbler {
         (run, hooks)
     }
 
+    fn keeps(&self) -> bool {
+        !self.stock.kept.is_empty()
+    }
+
     fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerOts> {
         &mut self.stock
     }
@@ -297,10 +311,10 @@ impl Role for Garbler {
         self.fill_agreed(filling.request, filling.parameters)
     }
 
-    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
-        let material = self.stock.take(program)?;
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
+        let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.security)?;
-        let outputs = in_pool(self, |party| {
+        let outputs = in_pool(&mut *self, |party| {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(party, program, material)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
@@ -310,7 +324,7 @@ impl Role for Garbler {
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)
         })?;
-        Ok(Outcome { outputs, recovered: false, security })
+        Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered: false, security })
     }
 }
 
@@ -353,6 +367,10 @@ impl Role for Evaluator {
         (run, hooks)
     }
 
+    fn keeps(&self) -> bool {
+        !self.stock.kept.is_empty()
+    }
+
     fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts> {
         &mut self.stock
     }
@@ -373,10 +391,10 @@ impl Role for Evaluator {
         Ok(())
     }
 
-    fn evaluate(&mut self, program: &Program, input: &[bool]) -> Result<Outcome, Error> {
-        let material = self.stock.take(program)?;
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
+        let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.core.security)?;
-        let (outputs, recovered) = in_pool(self, |party| {
+        let (outputs, recovered) = in_pool(&mut *self, |party| {
             let (material, opened) = party.with_ots(material)?;
             let ready = build::evaluator(party, material)?;
             let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
@@ -384,6 +402,6 @@ impl Role for Evaluator {
                 evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
             decode::evaluator(party, program, &ready, &evaluated, input)
         })?;
-        Ok(Outcome { outputs, recovered, security })
+        Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered, security })
     }
 }

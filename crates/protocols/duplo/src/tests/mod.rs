@@ -13,6 +13,7 @@ mod outputs;
 mod rates;
 pub(super) mod sessions;
 mod solderings;
+mod steps;
 mod stored;
 
 use super::adversary::harness;

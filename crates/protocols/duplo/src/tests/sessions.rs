@@ -1,14 +1,24 @@
 //! Sessions step by step, with their stock in memory.
 
 use crate::adversary::harness::wires;
+use crate::hooks::Hooks;
 use crate::{Duplo, Evaluator, Garbler, Request};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Recipient};
-use brickwork_session::{PhaseReport, Protocol, Terms, Unobserved};
+use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
 /// What one party does with its session; both parties' closures run side by side.
 pub fn both<G: Send, E>(
+    garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
+    evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
+) -> (Result<G, Error>, Result<E, Error>) {
+    both_with([Hooks::none(), Hooks::none()], garbler, evaluator)
+}
+
+/// [`both`], with hands in the machines of the garbler and the evaluator.
+pub fn both_with<G: Send, E>(
+    [garblers, evaluators]: [Hooks; 2],
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
 ) -> (Result<G, Error>, Result<E, Error>) {
@@ -20,8 +30,11 @@ pub fn both<G: Send, E>(
     };
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(Garbler::setup(left, &terms, Unobserved)?));
-        let evaluator = Evaluator::setup(right, &terms, Unobserved).and_then(evaluator);
+        let run = |party, channel| Metered::new::<Duplo>(channel, party, Box::new(Unobserved));
+        let left = run(Party::Garbler, left);
+        let garbler = scope.spawn(|| garbler(Garbler::set_up(left, &terms, garblers)?));
+        let right = run(Party::Evaluator, right);
+        let evaluator = Evaluator::set_up(right, &terms, evaluators).and_then(evaluator);
         (garbler.join().unwrap(), evaluator)
     })
 }

@@ -8,6 +8,7 @@ use super::super::preprocess::Shape;
 use super::harness::*;
 use crate::Cheat;
 use crate::hooks::Point;
+use crate::steps::Step;
 use brickwork_circuit::{ComponentId, Party, Port, ProgramBuilder, Type};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use std::collections::HashSet;
@@ -207,7 +208,7 @@ fn row_30_no_pair_is_soldered_twice() {
         outputs: s.outputs,
     };
     let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
-    let layout = Layout::new(&program, &owners, &[parameters.input.slots as usize]);
+    let layout = Layout::new(&Step::from(&program), &owners, &[parameters.input.slots as usize]);
 
     /// A committed wire.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -251,8 +252,8 @@ fn row_30_no_pair_is_soldered_twice() {
     }
     pairs.extend((0..plain.pairs()).map(|k| [plain.pair(k).0, plain.pair(k).1].map(Wire::Plain)));
     pairs.extend((0..input.pairs()).map(|k| [input.pair(k).0, input.pair(k).1].map(Wire::Gadget)));
-    let private = layout.private_outputs.iter().enumerate();
-    pairs.extend(private.map(|(k, &from)| [location(from), wire_of(layout.private_location(k))]));
+    let private = layout.sealed_outputs.iter().enumerate();
+    pairs.extend(private.map(|(k, &from)| [location(from), wire_of(layout.sealed_location(k))]));
 
     assert_eq!(pairs.len(), 2 * 2 * 2 + 2 * 2 * 4 + 2 * 2 * 6 + 2 * 2 + 2 * 4 + 4 * 8 + 2 * 5 + 2);
     let unordered: HashSet<[Wire; 2]> = pairs

@@ -1,0 +1,97 @@
+//! What was preprocessed, as items: buckets of components and authenticators, and OTs. Which cut-and-choose they
+//! came out of, and where the garbler's commitments to them lie.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use brickwork_circuit::ComponentDigest;
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
+use brickwork_stock::{GivenUp, Serial};
+
+/// The cut-and-choose that items came out of.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Origin {
+    /// Unique in a session.
+    pub serial: Serial,
+    pub kind: BatchKind,
+    pub bucketing: Bucketing,
+    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
+    /// challenge got another one.
+    #[serde(skip)]
+    pub given_up: GivenUp,
+}
+
+/// Where the commitments to heads of buckets, or to OTs, lie in the garbler's streams: with it and its seeds
+/// it makes them again.
+#[derive(Clone, Default)]
+pub(super) struct Places {
+    /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
+    pub rows: [u64; 2],
+    /// Which item of the batch each one is.
+    pub items: Vec<u32>,
+}
+
+impl Places {
+    /// Before the challenge nobody knows which items stay.
+    pub fn begin(rows: [u64; 2]) -> Self {
+        Places { rows, items: Vec::new() }
+    }
+
+    /// The heads of buckets, where `chosen` are the items, bucket after bucket.
+    pub fn heads(&self, chosen: &[u32], size: usize) -> Self {
+        Places { rows: self.rows, items: chosen.iter().copied().step_by(size.max(1)).collect() }
+    }
+
+    /// The first `count` items.
+    ///
+    /// # Panics
+    /// If they are more than 2^32.
+    pub fn first(&self, count: usize) -> Self {
+        Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
+    }
+
+    pub fn slice(&self, places: Range<usize>) -> Self {
+        Places { rows: self.rows, items: self.items[places].to_vec() }
+    }
+
+    /// The numbers of the commitments of each item, where it has so many.
+    pub fn numbers(&self, each: usize) -> Vec<u64> {
+        let each = each as u64;
+        self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
+    }
+}
+
+impl Origin {
+    /// One in a session in which nothing was given up.
+    pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
+        Origin { serial, kind, bucketing, given_up: GivenUp::default() }
+    }
+}
+
+/// A number of buckets or OTs that share a shape.
+pub(super) trait Items: Sized {
+    fn len(&self) -> usize;
+
+    /// The cut-and-choose of the items, and that of a component's authenticators.
+    fn origins(&self) -> Vec<Origin>;
+
+    /// A copy of some of them. The stock sees to it that no item is copied twice.
+    fn slice(&self, items: Range<usize>) -> Self;
+
+    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
+    /// all items.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if something lies in a file that cannot be read.
+    fn gathered(self) -> Result<Self, Error>;
+}
+
+/// A batch of a component's copies, with the authenticators of its outputs.
+pub(super) trait ComponentItems: Items {
+    fn digest(&self) -> &ComponentDigest;
+
+    /// The number of output wires of a copy.
+    fn outputs(&self) -> usize;
+}

@@ -1,0 +1,216 @@
+//! Steps of a session (sections 5.3 and 6 of the paper): later inputs, and what is computed next, may depend on
+//! what was decoded before, and what was not decoded stays garbled and flows on.
+//!
+//! An output that a step keeps is soldered to input authenticators of its own, as one that only the garbler
+//! learns; but neither its colour nor its indicator bit ever leaves a party. In a later step it is an input of
+//! the garbler's in all but two things: the evaluator has its label already, and nobody knows its bit. So all
+//! that holds of the garbler's inputs holds of it: the label lies at the head of a bucket, solderings from there
+//! are proven, and whoever learns Δ_ka recovers the bit from the self-authenticating labels. That is why recovery
+//! needs no memory of the steps that led here.
+
+use std::sync::Arc;
+
+use super::Error;
+use brickwork_base::digest::Digest;
+use brickwork_circuit::{Party, Port, Program, Recipient, Type, Wire};
+use brickwork_session::SessionId;
+
+/// Wires that a step kept: they stay garbled, and later steps of the same session carry them on. Both parties
+/// have this name for them, and neither can read them. It is of no use in another session, nor after the end of
+/// its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    session: SessionId,
+    pub(super) number: u64,
+    ty: Type,
+}
+
+impl Secret {
+    /// Names what was kept as number `number` of a session.
+    pub(super) fn new(session: &SessionId, number: u64, ty: &Type) -> Self {
+        Secret { session: *session, number, ty: ty.clone() }
+    }
+
+    /// Returns the type of the output that was kept.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+}
+
+/// A program as a step of a session.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Ports that carry a secret on are the garbler's, and kept outputs are nobody's.
+    program: Arc<Program>,
+    /// What each of the garbler's ports carries on.
+    carried: Vec<Option<Secret>>,
+}
+
+impl From<&Arc<Program>> for Step {
+    fn from(program: &Arc<Program>) -> Self {
+        let carried = vec![None; program.input_ports(Party::Garbler).len()];
+        Step { program: program.clone(), carried }
+    }
+}
+
+impl From<&Step> for Step {
+    fn from(step: &Step) -> Self {
+        step.clone()
+    }
+}
+
+impl Step {
+    /// Joins `program` to what earlier steps kept: the ports named in `carried`, of either party, take these
+    /// secrets instead of an input, and the outputs named in `kept` are decoded for nobody.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no such port or more than one, it is named twice, or the secret is of
+    /// another type.
+    pub fn new(
+        program: &Arc<Program>,
+        carried: &[(Party, &str, &Secret)],
+        kept: &[&str],
+    ) -> Result<Self, Error> {
+        let mut of_garbler = vec![None; program.input_ports(Party::Garbler).len()];
+        let mut of_evaluator = std::collections::BTreeMap::new();
+        for &(party, name, secret) in carried {
+            let ports = program.input_ports(party);
+            let port = position(ports.iter().map(|port| port.name.as_str()), name, "input")?;
+            let Port { ty, .. } = &ports[port];
+            if *ty != secret.ty {
+                let found = &secret.ty;
+                return Err(Error::Input(format!(
+                    "input {name} is of type {ty}, the secret of type {found}"
+                )));
+            }
+            let before = match party {
+                Party::Garbler => of_garbler[port].replace(secret.clone()),
+                Party::Evaluator => of_evaluator.insert(port, secret.clone()),
+            };
+            if before.is_some() {
+                return Err(Error::Input(format!("input {name} takes two secrets")));
+            }
+        }
+        let mut keep = std::collections::BTreeSet::new();
+        for name in kept {
+            let names = program.outputs().iter().map(|output| output.port.name.as_str());
+            if !keep.insert(position(names, name, "output")?) {
+                return Err(Error::Input(format!("output {name} is kept twice")));
+            }
+        }
+        let program = program.step(&of_evaluator.keys().copied().collect(), &keep)?;
+        let carried = of_garbler.into_iter().chain(of_evaluator.into_values().map(Some)).collect();
+        Ok(Step { program: Arc::new(program), carried })
+    }
+
+    /// Returns the program as it runs: ports that carry a secret on are behind the garbler's own, and kept
+    /// outputs are nobody's.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Returns the number of bits that a party gives.
+    pub fn input_width(&self, party: Party) -> usize {
+        match party {
+            Party::Garbler => self.given().count(),
+            Party::Evaluator => self.program.input_width(party),
+        }
+    }
+
+    /// Returns the number of input authenticators that it takes from the stock.
+    pub(super) fn garbler_wires(&self) -> usize {
+        garbler_wires(&self.program) - self.carried().count()
+    }
+
+    /// Checks the length of a party's input.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is another one.
+    pub(super) fn check_input(&self, party: Party, input: &[bool]) -> Result<(), Error> {
+        let width = self.input_width(party);
+        if input.len() == width {
+            return Ok(());
+        }
+        Err(Error::Input(format!("the {party:?} gives {width} input bits here, not {}", input.len())))
+    }
+
+    /// Names the step; both parties must mean the same.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        if self.secrets().next().is_none() {
+            return self.program.digest();
+        }
+        let mut digest = Digest::of("brickwork 2026-11 duplo step");
+        digest.digest(&self.program.digest());
+        for carried in &self.carried {
+            digest.number(carried.is_some());
+            digest.number(carried.as_ref().map_or(0, |secret| secret.number));
+        }
+        digest.done()
+    }
+
+    /// Checks that all secrets are of this session.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is not.
+    pub(super) fn check_session(&self, session: Option<&SessionId>) -> Result<(), Error> {
+        match self.secrets().all(|secret| Some(&secret.session) == session) {
+            true => Ok(()),
+            false => Err(Error::Usage(
+                "a secret of another session cannot be used: what is not decoded ends with its session"
+                    .into(),
+            )),
+        }
+    }
+
+    /// Returns all that is carried on.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.carried.iter().flatten()
+    }
+
+    /// Returns the garbler's ports in order: their widths, and what they carry on.
+    pub(super) fn garbler_ports(&self) -> impl Iterator<Item = (usize, Option<&Secret>)> {
+        let widths = self.program.input_ports(Party::Garbler).iter().map(|port| port.width() as usize);
+        widths.zip(self.carried.iter().map(Option::as_ref))
+    }
+
+    /// Returns the wires that the garbler gives labels for.
+    pub(super) fn given(&self) -> impl Iterator<Item = Wire> {
+        self.wires(false)
+    }
+
+    /// Returns the wires that are carried on.
+    pub(super) fn carried(&self) -> impl Iterator<Item = Wire> {
+        self.wires(true)
+    }
+
+    fn wires(&self, carried: bool) -> impl Iterator<Item = Wire> {
+        let ports = self.garbler_ports().scan(0, |next, (width, secret)| {
+            let first = *next;
+            *next += width as Wire;
+            Some((first..*next, secret))
+        });
+        ports.filter(move |(_, secret)| secret.is_some() == carried).flat_map(|(wires, _)| wires)
+    }
+}
+
+/// Finds the one place of a name.
+fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) -> Result<usize, Error> {
+    let places: Vec<usize> =
+        names.enumerate().filter(|(_, other)| *other == name).map(|(place, _)| place).collect();
+    match places[..] {
+        [place] => Ok(place),
+        [] => Err(Error::Input(format!("the program has no {what} {name}"))),
+        _ => Err(Error::Input(format!("the program has several {what}s {name}"))),
+    }
+}
+
+/// Wires of the garbler's inputs and of the sealed outputs.
+pub(super) fn garbler_wires(program: &Program) -> usize {
+    program.input_width(Party::Garbler) + sealed_wires(program)
+}
+
+/// Wires of the outputs that only the garbler learns, and of those that nobody does.
+pub(super) fn sealed_wires(program: &Program) -> usize {
+    let sealed = |to: Recipient| !to.includes(Party::Evaluator);
+    program.outputs().iter().filter(|o| sealed(o.to)).map(|o| o.wires.len()).sum()
+}

@@ -1,0 +1,355 @@
+//! Steps of a session: what is decoded, what stays garbled and flows on, and what a cheater gains in a later
+//! step.
+
+use std::sync::Arc;
+
+use super::harness::*;
+use super::sessions::{both, both_with};
+use crate::hooks::{Hooks, Point};
+use crate::{Cheat, Request, Secret, Step};
+use brickwork_base::Error;
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+
+const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+/// Bits of each port of the programs here.
+const WIDTH: u32 = 2;
+
+fn port(name: &str) -> Port {
+    Port::new(name, Type::Uint(WIDTH))
+}
+
+/// Two components of unlike shapes.
+fn components() -> [Component; 2] {
+    let cross = component("cross", 4, |b, w| {
+        let and = b.and(w[0], w[3]);
+        vec![b.xor(and, w[1]), b.and(w[1], w[2]), b.xor(w[0], w[2])]
+    });
+    [pair(), cross]
+}
+
+/// A step of a random session, and what must come of it.
+struct Planned {
+    program: Arc<Program>,
+    /// Ports that carry on what was kept, and which of all that was kept before.
+    carried: Vec<(Party, String, usize)>,
+    kept: Vec<String>,
+    inputs: [Vec<bool>; 2],
+    outputs: [Vec<bool>; 2],
+}
+
+impl Planned {
+    /// Draws a step that may carry on what was kept, and keeps some more.
+    fn draw(kept: &mut Vec<Vec<bool>>, rng: &mut Rng) -> Planned {
+        let mut carried = Vec::new();
+        // Of each party: its ports, its own bits, and the bits of all its ports.
+        let mut sides = Vec::new();
+        for (party, letter) in PARTIES.into_iter().zip(["x", "y"]) {
+            let (mut ports, mut own, mut all) = (Vec::new(), Vec::new(), Vec::new());
+            for k in 0..1 + rng.below(3) {
+                let name = format!("{letter}{k}");
+                ports.push(port(&name));
+                if !kept.is_empty() && rng.below(2) == 1 {
+                    let which = rng.below(kept.len() as u64) as usize;
+                    all.extend_from_slice(&kept[which]);
+                    carried.push((party, name, which));
+                } else {
+                    let bits: Vec<bool> = (0..WIDTH).map(|_| rng.below(2) == 1).collect();
+                    own.extend_from_slice(&bits);
+                    all.extend(bits);
+                }
+            }
+            sides.push((ports, own, all));
+        }
+        let [(xs, x, all_x), (ys, y, all_y)] = sides.try_into().expect("two sides");
+        let mut program = ProgramBuilder::new("step", xs, ys).unwrap();
+        let ids = components().map(|component| (component.clone(), program.component(component).unwrap()));
+        for _ in 0..rng.below(4) {
+            let (component, id) = &ids[rng.below(2) as usize];
+            let from = |_| rng.below(u64::from(program.wires())) as u32;
+            let inputs: Vec<u32> = (0..component.circuit.inputs()).map(from).collect();
+            program.slot(*id, &inputs).unwrap();
+        }
+        let (mut names, mut places) = (Vec::new(), Vec::new());
+        for k in 0..1 + rng.below(4) {
+            let wires = (0..WIDTH).map(|_| rng.below(u64::from(program.wires())) as u32).collect();
+            let to = [Recipient::Garbler, Recipient::Evaluator, Recipient::Both][rng.below(3) as usize];
+            let name = format!("z{k}");
+            program.output(port(&name), to, wires).unwrap();
+            // The first step keeps something: a session without secrets forgets what it has recovered.
+            if rng.below(2) == 1 || kept.is_empty() && k == 0 {
+                names.push(name);
+                places.push(k as usize);
+            }
+        }
+        let program = Arc::new(program.finish().unwrap());
+        let values = program.simulate(&all_x, &all_y);
+        let outputs = PARTIES.map(|party| {
+            let learned =
+                |place: &usize| !places.contains(place) && program.outputs()[*place].to.includes(party);
+            (0..values.len()).filter(learned).flat_map(|place| values[place].clone()).collect()
+        });
+        kept.extend(places.iter().map(|&place| values[place].clone()));
+        Planned { program, carried, kept: names, inputs: [x, y], outputs }
+    }
+
+    fn step(&self, secrets: &[Secret]) -> Result<Step, Error> {
+        let carried: Vec<_> = self
+            .carried
+            .iter()
+            .map(|(party, name, which)| (*party, name.as_str(), &secrets[*which]))
+            .collect();
+        Step::new(&self.program, &carried, &self.kept.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// Draws a session, and all that it takes.
+fn planned(steps: usize, rng: &mut Rng) -> (Vec<Planned>, Request) {
+    let mut kept = Vec::new();
+    let planned: Vec<Planned> = (0..steps).map(|_| Planned::draw(&mut kept, rng)).collect();
+    let mut request =
+        Request { components: components().map(|c| (c, 1)).into(), garbler_wires: 1, ots: Some(1) };
+    for Planned { program, kept, inputs: [x, y], .. } in &planned {
+        let slots = program.slots_by_component();
+        request.components.iter_mut().zip(slots).for_each(|((_, all), slots)| *all += slots);
+        let private = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).count();
+        request.garbler_wires += x.len() + WIDTH as usize * (private + kept.len());
+        *request.ots.as_mut().unwrap() += y.len();
+    }
+    (planned, request)
+}
+
+/// Plays all steps as one party, whose session does one step as `play` says.
+fn played<S>(
+    mut session: S,
+    planned: &[Planned],
+    party: Party,
+    play: impl Fn(S, &Step, &[bool]) -> Result<(Vec<bool>, Vec<Secret>, S), Error>,
+) -> Result<Vec<Vec<bool>>, Error> {
+    let (mut secrets, mut outputs) = (Vec::new(), Vec::new());
+    for one in planned {
+        let (bits, kept, next) = play(session, &one.step(&secrets)?, &one.inputs[party as usize])?;
+        secrets.extend(kept);
+        outputs.push(bits);
+        session = next;
+    }
+    Ok(outputs)
+}
+
+fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>>, Error> {
+    played(session, planned, Party::Garbler, |session, step, input| {
+        let (outputs, session) = session.build(step)?.evaluate(input)?.decode()?;
+        Ok((outputs, session.kept().to_vec(), session))
+    })
+}
+
+/// The outputs, and of each step whether Δ_ka was known by then.
+fn evaluates(session: crate::Evaluator, planned: &[Planned]) -> Result<(Vec<Vec<bool>>, Vec<bool>), Error> {
+    let known = std::cell::RefCell::new(Vec::new());
+    let outputs = played(session, planned, Party::Evaluator, |session, step, input| {
+        let (outputs, recovered, session) = session.build(step)?.evaluate(input)?.decode()?;
+        known.borrow_mut().push(recovered);
+        Ok((outputs, session.kept().to_vec(), session))
+    })?;
+    Ok((outputs, known.into_inner()))
+}
+
+fn expected(planned: &[Planned], party: Party) -> Vec<Vec<bool>> {
+    planned.iter().map(|one| one.outputs[party as usize].clone()).collect()
+}
+
+/// Whatever is decoded for whom, kept, and carried on, once or several times, by ports of either party: each
+/// step gives what it gives in the clear.
+#[test]
+fn steps_give_what_they_give_in_the_clear() {
+    let mut rng = Rng::replayable("test steps");
+    for _ in 0..6 {
+        let (planned, request) = planned(8, &mut rng);
+        let (garbled, evaluated) = both(
+            |session| garbles(session.fill(&request)?, &planned),
+            |session| evaluates(session.fill(&request)?, &planned),
+        );
+        let (evaluated, known) = evaluated.unwrap();
+        assert_eq!([garbled.unwrap(), evaluated], PARTIES.map(|party| expected(&planned, party)));
+        assert!(!known.contains(&true));
+    }
+}
+
+/// A garbler whose copies give two valid labels gives Δ_ka away, in whichever step they are used: all outputs
+/// of that step and of the later ones are right for both parties, and so is what flows on.
+#[test]
+fn row_14_recovery_lasts_through_the_steps() {
+    let mut rng = Rng::replayable("test steps");
+    let (mut late, mut early) = (0, 0);
+    for _ in 0..8 {
+        let (planned, request) = planned(6, &mut rng);
+        // One copy of one bucket of either component says the opposite on its first output.
+        let copies = [0, 1].map(|id| {
+            let bucketing = stock_bucketing(&request, id);
+            let slot = rng.below(u64::from(bucketing.slots)) as usize;
+            chosen(bucketing)[slot * bucketing.bucket as usize]
+        });
+        let [pairs, crosses] = copies;
+        let lie = move |point: Point, bytes: &mut [u8]| match point {
+            Point::CommittedOutputs(0) => flip(2 * pairs, 0)(bytes),
+            Point::CommittedOutputs(1) => flip(3 * crosses, 0)(bytes),
+            _ => {}
+        };
+        let knows = |point: Point, seeds: &mut [u8]| {
+            if point == Point::Challenge {
+                seeds.fill(SEED);
+            }
+        };
+        let (garbled, evaluated) = both_with(
+            [
+                Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
+                Hooks { alter: Some(Box::new(knows)), ..Hooks::none() },
+            ],
+            |session| garbles(session.fill(&request)?, &planned),
+            |session| evaluates(session.fill(&request)?, &planned),
+        );
+        let (evaluated, known) = evaluated.unwrap();
+        assert_eq!([garbled.unwrap(), evaluated], PARTIES.map(|party| expected(&planned, party)));
+        // Once known, always known.
+        assert!(known.is_sorted(), "{known:?}");
+        late += usize::from(known.last() == Some(&true) && !known[0]);
+        early += usize::from(known[0]);
+    }
+    assert!(late > 0 && late + early > 2, "{late} {early}");
+}
+
+/// A secret of another session, of another type, forgotten, or for a port that is not there is refused, and
+/// nothing is sent.
+#[test]
+fn row_16_secrets_are_of_one_session() {
+    let program = wires(2, 1, &[(Recipient::Both, vec![0, 2]), (Recipient::Garbler, vec![1])]);
+    let step = Step::new(&program, &[], &["z0"]).unwrap();
+    let request = Request { components: Vec::new(), garbler_wires: 9, ots: Some(3) };
+    let kept = || {
+        let (garbled, evaluated) = both(
+            |session| {
+                let (_, session) =
+                    session.fill(&request)?.build(&step)?.evaluate(&[true, false])?.decode()?;
+                Ok((session.kept().to_vec(), session))
+            },
+            |session| {
+                let (.., session) = session.fill(&request)?.build(&step)?.evaluate(&[true])?.decode()?;
+                Ok((session.kept().to_vec(), session))
+            },
+        );
+        (garbled.unwrap(), evaluated.unwrap())
+    };
+    let ((mine, mut garbler), (theirs, evaluator)) = kept();
+    assert_eq!((mine.len(), &mine), (1, &theirs));
+    let secret = &mine[0];
+    assert_eq!(secret.ty(), &Type::Uint(2));
+    let named = |carried: &[(Party, &str, &Secret)], kept: &[&str]| match Step::new(&program, carried, kept) {
+        Err(Error::Input(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(named(&[(Party::Garbler, "w", secret)], &[]), "the program has no input w");
+    assert_eq!(named(&[], &["z2"]), "the program has no output z2");
+    assert_eq!(named(&[], &["z1", "z1"]), "output z1 is kept twice");
+    let twice = [(Party::Garbler, "x", secret), (Party::Garbler, "x", secret)];
+    assert_eq!(named(&twice, &[]), "input x takes two secrets");
+    assert!(named(&[(Party::Evaluator, "y", secret)], &[]).starts_with("input y is of type "));
+
+    let on = Step::new(&program, &[(Party::Garbler, "x", secret)], &[]).unwrap();
+    assert_eq!(PARTIES.map(|party| on.input_width(party)), [0, 1]);
+    let (_, (_, other)) = kept();
+    assert!(matches!(other.build(&on).map(drop), Err(Error::Usage(_))));
+    garbler.forget(secret);
+    assert!(matches!(garbler.build(&on).map(drop), Err(Error::Usage(_))));
+    // The other party has heard nothing but that the connection was closed.
+    assert!(matches!(evaluator.build(&on).map(drop), Err(Error::Io(_))));
+}
+
+/// Parties who mean to carry on different things do not begin.
+#[test]
+fn row_19_both_parties_carry_on_the_same() {
+    let program = wires(2, 1, &[(Recipient::Both, vec![0, 2]), (Recipient::Garbler, vec![0, 1])]);
+    let (first, request) = (
+        Step::new(&program, &[], &["z0", "z1"]).unwrap(),
+        Request { components: Vec::new(), garbler_wires: 19, ots: Some(3) },
+    );
+    let next = |secret: &Secret| Step::new(&program, &[(Party::Garbler, "x", secret)], &[]);
+    let (garbled, evaluated) = both(
+        |session| {
+            let (_, session) = session.fill(&request)?.build(&first)?.evaluate(&[true, false])?.decode()?;
+            let step = next(&session.kept()[0])?;
+            session.build(&step).map(drop)
+        },
+        |session| {
+            let (.., session) = session.fill(&request)?.build(&first)?.evaluate(&[true])?.decode()?;
+            let step = next(&session.kept()[1])?;
+            session.build(&step).map(drop)
+        },
+    );
+    assert!(matches!(garbled, Err(Error::Mismatch(_))), "{garbled:?}");
+    assert!(matches!(evaluated, Err(Error::Mismatch(_))), "{evaluated:?}");
+}
+
+/// A lie in a later step is caught there, as it is in the first: about solderings of what flows on, of what
+/// stays, about labels and indicator bits, and about outputs.
+#[test]
+fn rows_10_13_and_15_lies_in_a_later_step() {
+    let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
+    let id = program.component(pair()).unwrap();
+    let first = program.slot(id, &[0, 2]).unwrap();
+    program.output(port("g"), Recipient::Garbler, vec![first, 1]).unwrap();
+    program.output(port("e"), Recipient::Evaluator, vec![first + 1, 3]).unwrap();
+    program.output(port("kept"), Recipient::Both, vec![first, first + 1]).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let request = Request { components: vec![(pair(), 2)], garbler_wires: 10, ots: Some(4) };
+    let keeps = Step::new(&program, &[], &["kept"]).unwrap();
+    let lies = [
+        (Party::Garbler, Point::ProgramSolderings(0), Cheat::Opening),
+        (Party::Garbler, Point::PrivateSolderings, Cheat::Opening),
+        (Party::Garbler, Point::InputChoices, Cheat::Opening),
+        (Party::Garbler, Point::Indicators, Cheat::Indicator),
+        (Party::Evaluator, Point::OutputLabels, Cheat::ForgedOutput),
+    ];
+    for (cheater, point, cheat) in lies {
+        for in_step in [0, 1] {
+            let mut seen = 0;
+            let lie = move |at: Point, bytes: &mut [u8]| {
+                if at == point {
+                    bytes[0] ^= u8::from(seen == in_step);
+                    seen += 1;
+                }
+            };
+            let hooks = |party| match party == cheater {
+                true => Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
+                false => Hooks::none(),
+            };
+            let carries = |secret: &Secret| Step::new(&program, &[(Party::Garbler, "x", secret)], &["kept"]);
+            let reached = std::sync::atomic::AtomicUsize::new(0);
+            let step = |kept: &[Secret]| {
+                reached.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                carries(&kept[0])
+            };
+            let (garbled, evaluated) = both_with(
+                PARTIES.map(hooks),
+                |session| {
+                    let built = session.fill(&request)?.build(&keeps)?;
+                    let (_, session) = built.evaluate(&[true, false])?.decode()?;
+                    let next = step(session.kept())?;
+                    session.build(&next)?.evaluate(&[])?.decode().map(drop)
+                },
+                |session| {
+                    let built = session.fill(&request)?.build(&keeps)?;
+                    let (.., session) = built.evaluate(&[true, true])?.decode()?;
+                    let next = step(session.kept())?;
+                    session.build(&next)?.evaluate(&[false, true])?.decode().map(drop)
+                },
+            );
+            let caught = if cheater == Party::Garbler { evaluated } else { garbled };
+            let Err(Error::Peer(found)) = caught else { panic!("{point:?} in step {in_step}: {caught:?}") };
+            assert_eq!(known(found), cheat, "{point:?} in step {in_step}");
+            // Who cheats in the decoding of the first step may go on to the second, alone.
+            let parties = reached.into_inner();
+            assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
+        }
+    }
+}
