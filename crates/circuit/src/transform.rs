@@ -125,6 +125,40 @@ impl Program {
         program.finish()
     }
 
+    /// The program with fields as ports: of a party whose only input is a struct, and of recipients whose only
+    /// output is one. No wire moves.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if outputs of one party then share a name.
+    pub fn apart(&self) -> Result<Program, Error> {
+        let fields = |port: &Port| match &port.ty {
+            Type::Struct(fields) => fields.iter().map(|(name, ty)| Port::new(name, ty.clone())).collect(),
+            _ => vec![port.clone()],
+        };
+        let inputs = |party| match self.input_ports(party) {
+            [port] => fields(port),
+            ports => ports.to_vec(),
+        };
+        let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
+        for component in self.components() {
+            program.component(component.clone())?;
+        }
+        for slot in self.slots() {
+            program.slot(slot.component, slot.inputs)?;
+        }
+        for output in self.outputs() {
+            let alone = self.outputs().iter().filter(|other| other.to == output.to).count() == 1;
+            let ports = if alone { fields(&output.port) } else { vec![output.port.clone()] };
+            let mut wires = &output.wires[..];
+            for port in ports {
+                let (own, rest) = wires.split_at(port.width() as usize);
+                wires = rest;
+                program.output(port, output.to, own.to_vec())?;
+            }
+        }
+        program.finish()
+    }
+
     /// The whole program as one circuit: the garbler's input wires, then the evaluator's; the wires of all
     /// outputs in order.
     ///

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     bench, compile, demo_cheat, doctor, examples, failure, info, keygen, manual, party, plan, preprocess,
-    run, simulate, stock,
+    run, session, simulate, stock,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -53,6 +53,7 @@ pub enum Command {
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation
     Evaluator(party::EvaluatorArguments),
+    Session(session::Arguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),

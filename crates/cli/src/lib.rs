@@ -38,6 +38,7 @@ mod protocols;
 mod report;
 mod resources;
 mod run;
+mod session;
 mod simulate;
 mod source;
 mod stock;
@@ -125,6 +126,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
+        Command::Session(command) => session::run(command, cli.quiet),
         Command::Stock(command) => stock::run(command),
         Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),

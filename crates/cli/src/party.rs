@@ -232,7 +232,7 @@ fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<
 }
 
 /// Listens for the peer. On a leash the address goes to stdout.
-fn listen(
+pub fn listen(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
@@ -264,7 +264,7 @@ pub fn connect(
     }
 }
 
-fn no_address() -> Failure {
+pub fn no_address() -> Failure {
     Failure::usage(
         "one of --listen and --connect is needed",
         "one party gives --listen HOST:PORT, the other one --connect with that address",

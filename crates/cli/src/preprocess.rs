@@ -62,7 +62,7 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Role {
+pub enum Role {
     Garbler,
     Evaluator,
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brickwork::circuit::{Party, Program, value};
+use brickwork::circuit::{Party, Port, Program, value};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -23,6 +23,19 @@ pub fn value(
 ) -> Result<Value, Failure> {
     table::check_scales(reading, program, &[party])?;
     read_value(text, program, party, executions, reading)
+}
+
+/// The bits of a party's value for these ports, of one execution.
+pub fn step_bits(
+    text: &str,
+    ports: &[Port],
+    party: Party,
+    reading: &Reading,
+) -> Result<Zeroizing<Vec<bool>>, Failure> {
+    let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
+    let (mut value, folder) = parse(text).map_err(within)?;
+    table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
+    value::encode(ports, &value).map(Zeroizing::new).map_err(|e| within(Failure::from(e)))
 }
 
 /// [`value`], of both parties.

@@ -11,6 +11,7 @@ mod parties;
 mod protocols;
 mod schema;
 mod seeds;
+mod session;
 mod stock;
 mod tutorial;
 mod values;

@@ -151,6 +151,11 @@ fn every_command_prints_what_the_schema_says() {
         &["preprocess", "--role", "evaluator", "--component", &component],
     ];
     both(making, &with_store);
+    let session = example("sessions/auction.toml");
+    let bids = ["--input", "open=3", "--input", "round=5"];
+    let sessions =
+        ["garbler", "evaluator"].map(|role| [&["session", &session, "--role", role], &bids[..]].concat());
+    both([&sessions[0], &sessions[1]], &[]);
     both(parties, &with_store);
     let place = [&*stores[0], "--store-key", &store_key];
     one(&[&["stock", "ls"], &place[..], &["--program", &file]].concat());

@@ -109,6 +109,18 @@ impl Step {
         &self.program
     }
 
+    /// Returns the ports for which a party gives an input.
+    pub fn input_ports(&self, party: Party) -> Vec<Port> {
+        let ports = self.program.input_ports(party).to_vec();
+        match party {
+            Party::Garbler => {
+                let own = ports.into_iter().zip(&self.carried).filter(|(_, carried)| carried.is_none());
+                own.map(|(port, _)| port).collect()
+            }
+            Party::Evaluator => ports,
+        }
+    }
+
     /// Returns the number of bits that a party gives.
     pub fn input_width(&self, party: Party) -> usize {
         match party {

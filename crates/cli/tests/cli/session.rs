@@ -1,0 +1,192 @@
+//! `session`: computations in steps, by two real processes.
+
+use super::*;
+use serde_json::json;
+
+/// Plays a session of two processes; what each of them prints.
+fn play(file: &str, garbler: &[&str], evaluator: &[&str]) -> [Value; 2] {
+    let keys = Keys::new();
+    both(&keys, [file, file], [garbler, evaluator]).map(|output| {
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+        object(&output)
+    })
+}
+
+fn both(keys: &Keys, files: [&str; 2], more: [&[&str]; 2]) -> [Output; 2] {
+    let side = |own: usize, place: [&str; 2]| {
+        let (role, identity) =
+            (["garbler", "evaluator"][own], keys.file(["garbler.key", "evaluator.key"][own]));
+        let peer = [&keys.evaluator, &keys.garbler][own];
+        let fixed = ["--role", role, "--json", "--timeout", "60", "--identity", &identity, "--peer", peer];
+        start(&[&["session", files[own]], &place[..], &fixed, more[own]].concat())
+    };
+    let mut garbler = side(0, ["--listen", "127.0.0.1:0"]);
+    let address = address(&mut garbler);
+    let evaluator = side(1, ["--connect", &address]);
+    [finish(garbler), finish(evaluator)]
+}
+
+/// What the steps gave a party.
+fn outputs(party: &Value) -> Vec<(String, Value)> {
+    let role = party["role"].as_str().expect("a role");
+    let steps = party["steps"].as_array().expect("steps").iter();
+    steps
+        .map(|step| (step["step"].as_str().expect("a name").to_owned(), step["outputs"][role].clone()))
+        .collect()
+}
+
+fn steps(steps: &[(&str, Value)]) -> Vec<(String, Value)> {
+    steps.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// Rounds go on while somebody raises the price, as often as the file allows, and nobody learns it before the end.
+#[test]
+fn an_auction_in_rounds() {
+    let file = example("sessions/auction.toml");
+    let stand = |raised: u8, leader: u8| ("round", json!({ "raised": raised, "leader": leader }));
+    // Nobody raises: the first bids decide, and of equal ones the garbler's.
+    for (open, lead, price) in [([500, 600], 1, 600), ([7, 7], 0, 7)] {
+        let inputs = open.map(|bid| [format!("open={bid}"), "round=0".to_owned()]);
+        let inputs = inputs.each_ref().map(|[open, round]| ["--input", open, "--input", round]);
+        let expected = steps(&[
+            ("open", json!(lead)),
+            stand(0, lead),
+            ("close", json!({ "price": price, "held": lead })),
+        ]);
+        assert_eq!(play(&file, &inputs[0], &inputs[1]).each_ref().map(outputs), [expected.clone(), expected]);
+    }
+    // Three rounds, however much is raised in the last one; the evaluator's second bid stands for the third, too.
+    let garbler =
+        ["--input", "open=500", "--input", "round=700", "--input", "round=800", "--input", "round=900"];
+    let evaluator = ["--input", "open=600", "--input", "round=750", "--input", "round=850"];
+    let expected = steps(&[
+        ("open", json!(1)),
+        stand(1, 1),
+        stand(1, 1),
+        stand(1, 0),
+        ("close", json!({ "price": 900, "held": 0 })),
+    ]);
+    assert_eq!(play(&file, &garbler, &evaluator).each_ref().map(outputs), [expected.clone(), expected]);
+}
+
+/// The second test is made only where the first one has found something, on a score that nobody sees.
+#[test]
+fn a_program_that_branches_on_a_decoded_bit() {
+    let file = example("sessions/triage.toml");
+    let model = r#"screen={"weights": [3, 1, 2, 5], "limit": 100}"#;
+    let grades = "detail=[110, 150, 1000]";
+    let garbler = ["--input", model, "--input", grades];
+    // 3 + 2 + 6 + 20 = 31, and 60 + 20 + 20 + 5 = 105.
+    for (measured, more, risk, grade) in [([1, 2, 3, 4], 9, 0, None), ([20, 20, 10, 1], 40, 1, Some(1))] {
+        let (screen, detail) = (format!("screen={measured:?}"), format!("detail={more}"));
+        let [theirs, own] =
+            play(&file, &garbler, &["--input", &screen, "--input", &detail]).each_ref().map(outputs);
+        let first = ("screen", json!(risk));
+        let nothing = Value::Null;
+        let seen = |last: Option<Value>| {
+            let all: Vec<_> =
+                [Some(first.clone()), last.map(|value| ("detail", value))].into_iter().flatten().collect();
+            steps(&all)
+        };
+        assert_eq!(own, seen(grade.map(|grade| json!(grade))));
+        assert_eq!(theirs, seen(grade.map(|_| nothing.clone())));
+    }
+}
+
+/// Inputs are asked for on the terminal where they are not given.
+#[test]
+fn inputs_are_asked_for() {
+    use std::io::Write;
+    let keys = Keys::new();
+    let file = example("sessions/auction.toml");
+    let interactive = |role: &str, place: [&str; 2], identity: &str, peer: &str, lines: &str| {
+        let fixed = [
+            "--role",
+            role,
+            "--json",
+            "--timeout",
+            "60",
+            "--interactive",
+            "--identity",
+            identity,
+            "--peer",
+            peer,
+        ];
+        let mut command = brickwork(&[&["session", &file], &place[..], &fixed].concat());
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().expect("the command starts");
+        child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it listens");
+        child
+    };
+    let (one, other) = (keys.file("garbler.key"), keys.file("evaluator.key"));
+    let mut garbler = interactive("garbler", ["--listen", "127.0.0.1:0"], &one, &keys.evaluator, "5\n6\n0\n");
+    let address = address(&mut garbler);
+    let evaluator = interactive("evaluator", ["--connect", &address], &other, &keys.garbler, "4\n0\n0\n");
+    let expected = steps(&[
+        ("open", json!(0)),
+        ("round", json!({ "raised": 1, "leader": 0 })),
+        ("round", json!({ "raised": 0, "leader": 0 })),
+        ("close", json!({ "price": 6, "held": 0 })),
+    ]);
+    for output in [finish(garbler), finish(evaluator)] {
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(outputs(&object(&output)), expected);
+        assert!(text(&output.stderr).contains("open: your input ("), "{}", text(&output.stderr));
+    }
+}
+
+/// What is wrong with a session shows before the peer is called, and says what is.
+#[test]
+fn sessions_that_are_none() {
+    let keys = Keys::new();
+    for (name, content) in [
+        ("open.wir", include_str!("../../../../examples/sessions/auction-open.wir")),
+        ("close.wir", include_str!("../../../../examples/sessions/auction-close.wir")),
+    ] {
+        keys.write(name, content.as_bytes());
+    }
+    let open = "[[step]]\nname = \"open\"\nprogram = \"open.wir\"\n";
+    let refused = |session: &str, words: &str| {
+        let file = keys.write("session.toml", session.as_bytes());
+        let common =
+            ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
+        bad(&[&["session", &file], &common[..], &["--peer", &keys.evaluator]].concat(), 3, words);
+    };
+    refused("", "missing field `step`");
+    refused(&open.replace("open.wir", "none.wir"), "cannot read");
+    refused(&format!("{open}{open}"), "step open has a name that another one has");
+    refused(&format!("{open}keep = [\"prize\"]\n"), "step open: the program has no output prize");
+    refused(&format!("{open}carry = {{ input1 = \"price\" }}\n"), "step open: no step keeps price");
+    refused(&format!("{open}carry = {{ bid = \"price\" }}\n"), "step open: the program has no input bid");
+    let both = |more: &str, keep: &str| {
+        format!(
+            "{open}{more}{keep}[[step]]\nname = \"close\"\nprogram = \"close.wir\"\ncarry = {{ price = \"held\" }}\n"
+        )
+    };
+    let keep = "keep = [\"held\"]\n";
+    refused(&both("", keep), "step close: held is kept as another type than input price takes");
+    let next = |what: &str| both(&format!("next = [{{ {what} }}]\n"), keep);
+    refused(&next("step = \"shut\""), "step open: there is no step shut");
+    refused(&next("output = \"held\", is = 1, step = \"end\""), "held is no output that both parties learn");
+    refused(&next("output = \"leader\", step = \"end\""), "output and is belong together");
+    let file = example("sessions/auction.toml");
+    let common = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
+    let given = ["--peer", &keys.evaluator, "--input", "opened=5"];
+    bad(&[&["session", &file], &common[..], &given].concat(), 2, "--input opened: expected STEP=VALUE");
+}
+
+/// Parties of two sessions are told so, and nothing begins.
+#[test]
+fn both_have_the_same_session() {
+    let keys = Keys::new();
+    for name in ["auction-open.wir", "auction-round.wir", "auction-close.wir"] {
+        let source = std::fs::read(example(&format!("sessions/{name}"))).expect("an example");
+        keys.write(name, &source);
+    }
+    let session = std::fs::read_to_string(example("sessions/auction.toml")).expect("an example");
+    let other = keys.write("auction.toml", session.replace("at_most = 3", "at_most = 4").as_bytes());
+    let bids: &[&str] = &["--input", "open=3", "--input", "round=5"];
+    for output in both(&keys, [&example("sessions/auction.toml"), &other], [bids, bids]) {
+        is_error(&output, 7, "different sessions");
+    }
+}
