@@ -284,7 +284,7 @@ impl<'o, R: Role> Inner<'o, R> {
 
     fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
         let Inner { line, schedules, cut } = self;
-        let epoch = line.unused()?;
+        let epoch = line.open_epoch()?;
         let parameters = Parameters::for_steps(steps, line.terms().security)?;
         let steps: Vec<Filling> = steps
             .iter()
@@ -332,7 +332,7 @@ fn make<'o, R: Role>(
     why: &Error,
 ) -> Result<(Request, stocked::Stocked<'o, OnDisk<R>>), Error> {
     let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
-    let mut epoch = line.unused()?;
+    let mut epoch = line.open_epoch()?;
     let mut request = match epoch {
         Some(id) => batches::counts(&Batches::of(line.store(), &id)?).missing(program),
         None => everything.clone(),
