@@ -22,6 +22,7 @@
 //! costs the whole epoch: what its failed check told it concerns everything that was made with the same
 //! secrets.
 
+pub mod inventory;
 pub mod meeting;
 pub mod msg;
 pub mod records;

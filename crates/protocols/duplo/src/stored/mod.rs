@@ -24,6 +24,7 @@ use crate::{Evaluator, Garbler, SecurityReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
+pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
@@ -31,7 +32,7 @@ pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
-pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
+pub use inventory::{executions, inventory};
 use side::{Filling, Job, OnDisk, Outcome, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
