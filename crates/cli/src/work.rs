@@ -32,8 +32,6 @@ pub struct Choices<'a> {
     pub buckets: &'a Choice,
     pub cut: &'a Wish,
     pub lanes: u8,
-    /// Whether there is a store.
-    pub stored: bool,
     /// Whether what must not show is to be noted.
     pub audited: bool,
     /// Whether what there is to choose is to be drawn.
@@ -48,7 +46,6 @@ impl<'a> Flags<'a> {
             buckets: self.choice,
             cut: self.cut,
             lanes: self.resources.lanes,
-            stored: self.stock.store.is_some(),
             audited,
             drawn: false,
         }

@@ -1,9 +1,11 @@
 //! What a protocol is to the command.
 
 use brickwork::Error;
-use brickwork::circuit::Program;
+use brickwork::circuit::{Party, Program};
 use brickwork::plan::Cost;
-use brickwork::session::PhaseReport;
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{PhaseReport, Terms};
+use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde::Serialize;
@@ -34,6 +36,24 @@ pub trait Played {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 
+    /// The same of a run that takes what it can from a store; none where that is not known beforehand.
+    ///
+    /// # Errors
+    /// As [`Played::only_way`].
+    fn only_way_from_stock(
+        &self,
+        _program: &Program,
+        _executions: u32,
+        _estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        Ok(None)
+    }
+
+    /// What it does with a store, if it does anything.
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        None
+    }
+
     /// What the parties compare and run, of a program and how often it is to be executed.
     ///
     /// # Errors
@@ -48,6 +68,49 @@ pub trait Played {
 
     /// The promise of a run in words, from its JSON form.
     fn promise_text(&self, security: &Value) -> String;
+}
+
+/// A protocol that keeps stock, as the command looks after it.
+pub trait Stocks {
+    /// Whether a store has all that a run takes, of what both parties may still use.
+    ///
+    /// # Errors
+    /// If the store cannot be read or was altered.
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        executions: u32,
+    ) -> Result<bool, Error>;
+
+    /// Compares both stores, and changes nothing. Returns how many parts both may use.
+    ///
+    /// # Errors
+    /// If they do not go together.
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error>;
+
+    /// Lists what a store holds of it.
+    ///
+    /// # Errors
+    /// If the store cannot be read or was altered.
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error>;
+
+    /// Counts the executions of a program that a part of a store makes.
+    ///
+    /// # Errors
+    /// As [`Stocks::inventory`].
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error>;
+
+    /// Whether stock is for a level of statistical security.
+    fn has_levels(&self) -> bool;
 }
 
 /// The only way in which a run can be done.

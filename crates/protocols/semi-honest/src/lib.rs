@@ -39,7 +39,7 @@ use brickwork_wire::Channel;
 
 use batch::{Inputs, Layout};
 pub use cheat::Cheat;
-pub use cost::sent_bytes;
+pub use cost::{Ots, sent_bytes};
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
 use setup::{Evaluator, Garbler};
