@@ -15,8 +15,9 @@
 //!
 //! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
 //!
-//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`] are the
-//! whole protocol, and beside their calls stand the crossings of the link.
+//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and those
+//! of `executions` that they share with runs from stock, are the whole protocol; beside their calls stand the
+//! crossings of the link.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -24,7 +25,9 @@ mod cheat;
 pub mod cost;
 mod decode;
 mod evaluate;
+mod executions;
 pub mod msg;
+mod ots;
 mod prepare;
 mod report;
 mod setup;
@@ -33,17 +36,14 @@ mod stored;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::stock::records::Stream;
 use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
-use batch::{Inputs, Layout};
+use batch::Layout;
 pub use cheat::Cheat;
 pub use cost::{Ots, sent_bytes};
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
-use setup::{Evaluator, Garbler};
-use stored::{EvaluatorOts, GarblerOts};
 pub use stored::{FromStock, Lacking, Preprocessed, Stocked, compare_stores, in_stock, inventory, ots};
 
 impl Protocol for SemiHonest {
@@ -94,24 +94,8 @@ pub fn garbler(
     let inputs = layout.inputs(Party::Garbler, input)?;
     let run = Metered::new::<SemiHonest>(channel, Party::Garbler, Box::new(observer));
     let mut party = setup::garbler(run, &job.terms(), Some(&layout))?; // 1
-    let outputs = garble(&mut party, &layout, inputs, None)?; // 2, 3, 4
+    let outputs = executions::garbler(&mut party, &layout, inputs, None)?; // 2, 3, 4
     Ok(report(outputs, party.close()?, executions))
-}
-
-/// Garbles all executions, with OTs that are made now or come from a store. Returns the garbler's outputs.
-fn garble(
-    party: &mut Garbler,
-    layout: &Layout,
-    mut inputs: Inputs,
-    mut stock: Option<Stream<GarblerOts>>,
-) -> Result<Vec<bool>, Error> {
-    let mut outputs = layout.outputs(Party::Garbler);
-    for batch in layout.batches() {
-        let theirs = prepare::garbler(party, &batch, stock.as_mut())?; // 2
-        let decoding = evaluate::garbler(party, &batch, inputs.next(&batch), theirs)?; // 3
-        outputs.put(&batch, decode::garbler(party, &batch, decoding)?); // 4
-    }
-    Ok(outputs.finish())
 }
 
 /// Runs the protocol as the evaluator. Everything as for [`garbler`].
@@ -129,22 +113,6 @@ pub fn evaluator(
     let inputs = layout.inputs(Party::Evaluator, input)?;
     let run = Metered::new::<SemiHonest>(channel, Party::Evaluator, Box::new(observer));
     let mut party = setup::evaluator(run, &job.terms(), Some(&layout))?; // 1
-    let outputs = evaluate(&mut party, &layout, inputs, None)?; // 2, 3, 4
+    let outputs = executions::evaluator(&mut party, &layout, inputs, None)?; // 2, 3, 4
     Ok(report(outputs, party.close()?, executions))
-}
-
-/// Evaluates all executions, as [`garble`]. Returns the evaluator's outputs.
-fn evaluate(
-    party: &mut Evaluator,
-    layout: &Layout,
-    mut inputs: Inputs,
-    mut stock: Option<Stream<EvaluatorOts>>,
-) -> Result<Vec<bool>, Error> {
-    let mut outputs = layout.outputs(Party::Evaluator);
-    for batch in layout.batches() {
-        let mine = prepare::evaluator(party, &batch, inputs.next(&batch), stock.as_mut())?; // 2
-        let evaluated = evaluate::evaluator(party, &batch, mine)?; // 3
-        outputs.put(&batch, decode::evaluator(party, &batch, &evaluated)?); // 4
-    }
-    Ok(outputs.finish())
 }

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 
 use crate::batch::Batch;
 use crate::msg;
+use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::setup::{Evaluator, Garbler};
-use crate::stored::{EvaluatorOts, GarblerOts};
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Labels;

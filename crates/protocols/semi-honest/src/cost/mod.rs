@@ -19,6 +19,7 @@ use brickwork_session::{GREETING_BYTES, Protocol};
 use brickwork_stock::ACQUAINTANCE_BYTES;
 
 use crate::report::SemiHonest;
+use crate::stored;
 
 use work::{BEYOND, SLOT, WIRE};
 
@@ -68,7 +69,7 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
     match ots {
         Ots::Made => setup(&mut script, program),
         Ots::Stocked { epochs } => {
-            let _ = crate::ots(program, executions)?;
+            let _ = stored::ots(program, executions)?;
             meet(&mut script, program, epochs);
         }
     } // 1

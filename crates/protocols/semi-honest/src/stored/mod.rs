@@ -6,7 +6,6 @@
 //! (docs/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties before either
 //! sends anything that depends on it.
 
-mod records;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -22,10 +21,8 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Proto
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
-use crate::SecurityReport;
 use crate::batch::Layout;
-use crate::report::SemiHonest;
-pub(super) use records::{EvaluatorOts, GarblerOts};
+use crate::report::{SecurityReport, SemiHonest};
 use side::{Filling, Job, OnDisk, Role};
 
 /// What is agreed on with a store: no statistical security, as nothing is opened and checked.

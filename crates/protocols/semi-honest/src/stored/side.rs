@@ -5,8 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::records::{EvaluatorOts, GarblerOts};
 use crate::batch::Layout;
+use crate::executions;
+use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
@@ -153,7 +154,7 @@ impl Role for extension::Sender {
 
     fn execute(session: &mut Session<Self>, job: &Job, ots: Stream<GarblerOts>) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Garbler, job.input)?;
-        crate::garble(session, job.layout, inputs, Some(ots))
+        executions::garbler(session, job.layout, inputs, Some(ots))
     }
 }
 
@@ -190,7 +191,7 @@ impl Role for extension::Receiver {
         ots: Stream<EvaluatorOts>,
     ) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Evaluator, job.input)?;
-        crate::evaluate(session, job.layout, inputs, Some(ots))
+        executions::evaluator(session, job.layout, inputs, Some(ots))
     }
 }
 
