@@ -18,9 +18,10 @@ use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
 use crate::origin::Origin;
-use crate::protocols::{self, Only, Proposed, Stocks};
+use crate::protocols::{self, Only, Proposed};
 use crate::report::{Report, bytes, hex, plural};
 use crate::source::SourceFlags;
+use crate::stocks::Stocks;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::work::{Estimate, Flags, Work};
@@ -185,7 +186,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
             let executions = arguments.parameters.executions.executions;
             let computed = played.program(program, executions)?;
-            Some(Work::new(role, flags(arguments), origin, computed, own, peer))
+            Some(Work::new(role, flags(arguments), origin, computed, played.stocks(), own, peer))
         }
         _ => None,
     };
@@ -432,9 +433,8 @@ fn stock(
 fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> {
     let ours =
         |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
-    let played = protocols::played(work.flags.parameters.protocol);
-    let epochs = played.stocks().map_or(Ok(Vec::new()), |stocks| stocks.inventory(store))?;
-    let has_levels = played.stocks().is_some_and(Stocks::has_levels);
+    let epochs = work.stocks.map_or(Ok(Vec::new()), |stocks| stocks.inventory(store))?;
+    let has_levels = work.stocks.is_some_and(Stocks::has_levels);
     let (mut executions, mut levels) = (0, std::collections::BTreeSet::new());
     for epoch in epochs.iter().filter(ours).filter(|epoch| epoch.state.burned().is_none()) {
         if !has_levels || epoch.epoch.security == work.job.security {

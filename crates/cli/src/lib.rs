@@ -41,6 +41,7 @@ mod run;
 mod simulate;
 mod source;
 mod stock;
+mod stocks;
 mod store;
 mod table;
 mod terminal;

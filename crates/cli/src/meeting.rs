@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::origin::gates_within;
-use crate::protocols::Stocks;
 use crate::report::{bytes, hex, plural};
+use crate::stocks::Stocks;
 use crate::work::Work;
-use crate::{files, programs, protocols};
+use crate::{files, programs};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -295,10 +295,9 @@ impl Work<'_> {
     }
 
     /// What the protocol does with stores.
-    fn stocks(&self) -> Result<&'static dyn Stocks, Error> {
-        let protocol = self.flags.parameters.protocol;
-        let none = || Error::Usage(format!("--protocol {} keeps no stock", protocol.name()));
-        protocols::played(protocol).stocks().ok_or_else(none)
+    fn stocks(&self) -> Result<&dyn Stocks, Error> {
+        let name = self.flags.parameters.protocol.name();
+        self.stocks.ok_or_else(|| Error::Usage(format!("--protocol {name} keeps no stock")))
     }
 
     /// Whether a store has what this run takes, of this program.

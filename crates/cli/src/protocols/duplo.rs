@@ -14,7 +14,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, Stocks, promise};
+use super::seam::{Done, Only, Played, Ready, promise};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
@@ -23,6 +23,7 @@ use crate::origin::gates_within;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::{hex, plural, thousands};
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 use crate::{programs, resources};
 

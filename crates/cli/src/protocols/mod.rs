@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use crate::arguments::Protocol;
 
 pub use duplo::Proposed;
-pub use seam::{Done, Only, Played, Ready, Stocks};
+pub use seam::{Done, Only, Played, Ready};
 
 /// What a store holds, of any protocol, oldest first.
 ///

@@ -1,11 +1,9 @@
 //! What a protocol is to the command.
 
 use brickwork::Error;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::Program;
 use brickwork::plan::Cost;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{PhaseReport, Terms};
-use brickwork::stock::Store;
+use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde::Serialize;
@@ -14,6 +12,7 @@ use serde_json::Value;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
 /// A protocol, as the command plays it.
@@ -68,49 +67,6 @@ pub trait Played {
 
     /// The promise of a run in words, from its JSON form.
     fn promise_text(&self, security: &Value) -> String;
-}
-
-/// A protocol that keeps stock, as the command looks after it.
-pub trait Stocks {
-    /// Whether a store has all that a run takes, of what both parties may still use.
-    ///
-    /// # Errors
-    /// If the store cannot be read or was altered.
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        program: &Program,
-        executions: u32,
-    ) -> Result<bool, Error>;
-
-    /// Compares both stores, and changes nothing. Returns how many parts both may use.
-    ///
-    /// # Errors
-    /// If they do not go together.
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, Error>;
-
-    /// Lists what a store holds of it.
-    ///
-    /// # Errors
-    /// If the store cannot be read or was altered.
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error>;
-
-    /// Counts the executions of a program that a part of a store makes.
-    ///
-    /// # Errors
-    /// As [`Stocks::inventory`].
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error>;
-
-    /// Whether stock is for a level of statistical security.
-    fn has_levels(&self) -> bool;
 }
 
 /// The only way in which a run can be done.

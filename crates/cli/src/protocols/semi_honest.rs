@@ -10,7 +10,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, Stocks, promise};
+use super::seam::{Done, Only, Played, Ready, promise};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -18,6 +18,7 @@ use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::plural;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 /// What a run costs with OTs from there.
