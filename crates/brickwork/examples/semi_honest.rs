@@ -11,7 +11,7 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::plan::{self, Link};
 use brickwork::random::Rng;
-use brickwork::semi_honest::{self, Report};
+use brickwork::semi_honest::{self, Ots, Report};
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 use brickwork::wire::tls::{self, Identity, Listener, Options};
 
@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [garbler, evaluator] = run(&program, executions, &inputs)?;
     let seconds = start.elapsed().as_secs_f64();
     let memory = peak_memory();
-    let predicted = semi_honest::cost::predict(&program, executions, &plan::measured()?, &Link::LOOPBACK)?;
+    let predicted =
+        semi_honest::cost::predict(&program, executions, Ots::Made, &plan::measured()?, &Link::LOOPBACK)?;
 
     let (mut own, mut common) = (Vec::new(), Vec::new());
     for execution in 0..executions {

@@ -10,8 +10,9 @@ use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilde
 use brickwork::duplo::{self, Parameters};
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
-use brickwork::semi_honest;
+use brickwork::semi_honest::{self, Lacking, Ots};
 use brickwork::session::{Job, Observer, PhaseReport, Protocol};
+use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 
 /// What a test draws, again if it is replayed.
@@ -213,7 +214,8 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
 fn check_semi_honest(program: Program, executions: usize, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
-    let predicted = semi_honest::cost::predict(&program, executions, &Machine::free(), &link).unwrap();
+    let predicted =
+        semi_honest::cost::predict(&program, executions, Ots::Made, &Machine::free(), &link).unwrap();
     let job = job(&program, 40, 1);
     let zeros = |party| vec![false; executions * program.input_width(party)];
     let run = clocked(
@@ -320,6 +322,63 @@ fn semi_honest_bytes_and_rounds_are_as_predicted() {
             check_semi_honest(wires(from, 40_000, to), 3, 1);
         }
     }
+}
+
+/// The same where OTs come from a store: of one epoch, of several, for programs that take a ticket, and for many
+/// batches.
+#[test]
+fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = |party: Party| {
+        Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32])).unwrap()
+    };
+    let terms = job(&Arc::new(wires(Party::Garbler, 5, Recipient::Both)), 40, 1).terms();
+    let total = 120_000 + 300 * 128 + 3000;
+    let mut left = total;
+    let mut check = |program: Program, executions: usize, epochs: u64, lacking: Lacking| {
+        let ots = Ots::Stocked { epochs };
+        let predicted =
+            semi_honest::cost::predict(&program, executions, ots, &Machine::free(), &Link::LOOPBACK).unwrap();
+        let zeros = |party| vec![false; executions * program.input_width(party)];
+        let run = |party, channel, watch| {
+            let mut store = stored(party);
+            let line = semi_honest::Stocked::open(party, channel, &mut store, &terms, watch).unwrap();
+            line.run(&program, executions, &zeros(party), lacking).unwrap().1.close().unwrap()
+        };
+        let ran = clocked(
+            1,
+            |channel, watch| drop(run(Party::Garbler, channel, watch)),
+            |channel, watch| run(Party::Evaluator, channel, watch),
+        );
+        if lacking == Lacking::Refuse {
+            left -= semi_honest::ots(&program, executions).unwrap();
+            is_exact(&predicted, ran, &format!("{executions} x {} from stock", program.name()));
+        }
+        left
+    };
+    let fill = |count: usize| {
+        let fill = |party, channel, watch| {
+            let mut store = stored(party);
+            let line = semi_honest::Stocked::open(party, channel, &mut store, &terms, watch).unwrap();
+            line.preprocess(count).unwrap().1.close().unwrap()
+        };
+        let _ = clocked(
+            1,
+            |channel, watch| drop(fill(Party::Garbler, channel, watch)),
+            |channel, watch| fill(Party::Evaluator, channel, watch),
+        );
+    };
+    fill(1000);
+    let _ = check(wires(Party::Garbler, 5, Recipient::Both), 3, 1, Lacking::Refuse);
+    let _ = check(aes::aes_128().unwrap(), 1, 1, Lacking::Refuse);
+    let _ = check(aes::cbc_mac(3).unwrap(), 2, 1, Lacking::Refuse);
+    fill(total - 1000);
+    let _ = check(aes::aes_128().unwrap(), 300, 1, Lacking::Refuse);
+    let left = check(wires(Party::Evaluator, 40_000, Recipient::Evaluator), 3, 1, Lacking::Refuse);
+    // All of it; the next run finds nothing, and burns what is used up.
+    let _ = check(wires(Party::Evaluator, left as u32, Recipient::Garbler), 1, 1, Lacking::Refuse);
+    let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
+    let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
 }
 
 /// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler. Many OTs

@@ -139,7 +139,7 @@ pub fn security(text: &str) -> Result<u32, String> {
 }
 
 /// Statistical security in bits, if nothing is said of it.
-const SECURITY: u32 = 40;
+pub const SECURITY: u32 = 40;
 
 impl Parameters {
     /// Statistical security in bits.

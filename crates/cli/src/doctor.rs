@@ -13,7 +13,7 @@ use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Reading, Resources};
+use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Protocol, Reading, Resources};
 use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
@@ -21,6 +21,7 @@ use crate::origin::Origin;
 use crate::protocols::{self, Only, Proposed};
 use crate::report::{Report, bytes, hex, plural};
 use crate::source::SourceFlags;
+use crate::stocks::Stocks;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::work::{Estimate, Flags, Work};
@@ -185,7 +186,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
             let executions = arguments.parameters.executions.executions;
             let computed = played.program(program, executions)?;
-            Some(Work::new(role, flags(arguments), origin, computed, own, peer))
+            Some(Work::new(role, flags(arguments), origin, computed, played.stocks(), own, peer))
         }
         _ => None,
     };
@@ -401,15 +402,18 @@ fn stock(
     store: Option<&Store>,
 ) -> Result<(Option<Proposed>, String), Failure> {
     // The garbler proposes a cut that is there, if one is; an evaluator looks for the given one.
-    let proposed = match (work.party, store) {
-        (Party::Garbler, _) => Some(work.proposal(store, None)?),
-        (Party::Evaluator, _) => None,
+    let proposed = match work.party {
+        Party::Garbler if work.flags.parameters.protocol == Protocol::Duplo => {
+            Some(work.proposal(store, None)?)
+        }
+        // What another protocol leaves no choice of is not proposed.
+        _ => None,
     };
     let Some(store) = store else {
         return Ok((proposed, "there is none yet; all is made on the spot".into()));
     };
     let program = proposed.as_ref().map_or(&work.job.program, |proposed| &proposed.program);
-    if duplo::in_stock(store, work.party, &work.job.terms(), program)? {
+    if work.has(store, program)? {
         return Ok((proposed, "it has all that this run takes".into()));
     }
     let has = has(work, directory, store)?;
@@ -429,11 +433,12 @@ fn stock(
 fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> {
     let ours =
         |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
-    let epochs = duplo::inventory(store)?;
+    let epochs = work.stocks.map_or(Ok(Vec::new()), |stocks| stocks.inventory(store))?;
+    let has_levels = work.stocks.is_some_and(Stocks::has_levels);
     let (mut executions, mut levels) = (0, std::collections::BTreeSet::new());
     for epoch in epochs.iter().filter(ours).filter(|epoch| epoch.state.burned().is_none()) {
-        if epoch.epoch.security == work.job.security {
-            executions += epoch.executions(store, work.origin.given)?;
+        if !has_levels || epoch.epoch.security == work.job.security {
+            executions += protocols::executions(epoch, store, work.origin.given)?;
         } else {
             levels.insert(epoch.epoch.security.to_string());
         }
@@ -444,12 +449,8 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
             format!(" (and stock for --security {})", levels.into_iter().collect::<Vec<_>>().join(" and "))
         }
     };
-    Ok(format!(
-        "{} has {} of it for --security {}{others}",
-        directory.display(),
-        plural(executions, "execution"),
-        work.job.security
-    ))
+    let level = if has_levels { format!(" for --security {}", work.job.security) } else { String::new() };
+    Ok(format!("{} has {} of it{level}{others}", directory.display(), plural(executions, "execution")))
 }
 
 /// Meets the peer and compares all that can be compared without a run.

@@ -42,6 +42,7 @@ mod session;
 mod simulate;
 mod source;
 mod stock;
+mod stocks;
 mod store;
 mod table;
 mod terminal;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{self, Lacking};
 use brickwork::session::PROTOCOL_VERSION;
+use brickwork::session::stock::Lacking;
 use brickwork::stock::Store;
 use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
@@ -26,6 +26,7 @@ use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::origin::gates_within;
 use crate::report::{bytes, hex, plural};
+use crate::stocks::Stocks;
 use crate::work::Work;
 use crate::{files, programs};
 
@@ -275,7 +276,7 @@ impl Work<'_> {
         if !own.store {
             return Ok(same.into());
         }
-        let shared = duplo::compare_stores(channel, store, self.party, &self.job.terms());
+        let shared = self.stocks()?.compare(channel, store, self.party, &self.job.terms());
         let program = made.as_ref().or(proposed);
         let verdict = shared.and_then(|shared| Ok((shared, self.lacks(store, program)?)));
         match verdict {
@@ -293,13 +294,25 @@ impl Work<'_> {
         }
     }
 
+    /// What the protocol does with stores.
+    fn stocks(&self) -> Result<&dyn Stocks, Error> {
+        let name = self.flags.parameters.protocol.name();
+        self.stocks.ok_or_else(|| Error::Usage(format!("--protocol {name} keeps no stock")))
+    }
+
+    /// Whether a store has what this run takes, of this program.
+    pub fn has(&self, store: &Store, program: &Program) -> Result<bool, Error> {
+        let executions = self.executions().unwrap_or(1);
+        self.stocks()?.has(store, self.party, &self.job.terms(), program, executions)
+    }
+
     /// What keeps this party from running the program on its stock.
     fn lacks(&self, store: Option<&Store>, program: Option<&Arc<Program>>) -> Result<Option<String>, Error> {
         let Some(program) = program.filter(|_| self.flags.stock.lacking() == Lacking::Refuse) else {
             return Ok(None);
         };
         let enough = match store {
-            Some(store) => duplo::in_stock(store, self.party, &self.job.terms(), program)?,
+            Some(store) => self.has(store, program)?,
             None => false,
         };
         Ok((!enough).then(|| {

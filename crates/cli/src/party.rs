@@ -117,7 +117,7 @@ pub fn run(
     let played = protocols::played(protocol);
     played.allows(&flags.choices(audit.is_some()))?;
     let computed = played.program(&program, executions)?;
-    let work = Work::new(party, flags, origin, computed, identity.public_key(), peer);
+    let work = Work::new(party, flags, origin, computed, played.stocks(), identity.public_key(), peer);
     let mut ready = played.ready(&work)?;
 
     let options = arguments.resources.options(party);

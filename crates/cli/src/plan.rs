@@ -45,6 +45,9 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     cut: CutArguments,
+    /// Predict a run that takes what it can from a store: with --protocol semi-honest, its OTs
+    #[arg(long)]
+    stocked: bool,
     /// Measure this machine again, instead of taking what was measured before
     #[arg(long)]
     calibrate: bool,
@@ -82,7 +85,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         buckets: &arguments.choice,
         cut: &wish,
         lanes: arguments.lanes,
-        stored: false,
         audited: false,
         drawn: arguments.svg.is_some(),
     })?;
@@ -90,6 +92,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
     let repetitions = executions.unwrap_or(1);
+    if arguments.stocked {
+        let only = protocol.only_way_from_stock(&program, repetitions, &estimate)?;
+        let only = only.ok_or_else(|| {
+            let name = arguments.parameters.protocol.name();
+            Failure::usage(
+                format!("--stocked says nothing with --protocol {name}: what a run takes depends on what is in stock"),
+                "leave --stocked out, or take --protocol semi-honest",
+            )
+        })?;
+        return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
+    }
     if let Some(only) = protocol.only_way(&program, repetitions, &estimate)? {
         return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
     }

@@ -4,21 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Component, Party, Program};
-use brickwork::duplo::{Duplo, Request, Stocked};
-use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::duplo::{self, Duplo, Request};
+use brickwork::semi_honest::{self, SecurityReport, SemiHonest};
+use brickwork::session::stock::Preprocessed;
+use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Resources, security};
+use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
 use crate::progress::Bar;
 use crate::report::{Report, plural};
 use crate::store::KeyArguments;
-use crate::{files, programs};
+use crate::{files, programs, protocols};
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
@@ -54,9 +58,12 @@ pub struct Arguments {
     no_ots: bool,
     #[command(flatten)]
     map: Map,
-    /// Statistical security in bits
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
-    security: u32,
+    /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need
+    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    protocol: Protocol,
+    /// Statistical security of duplo in bits; 40, if it is not given
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    security: Option<u32>,
     #[command(flatten)]
     resources: Resources,
 }
@@ -96,7 +103,10 @@ struct List {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let wanted = wanted(arguments)?;
-    let steps = steps(arguments, &wanted)?;
+    let asked = match arguments.protocol {
+        Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
+        Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
+    };
     let peer = files::public_key(&arguments.peer)?;
     let identity = files::identity(&arguments.identity)?;
     let keys = match party {
@@ -104,7 +114,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Party::Evaluator => [peer, identity.public_key()],
     };
     let terms = Terms {
-        security: arguments.security,
+        security: arguments.security.unwrap_or(SECURITY),
         threads: arguments.resources.threads(),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
@@ -112,11 +122,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let bar = Bar::of::<Duplo>(quiet);
-    let session = Stocked::open(party, channel, &mut store, &terms, bar)?;
-    let (done, session) = session.preprocess(&steps)?;
-    let phases = session.close()?;
-    let made: Vec<String> = steps.iter().map(Request::to_string).collect();
+    let (done, phases, made) = asked.make(party, channel, &mut store, &terms, quiet)?;
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {
         human +=
@@ -124,14 +130,96 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     let json = json!({
         "role": files::role(party),
+        "protocol": arguments.protocol.name(),
         "steps": made,
         "resumed": done.resumed,
         "phases": phases,
         "store": arguments.store.display().to_string(),
     });
     human += &phases_text(&json, quiet);
+    if arguments.protocol == Protocol::SemiHonest {
+        let security = serde_json::to_value(SecurityReport::of_every_run())
+            .map_err(|error| Failure::fault(error.to_string()))?;
+        human += &protocols::played(arguments.protocol).promise_text(&security);
+    }
     Ok(Report::new(json, human))
 }
+
+/// What is asked for.
+enum Asked {
+    Steps(Vec<Request>),
+    Ots(usize),
+}
+
+impl Asked {
+    /// Makes it with the peer. Returns what was done, what each phase took, and what there is now in words.
+    fn make(
+        &self,
+        party: Party,
+        channel: Channel,
+        store: &mut Store,
+        terms: &Terms,
+        quiet: bool,
+    ) -> Result<(Preprocessed, Vec<PhaseReport>, Vec<String>), Failure> {
+        match self {
+            Asked::Steps(steps) => {
+                let bar = Bar::of::<Duplo>(quiet);
+                let session = duplo::Stocked::open(party, channel, store, terms, bar)?;
+                let (done, session) = session.preprocess(steps)?;
+                Ok((done, session.close()?, steps.iter().map(Request::to_string).collect()))
+            }
+            Asked::Ots(count) => {
+                tracing::warn!("{}", semi_honest::WARNING);
+                let bar = Bar::of::<SemiHonest>(quiet);
+                let session = semi_honest::Stocked::open(party, channel, store, terms, bar)?;
+                let (done, session) = session.preprocess(*count)?;
+                let made = format!("{} for semi-honest runs", plural(*count as u64, "OT"));
+                Ok((done, session.close()?, vec![made]))
+            }
+        }
+    }
+}
+
+/// OTs that the executions of programs take that are asked for.
+fn ots(arguments: &Arguments, wanted: &[Wanted]) -> Result<usize, Failure> {
+    let nothing = [
+        (arguments.security.is_some(), "--security", "nothing is opened and checked, so there is no 2^-S"),
+        (arguments.no_inputs, "--no-inputs", "OTs are all that is made"),
+        (arguments.no_ots, "--no-ots", "OTs are all that is made"),
+    ];
+    if let Some((_, flag, why)) = nothing.into_iter().find(|(given, ..)| *given) {
+        return Err(Failure::usage(
+            format!("{flag} says nothing with --protocol semi-honest: {why}"),
+            format!("leave {flag} out, or take --protocol duplo"),
+        ));
+    }
+    let mut all = 0usize;
+    for Wanted { file, name, count } in wanted {
+        if let Some(name) = name {
+            return Err(Failure::usage(
+                format!(
+                    "{}:{name}: no component is made ahead of time with --protocol semi-honest",
+                    file.display()
+                ),
+                "give FILE=COUNT: the OTs of so many executions of the program are made",
+            ));
+        }
+        let program = programs::load(file, &arguments.map.parties())?;
+        // Each may run by itself.
+        let each = semi_honest::ots(&program, 1)?;
+        let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
+        all = more.filter(|all| *all <= MAX_OTS).ok_or_else(|| {
+            Failure::usage(
+                format!("more than {MAX_OTS} OTs are asked for"),
+                "ask for fewer executions at a time; what is there stays, and can be added to",
+            )
+        })?;
+    }
+    Ok(all)
+}
+
+/// OTs of one command, at most: 17 GB at the evaluator.
+const MAX_OTS: usize = 1 << 30;
 
 fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = arguments.components.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;

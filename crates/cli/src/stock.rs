@@ -5,8 +5,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
-use brickwork::duplo::{BatchInventory, Inventory, inventory};
 use brickwork::session::PROTOCOL_VERSION;
+use brickwork::session::stock::inventory::{BatchInventory, Inventory};
 use brickwork::stock::{Entry, EpochId, PairId, Relation, Store};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
@@ -16,7 +16,7 @@ use crate::arguments::Map;
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
-use crate::{files, programs, words};
+use crate::{files, programs, protocols, words};
 
 /// Look after a store
 #[derive(Args)]
@@ -122,7 +122,7 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
         .map(|path| Ok((path, programs::load(path, &command.map.parties())?)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let store = command.place.view()?;
-    let epochs = inventory(&store)?;
+    let epochs = protocols::inventory(&store)?;
     let mut json = summary(&command.place, &store, &epochs)?;
     let mut human = text(&store, &epochs)?;
     let mut makes = Vec::new();
@@ -136,7 +136,7 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
 }
 
 fn executions(store: &Store, epochs: &[Inventory], program: &Program) -> Result<u64, Failure> {
-    let each = epochs.iter().map(|epoch| epoch.executions(store, program));
+    let each = epochs.iter().map(|epoch| protocols::executions(epoch, store, program));
     Ok(each.sum::<Result<u64, _>>()?)
 }
 
@@ -172,6 +172,11 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
     }))
 }
 
+/// The level of statistical security, where the protocol has one.
+fn level(epoch: &Inventory) -> Option<u32> {
+    Some(epoch.epoch.security).filter(|&bits| bits > 0)
+}
+
 fn epoch_json(epoch: &Inventory) -> Value {
     let progress = epoch.progress.map(|(made, of)| json!({ "made": made, "of": of }));
     let batch = |batch: &BatchInventory| {
@@ -189,7 +194,7 @@ fn epoch_json(epoch: &Inventory) -> Value {
         "pair": epoch.pair.map(|id| hex(&id)),
         "role": files::role(epoch.epoch.role),
         "peer": peer(&epoch.epoch.relation()),
-        "security": epoch.epoch.security,
+        "security": level(epoch),
         "created": epoch.epoch.created,
         "age_seconds": age(epoch.epoch.created),
         "condition": condition(epoch),
@@ -218,10 +223,10 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
         let size = bytes(epoch.batches.iter().map(|b| b.bytes).sum());
         let days = age(epoch.epoch.created) as f64 / 86400.0;
         text += &format!(
-            "{}  {}, s = {}, {days:.1} days old, {size}, {}, {}\n    peer {}\n",
+            "{}  {}, {}, {days:.1} days old, {size}, {}, {}\n    peer {}\n",
             &hex(&epoch.id)[..12],
             files::role(epoch.epoch.role),
-            epoch.epoch.security,
+            level(epoch).map_or_else(|| epoch.epoch.protocol.to_uppercase(), |bits| format!("s = {bits}")),
             condition(epoch),
             plural(epoch.uses, "use"),
             peer(&epoch.epoch.relation()),
@@ -319,7 +324,7 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
 
 fn export(command: &ExportReport) -> Result<Report, Failure> {
     let store = command.place.view()?;
-    let epochs = inventory(&store)?;
+    let epochs = protocols::inventory(&store)?;
     let mut report = summary(&command.place, &store, &epochs)?;
     for (value, epoch) in report["epochs"].as_array_mut().into_iter().flatten().zip(&epochs) {
         value["log"] = store.log(&epoch.id)?.iter().map(entry).collect();

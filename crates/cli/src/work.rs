@@ -12,6 +12,7 @@ use crate::cut::Wish;
 use crate::failure::{Failure, code};
 use crate::origin::Origin;
 use crate::report::bytes;
+use crate::stocks::Stocks;
 use crate::store::StoreArguments;
 use crate::{machine, resources};
 
@@ -32,8 +33,6 @@ pub struct Choices<'a> {
     pub buckets: &'a Choice,
     pub cut: &'a Wish,
     pub lanes: u8,
-    /// Whether there is a store.
-    pub stored: bool,
     /// Whether what must not show is to be noted.
     pub audited: bool,
     /// Whether what there is to choose is to be drawn.
@@ -48,7 +47,6 @@ impl<'a> Flags<'a> {
             buckets: self.choice,
             cut: self.cut,
             lanes: self.resources.lanes,
-            stored: self.stock.store.is_some(),
             audited,
             drawn: false,
         }
@@ -61,6 +59,8 @@ pub struct Work<'a> {
     pub flags: Flags<'a>,
     pub origin: Origin<'a>,
     pub job: Job,
+    /// What its protocol does with stores, if anything.
+    pub stocks: Option<&'a dyn Stocks>,
     /// What is free or allowed.
     pub memory: Option<u64>,
 }
@@ -73,6 +73,7 @@ impl<'a> Work<'a> {
         flags: Flags<'a>,
         origin: Origin<'a>,
         program: Program,
+        stocks: Option<&'a dyn Stocks>,
         own: PublicKey,
         peer: PublicKey,
     ) -> Self {
@@ -88,7 +89,7 @@ impl<'a> Work<'a> {
             identities: keys.map(PublicKey::to_bytes),
         };
         let memory = flags.resources.max_ram.or_else(resources::available_bytes);
-        Work { party, flags, origin, job, memory }
+        Work { party, flags, origin, job, stocks, memory }
     }
 
     /// How often the program is evaluated, if that was said.

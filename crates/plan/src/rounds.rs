@@ -28,6 +28,8 @@ impl<T: Copy> Turn<T> {
     /// last.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
+            // Whatever the other one sends next is behind it, and begins anew.
+            self.of = None;
             return self.before;
         }
         if self.of != Some(from) {

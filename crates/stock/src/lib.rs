@@ -684,6 +684,25 @@ impl Store {
         Ok(())
     }
 
+    /// Reads the one record that holds this item, which was taken. For who goes through many items and has
+    /// room for few.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn read_at(&self, taken: &Taken, serial: Serial, item: u64) -> Result<Record, Error> {
+        let is_taken = |&&(of, first, count): &&(Serial, u64, u32)| {
+            of == serial && (first..first + u64::from(count)).contains(&item)
+        };
+        let none = || Error::Stock(format!("item {item} of batch {serial} was not taken or is gone"));
+        let _ = taken.items.iter().find(is_taken).ok_or_else(none)?;
+        let (about, segment) = self.segment_of(taken, serial)?;
+        let mut places = segment.places.iter();
+        let index = places
+            .position(|place| (place.first..place.first + u64::from(place.items)).contains(&item))
+            .ok_or_else(none)?;
+        segment.open(&self.segments(), &self.key, &about)?.read(index)
+    }
+
     /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
     /// what is read beside is left behind.
     ///

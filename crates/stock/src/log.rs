@@ -171,14 +171,13 @@ impl State {
             return Err(Error::Stock(format!("this part of it was burned: {why}")));
         }
         if entry.is_shared() && self.shared + 1 == RANGES {
-            return Err(Error::Stock("this part of it is worn out".into()));
+            return Err(Error::Stock(
+                "this part of it is worn out; burn it (`brickwork stock burn`) and make another".into(),
+            ));
         }
         match entry {
             Entry::Confirmed => self.confirmed = true,
             Entry::Burned(why) => self.burned = Some(why.clone()),
-            Entry::Fill(_) if self.used => {
-                return Err(Error::Stock("nothing is added to an epoch after its first input".into()));
-            }
             Entry::Fill(step) => {
                 if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
                     return Err(Error::Stock("a step of preprocessing out of its order".into()));
@@ -275,6 +274,11 @@ impl State {
     /// used twice.
     pub fn shared(&self) -> u64 {
         self.shared
+    }
+
+    /// How many more shared entries there can be.
+    pub fn entries_left(&self) -> u64 {
+        RANGES - 1 - self.shared
     }
 
     /// Whether an input has been used in this epoch.

@@ -199,9 +199,12 @@ fn row_16_every_item_is_read_once() {
     // An entry that names a batch twice counts both.
     let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
-    // Nothing is added after the first input, and nothing follows a burn.
+    // A step that is begun later has serials of its own, and nothing follows a burn.
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
-    refused(store.append(&ID, &Entry::Fill(step(2, 0, 1))), "first input");
+    let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
+    refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
+    let number = store.state(&ID).unwrap().shared();
+    assert!(store.writer(&ID, crate::serial(number, 0)).is_ok());
     let segments = || fs::read_dir(directory.path().join("segments")).unwrap().count();
     assert_eq!(segments(), 2);
     let _ = store.append(&ID, &Entry::Burned("the peer cheated".into())).unwrap();

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use brickwork::duplo::{FromStock, Lacking, Preprocessed, Secret, Step, Stocked, in_stock, inventory};
+use brickwork::duplo::{
+    FromStock, Lacking, Preprocessed, Secret, Step, Stocked, executions, in_stock, inventory,
+};
 use brickwork::session::PhaseReport;
 use brickwork::stock::{Epoch, Store, StoreKey};
 use tempfile::TempDir;
@@ -585,7 +587,7 @@ fn an_inventory_of_what_there_is() {
             let all = inventory(&store).unwrap();
             let [epoch] = &all[..] else { panic!("{} epochs", all.len()) };
             assert_eq!((epoch.uses, epoch.progress), (runs, Some((3, 3))));
-            assert_eq!(epoch.executions(&store, &program).unwrap(), 2 - runs);
+            assert_eq!(executions(epoch, &store, &program).unwrap(), 2 - runs);
             let batches: Vec<_> = epoch.batches.iter().map(|b| (b.kind, b.name.as_str(), b.items)).collect();
             assert_eq!(batches, whole);
             assert_eq!(epoch.batches.iter().map(|b| b.left).collect::<Vec<_>>(), left);
@@ -615,7 +617,7 @@ fn an_inventory_of_what_there_is() {
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, b"").unwrap();
     assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
     let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
-    assert_eq!(inventory(&store).unwrap()[0].executions(&store, &program).unwrap(), 0);
+    assert_eq!(executions(&inventory(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
 /// Row 28: batches add up. A program that takes from too many is refused by both, and nothing is taken.
@@ -688,7 +690,7 @@ fn one_component_under_two_names() {
         inventory(&store)
             .unwrap()
             .iter()
-            .map(|epoch| epoch.executions(&store, &program).unwrap())
+            .map(|epoch| executions(epoch, &store, &program).unwrap())
             .sum::<u64>()
     };
     assert_eq!(BOTH.map(count), [0; 2]);

@@ -8,7 +8,7 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
-use brickwork::session::Protocol;
+use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
@@ -23,6 +23,7 @@ use crate::origin::gates_within;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::{hex, plural, thousands};
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 use crate::{programs, resources};
 
@@ -105,6 +106,10 @@ impl Played for Duplo {
         Ok(None)
     }
 
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
+    }
+
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
         programs::repeated(given, executions)
     }
@@ -122,6 +127,42 @@ impl Played for Duplo {
 
     fn promise_text(&self, security: &Value) -> String {
         promise_text(security)
+    }
+}
+
+impl Stocks for Duplo {
+    /// The program is that of all executions.
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        duplo::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        duplo::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<duplo::Inventory>, Error> {
+        duplo::inventory(store)
+    }
+
+    fn executions(&self, part: &duplo::Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        duplo::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        true
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
 /// A protocol, as the command plays it.
@@ -33,6 +34,24 @@ pub trait Played {
         executions: u32,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
+
+    /// The same of a run that takes what it can from a store; none where that is not known beforehand.
+    ///
+    /// # Errors
+    /// As [`Played::only_way`].
+    fn only_way_from_stock(
+        &self,
+        _program: &Program,
+        _executions: u32,
+        _estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        Ok(None)
+    }
+
+    /// What it does with a store, if it does anything.
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        None
+    }
 
     /// What the parties compare and run, of a program and how often it is to be executed.
     ///

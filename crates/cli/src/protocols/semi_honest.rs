@@ -2,8 +2,10 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::semi_honest::{self, Executions, SecurityReport, SemiHonest, WARNING};
-use brickwork::session::Protocol;
+use brickwork::semi_honest::{self, Executions, Ots, SecurityReport, SemiHonest, Stocked, WARNING};
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
@@ -15,7 +17,23 @@ use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
+use crate::report::plural;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
+
+/// What a run costs with OTs from there.
+fn only_way(
+    program: &Program,
+    executions: u32,
+    ots: Ots,
+    Estimate { machine, link }: &Estimate,
+) -> Result<Option<Only>, Failure> {
+    let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
+    Ok(Some(Only { cost, security: promise(&SecurityReport::of_every_run())? }))
+}
+
+/// A run whose OTs are in stores that share nothing else: what is predicted of one that takes from a store.
+const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
 impl Played for SemiHonest {
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
@@ -33,7 +51,6 @@ impl Played for SemiHonest {
                 "--cut",
                 "every gate is garbled once, in whatever component it lies",
             ),
-            (choices.stored, "--store", "it makes nothing ahead of time"),
             (choices.lanes > 1, "--lanes", "it streams over one connection"),
             (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
             (choices.drawn, "--svg", "there is nothing to choose"),
@@ -53,9 +70,20 @@ impl Played for SemiHonest {
         executions: u32,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let cost =
-            semi_honest::cost::predict(program, executions as usize, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&SecurityReport::of_every_run())? }))
+        only_way(program, executions, Ots::Made, estimate)
+    }
+
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        only_way(program, executions, ONE_PART, estimate)
+    }
+
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Failure> {
@@ -67,10 +95,13 @@ impl Played for SemiHonest {
         tracing::warn!("{WARNING}");
         let estimate = Estimate::of(&work.flags)?;
         let executions = work.executions().unwrap_or(1) as usize;
-        let cost =
-            semi_honest::cost::predict(&work.job.program, executions, &estimate.machine, &estimate.link)?;
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        let ots = if store.is_some() { ONE_PART } else { Ots::Made };
+        let Estimate { machine, link } = &estimate;
+        let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
+        Ok(Box::new(Member { work, predicted: cost_json(&cost), store }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -83,11 +114,48 @@ impl Played for SemiHonest {
     }
 }
 
+impl Stocks for SemiHonest {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        executions: u32,
+    ) -> Result<bool, Error> {
+        semi_honest::in_stock(store, party, terms, program, executions as usize)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        semi_honest::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        semi_honest::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, _: &Store, program: &Program) -> Result<u64, Error> {
+        let left: u64 = part.batches.iter().map(|batch| batch.left).sum();
+        Ok(if part.is_lost() { 0 } else { left / semi_honest::ots(program, 1)? as u64 })
+    }
+
+    fn has_levels(&self) -> bool {
+        false
+    }
+}
+
 /// A party.
 struct Member<'w> {
     work: &'w Work<'w>,
     /// What the run is expected to take.
     predicted: Value,
+    store: Option<Store>,
 }
 
 impl Ready for Member<'_> {
@@ -96,13 +164,28 @@ impl Ready for Member<'_> {
     }
 
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, None, None)
+        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
         let bar = Bar::of::<SemiHonest>(quiet);
         let Work { party, job, .. } = self.work;
         let executions = Executions(self.work.executions().unwrap_or(1) as usize);
+        if let Some(store) = &mut self.store {
+            let line = Stocked::open(*party, channel, store, &job.terms(), bar)?;
+            let lacking = self.work.flags.stock.lacking();
+            let (done, line) = line.run(&job.program, executions.0, input, lacking)?;
+            return Ok(Done {
+                cut: Cut::Given,
+                and_gates: job.program.and_gates() * executions.0 as u64,
+                security: promise(&done.security)?,
+                predicted: self.predicted.clone(),
+                outputs: done.outputs,
+                phases: line.close()?,
+                recovered: false,
+                made: Some(done.made.map(|count| plural(count as u64, "OT"))),
+            });
+        }
         let report = match party {
             Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, Box::new(bar))?,
             Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, Box::new(bar))?,

@@ -1,10 +1,11 @@
 //! Protocols besides DUPLO, as users meet them.
 
-use brickwork::circuit::Program;
-use brickwork::semi_honest::{WARNING, sent_bytes};
+use brickwork::circuit::{Party, Program};
+use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
 
 use super::parties::Side;
+use super::stock::{Parties, ROLES};
 use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
@@ -45,7 +46,7 @@ fn semi_honest_parties_compute_and_say_so() {
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };
-            let expected = sent_bytes(&program, executions as usize).unwrap();
+            let expected = sent_bytes(&program, executions as usize, Ots::Made).unwrap();
             assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
         }
     }
@@ -92,7 +93,7 @@ fn a_semi_honest_run_is_planned() {
         let sent = |field: &str| -> u64 {
             planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
         };
-        let expected = sent_bytes(&program, executions).unwrap();
+        let expected = sent_bytes(&program, executions, Ots::Made).unwrap();
         assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
         assert_eq!(planned["choice"]["model"], "semi-honest");
         assert_eq!(planned["and_gates"], program.and_gates() * executions as u64);
@@ -116,7 +117,6 @@ fn flags_of_another_protocol_are_refused() {
         (["--commitments", "split"], "--commitments says nothing"),
         (["--buckets", "standard"], "--buckets says nothing"),
         (["--cut", "whole"], "--cut says nothing"),
-        (["--store", "nowhere"], "--store says nothing"),
         (["--lanes", "2"], "--lanes says nothing"),
         (["--audit", "nowhere"], "--audit says nothing"),
     ] {
@@ -157,4 +157,146 @@ fn parties_of_two_protocols_are_told() {
     let connected = Side::evaluator(&keys).connect(&address, &[&SEMI_HONEST[..], &["--json"]].concat());
     assert_eq!(connected.status.code(), Some(0), "{}", text(&connected.stderr));
     assert_eq!(finish(listening).status.code(), Some(0));
+}
+
+/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for; what is
+/// there is shown, and each report says loudly what it does not promise.
+#[test]
+fn semi_honest_parties_run_from_stock() {
+    let parties = Parties::new("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&parties.file).unwrap()).unwrap();
+    let bits = program.input_width(Party::Evaluator);
+    let three = format!("{}=3", parties.file);
+    let fill = |flags: &[&str]| {
+        let flags = [flags, &["--component", &three]].concat();
+        ROLES.map(|role| parties.preprocess(role, &flags))
+    };
+    let run = |inputs: [&str; 2], more: &[&str]| {
+        let flags = [&SEMI_HONEST, more].concat();
+        [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
+    };
+    for output in parties.both(fill(&SEMI_HONEST)) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json}");
+        schema::holds(&["preprocess"], &json);
+        assert_eq!(json["protocol"], "semi-honest");
+        assert_eq!(json["steps"], json!([format!("{} OTs for semi-honest runs", 3 * bits)]));
+        assert!(text(&output.stderr).contains(WARNING));
+    }
+    for role in ROLES {
+        let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
+        let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains("SEMI-HONEST") && said.contains("It makes 3 executions"), "{said}");
+        let epoch = &json["epochs"][0];
+        assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("semi-honest"), &json!(null)));
+        assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
+    }
+    // Whoever only looks finds it, too.
+    let doctor = |role: &str, flags: &[&str]| {
+        let arguments = parties.run(role, "1", &[&SEMI_HONEST, flags].concat());
+        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
+        self::run(&arguments.collect::<Vec<_>>())
+    };
+    let found = doctor("evaluator", &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
+    assert!(text(&found.stdout).contains("it has all that this run takes"));
+
+    // Two of three, then one more than there is.
+    let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
+    let two = ["[7, 9]", "[9, 7]"];
+    for made in [json!(null), json!(format!("{bits} OTs"))] {
+        let outputs = parties.both(run(two, &["--executions", "2"]));
+        for (output, role) in outputs.iter().zip(ROLES) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
+            let security = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
+            assert_eq!(json["security"], security);
+            if made.is_null() {
+                let sent = |field: &str| -> u64 {
+                    let phases = json["phases"].as_array().unwrap();
+                    phases.iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+                };
+                let expected = sent_bytes(&program, 2, Ots::Stocked { epochs: 1 }).unwrap();
+                assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+            }
+        }
+    }
+    for output in parties.both(run(["1", "2"], &["--no-top-up"])) {
+        is_error(&output, 6, &format!("the program needs {bits} OTs, and there is nothing"));
+    }
+    let found = doctor("garbler", &["--no-top-up"]);
+    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
+    assert!(text(&found.stdout).contains("has 0 executions of it"), "{}", text(&found.stdout));
+
+    // Neither protocol takes the other's, and each says what to do.
+    let _ = parties.good(fill(&SEMI_HONEST));
+    let words = |made: &str, this: &str| {
+        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
+    };
+    for output in parties.both(fill(&[])) {
+        is_error(&output, 6, &words("semi-honest", "duplo"));
+    }
+    assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
+    for role in ROLES {
+        std::fs::remove_dir_all(parties.store(role)).unwrap();
+    }
+    let _ = parties.good(fill(&[]));
+    for output in parties.both(run(["1", "2"], &[])) {
+        is_error(&output, 6, &words("duplo", "semi-honest"));
+    }
+    assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
+}
+
+/// One command for both, from stock that it makes: the same as without; and what it will take is planned.
+#[test]
+fn semi_honest_runs_from_stock_are_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, key, stores) = (example("millionaires.bwp"), at("key"), at("stores"));
+    let made = self::run(&["keygen", "--store-key", "-o", &key]);
+    assert_eq!(made.status.code(), Some(0));
+    let run = ["run", &file, "--garbler", "3", "--evaluator", "4"];
+    let (_, without) = good(&[&run[..], &SEMI_HONEST].concat());
+    let stocked = [&run[..], &SEMI_HONEST, &["--store", &stores, "--store-key", &key]].concat();
+    let (said, with) = good(&stocked);
+    assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+    assert_eq!(with["outputs"], without["outputs"]);
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    let (said, planned) = good(&[&["plan", &file, "--stocked"], &SEMI_HONEST[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+    let sent = |field: &str| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    };
+    let expected = sent_bytes(&program, 1, Ots::Stocked { epochs: 1 }).unwrap();
+    assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+    bad(&["plan", &file, "--stocked"], 2, "--stocked says nothing with --protocol duplo");
+    let fill = [
+        "preprocess",
+        "--role",
+        "garbler",
+        "--identity",
+        "x",
+        "--peer",
+        "y",
+        "--store",
+        "z",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    for (flags, why) in [
+        (&["--security", "64"][..], "--security says nothing"),
+        (&["--no-ots"], "--no-ots says nothing"),
+        (&["--no-inputs"], "--no-inputs says nothing"),
+    ] {
+        let component = ["--component", &format!("{file}=1")];
+        bad(&[&fill[..], &SEMI_HONEST, &component, flags].concat(), 2, why);
+    }
+    let named = format!("{file}:compare=1");
+    bad(
+        &[&fill[..], &SEMI_HONEST, &["--component", &named]].concat(),
+        2,
+        "no component is made ahead of time",
+    );
 }

@@ -15,24 +15,24 @@ const KILLS: u32 = 6;
 /// Asks for another number.
 const KILLS_VARIABLE: &str = "BRICKWORK_KILLS";
 
-const ROLES: [&str; 2] = ["garbler", "evaluator"];
+pub const ROLES: [&str; 2] = ["garbler", "evaluator"];
 
 /// Two parties with a store each.
-struct Parties {
+pub struct Parties {
     keys: Keys,
-    file: String,
+    pub file: String,
     store_key: String,
 }
 
 impl Parties {
-    fn new(file: &str) -> Self {
+    pub fn new(file: &str) -> Self {
         let keys = Keys::new();
         let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
         private(&store_key);
         Parties { keys, file: example(file), store_key }
     }
 
-    fn store(&self, role: &str) -> String {
+    pub fn store(&self, role: &str) -> String {
         self.keys.file(&format!("{role} store"))
     }
 
@@ -48,12 +48,12 @@ impl Parties {
         flags.flat_map(|(flag, value)| [flag.to_owned(), value]).chain(["--json".to_owned()]).collect()
     }
 
-    fn preprocess(&self, role: &str, more: &[&str]) -> Vec<String> {
+    pub fn preprocess(&self, role: &str, more: &[&str]) -> Vec<String> {
         let own = ["preprocess", "--role", role].map(str::to_owned).into_iter().chain(self.common(role));
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
-    fn run(&self, role: &str, input: &str, more: &[&str]) -> Vec<String> {
+    pub fn run(&self, role: &str, input: &str, more: &[&str]) -> Vec<String> {
         let own =
             [role, &self.file, "--input", input].map(str::to_owned).into_iter().chain(self.common(role));
         own.chain(more.iter().map(|s| s.to_string())).collect()
@@ -71,12 +71,12 @@ impl Parties {
         [first, launch(strings(&evaluator, ["--connect", &address]))]
     }
 
-    fn both(&self, arguments: [Vec<String>; 2]) -> [Output; 2] {
+    pub fn both(&self, arguments: [Vec<String>; 2]) -> [Output; 2] {
         self.start(arguments).map(finish)
     }
 
     /// Both succeed; what they print.
-    fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
+    pub fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
         self.both(arguments).map(|output| {
             assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
             object(&output)
@@ -97,19 +97,19 @@ impl Parties {
         results
     }
 
-    fn stock(&self, role: &str, command: &str, more: &[&str]) -> Vec<String> {
+    pub fn stock(&self, role: &str, command: &str, more: &[&str]) -> Vec<String> {
         let place = ["stock", command, &self.store(role), "--store-key", &self.store_key]
             .map(str::to_owned)
             .into_iter();
         place.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
-    fn ls(&self, role: &str) -> Value {
+    pub fn ls(&self, role: &str) -> Value {
         let arguments = self.stock(role, "ls", &["--program", &self.file]);
         good(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).1
     }
 
-    fn executions(&self, role: &str) -> u64 {
+    pub fn executions(&self, role: &str) -> u64 {
         self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
     }
 

@@ -72,7 +72,7 @@ use stock::ProgramMaterial;
 pub use stock::Request;
 pub use stored::{
     BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, Preprocessed, Stocked,
-    compare_stores, in_stock, inventory,
+    compare_stores, executions, in_stock, inventory,
 };
 
 impl Protocol for Duplo {

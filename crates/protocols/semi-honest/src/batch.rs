@@ -116,7 +116,7 @@ impl<'p> Layout<'p> {
     ///
     /// # Errors
     /// [`Error::Input`] if it has another length.
-    pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<Executions<'a>, Error> {
+    pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<Inputs<'a>, Error> {
         let width = self.program.input_width(party);
         if Some(input.len()) != width.checked_mul(self.executions) {
             return Err(Error::Input(format!(
@@ -125,7 +125,7 @@ impl<'p> Layout<'p> {
                 input.len()
             )));
         }
-        Ok(Executions { input, width })
+        Ok(Inputs { input, width })
     }
 
     /// Room for the outputs of a party.
@@ -141,12 +141,12 @@ impl<'p> Layout<'p> {
 }
 
 /// A party's inputs, which are used up execution by execution.
-pub(super) struct Executions<'a> {
+pub(super) struct Inputs<'a> {
     input: &'a [bool],
     width: usize,
 }
 
-impl<'a> Executions<'a> {
+impl<'a> Inputs<'a> {
     /// Those of the next batch.
     pub fn next(&mut self, batch: &Batch) -> &'a [bool] {
         let (here, behind) = self.input.split_at(batch.count() * self.width);

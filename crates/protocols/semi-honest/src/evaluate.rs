@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::batch::Batch;
 use crate::decode::Colours;
 use crate::msg;
-use crate::setup::{Evaluator, Garbler};
+use crate::setup::{Components, Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::{Error, Party};
@@ -112,7 +112,8 @@ pub(super) fn garbler(
     theirs: Labels,
 ) -> Result<Colours, Error> {
     party.run.phase("evaluate");
-    let Garbler { run, rng, delta, plans, starts, garbled, .. } = party;
+    let delta = party.delta();
+    let Garbler { run, rng, components: Components { plans, starts, visits }, .. } = party;
     if starts.is_empty() {
         *starts = plans.iter().map(|_| rng.block()).collect();
         run.channel.send(msg::KEYS, bytemuck::cast_slice(starts))?;
@@ -124,7 +125,7 @@ pub(super) fn garbler(
         run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
     }
     let layout = batch.layout;
-    let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![**delta; layout.lanes()]);
+    let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![*delta; layout.lanes()]);
     let mut tables = Sent { channel: &mut run.channel, buffer: Vec::with_capacity(msg::TABLES_BYTES) };
     let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
     for executions in batch.side_by_side() {
@@ -135,7 +136,7 @@ pub(super) fn garbler(
             let component = slot.component.0 as usize;
             let plan = plans[component].as_ref().expect("a component of a slot is used");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
-            let copies = copies(&mut garbled[component], layout.lanes(), count)?;
+            let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::garble(
                 plan,
                 &keys,
@@ -166,7 +167,7 @@ pub(super) fn evaluator(
     mine: Labels,
 ) -> Result<(Colours, Vec<u8>), Error> {
     party.run.phase("evaluate");
-    let Evaluator { run, plans, starts, evaluated, .. } = party;
+    let Evaluator { run, components: Components { plans, starts, visits }, .. } = party;
     if starts.is_empty() {
         *starts = vec![0; plans.len()];
         run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(starts))?;
@@ -189,7 +190,7 @@ pub(super) fn evaluator(
             let component = slot.component.0 as usize;
             let plan = plans[component].as_ref().expect("a component of a slot is used");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
-            let copies = copies(&mut evaluated[component], layout.lanes(), count)?;
+            let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::evaluate(
                 plan,
                 &keys,

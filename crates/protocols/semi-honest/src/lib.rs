@@ -13,8 +13,11 @@
 //!   4  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
-//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`] are the
-//! whole protocol, and beside their calls stand the crossings of the link.
+//! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
+//!
+//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and those
+//! of `executions` that they share with runs from stock, are the whole protocol; beside their calls stand the
+//! crossings of the link.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -22,10 +25,13 @@ mod cheat;
 pub mod cost;
 mod decode;
 mod evaluate;
+mod executions;
 pub mod msg;
+mod ots;
 mod prepare;
 mod report;
 mod setup;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -35,9 +41,10 @@ use brickwork_wire::Channel;
 
 use batch::Layout;
 pub use cheat::Cheat;
-pub use cost::sent_bytes;
+pub use cost::{Ots, sent_bytes};
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
+pub use stored::{FromStock, Lacking, Preprocessed, Stocked, compare_stores, in_stock, inventory, ots};
 
 impl Protocol for SemiHonest {
     const NAME: &'static str = "semi-honest";
@@ -84,19 +91,11 @@ pub fn garbler(
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
-    let mut inputs = layout.inputs(Party::Garbler, input)?;
-    let mut party = setup::garbler(
-        Metered::new::<SemiHonest>(channel, Party::Garbler, Box::new(observer)),
-        job,
-        &layout,
-    )?; // 1
-    let mut outputs = layout.outputs(Party::Garbler);
-    for batch in layout.batches() {
-        let theirs = prepare::garbler(&mut party, &batch)?; // 2
-        let decoding = evaluate::garbler(&mut party, &batch, inputs.next(&batch), theirs)?; // 3
-        outputs.put(&batch, decode::garbler(&mut party, &batch, decoding)?); // 4
-    }
-    Ok(report(outputs.finish(), party.close()?, executions))
+    let inputs = layout.inputs(Party::Garbler, input)?;
+    let run = Metered::new::<SemiHonest>(channel, Party::Garbler, Box::new(observer));
+    let mut party = setup::garbler(run, &job.terms(), Some(&layout))?; // 1
+    let outputs = executions::garbler(&mut party, &layout, inputs, None)?; // 2, 3, 4
+    Ok(report(outputs, party.close()?, executions))
 }
 
 /// Runs the protocol as the evaluator. Everything as for [`garbler`].
@@ -111,17 +110,9 @@ pub fn evaluator(
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program, executions)?;
-    let mut inputs = layout.inputs(Party::Evaluator, input)?;
-    let mut party = setup::evaluator(
-        Metered::new::<SemiHonest>(channel, Party::Evaluator, Box::new(observer)),
-        job,
-        &layout,
-    )?; // 1
-    let mut outputs = layout.outputs(Party::Evaluator);
-    for batch in layout.batches() {
-        let mine = prepare::evaluator(&mut party, &batch, inputs.next(&batch))?; // 2
-        let evaluated = evaluate::evaluator(&mut party, &batch, mine)?; // 3
-        outputs.put(&batch, decode::evaluator(&mut party, &batch, &evaluated)?); // 4
-    }
-    Ok(report(outputs.finish(), party.close()?, executions))
+    let inputs = layout.inputs(Party::Evaluator, input)?;
+    let run = Metered::new::<SemiHonest>(channel, Party::Evaluator, Box::new(observer));
+    let mut party = setup::evaluator(run, &job.terms(), Some(&layout))?; // 1
+    let outputs = executions::evaluator(&mut party, &layout, inputs, None)?; // 2, 3, 4
+    Ok(report(outputs, party.close()?, executions))
 }

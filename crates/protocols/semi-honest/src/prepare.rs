@@ -1,32 +1,72 @@
 //! Crossing 2: correlated OTs whose choices are the evaluator's inputs. The garbler's label for choice 0 is the
 //! false label of the wire, as the OTs' offset is that of the wires; the evaluator gets the label of its bit.
+//!
+//! OTs from a store were made with random choices c: G has M, E has T = M ⊕ cΔ. E sends d = b ⊕ c for its bits
+//! b, and the false labels of its wires are L = M ⊕ dΔ. So T = L ⊕ bΔ is the label of its bit, and nothing
+//! comes back.
 
 use zeroize::Zeroizing;
 
 use crate::batch::Batch;
+use crate::msg;
+use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
+use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
+use brickwork_session::stock::records::Stream;
 
 /// Receives what the evaluator's choices are hidden in. Returns the false labels of its inputs,
 /// `[execution][wire]`.
-pub(super) fn garbler(party: &mut Garbler, batch: &Batch) -> Result<Labels, Error> {
+pub(super) fn garbler(
+    party: &mut Garbler,
+    batch: &Batch,
+    stock: Option<&mut Stream<GarblerOts>>,
+) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = batch.count() * batch.layout.evaluator_inputs();
-    if count == 0 {
-        return Ok(Labels::default());
+    let Some(stock) = stock.filter(|_| count > 0) else {
+        return match count {
+            0 => Ok(Labels::default()),
+            count => Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, count)?)),
+        };
+    };
+    let corrections = unpack(&party.run.channel.receive(msg::CORRECTIONS, count.div_ceil(8))?, count)?;
+    let mut labels = Labels::new(Vec::with_capacity(count));
+    while labels.len() < count {
+        let ots = stock.next(&(), count - labels.len())?;
+        labels.extend_from_slice(&ots.0);
     }
-    Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, count)?))
+    let delta = party.delta();
+    labels.iter_mut().zip(&corrections).for_each(|(label, &d)| *label ^= delta.times(d));
+    Ok(labels)
 }
 
 /// Chooses by `input`, `[execution][bit]`. Returns the active labels, in this order.
-pub(super) fn evaluator(party: &mut Evaluator, batch: &Batch, input: &[bool]) -> Result<Labels, Error> {
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    batch: &Batch,
+    input: &[bool],
+    stock: Option<&mut Stream<EvaluatorOts>>,
+) -> Result<Labels, Error> {
     party.run.phase("prepare");
-    assert_eq!(input.len(), batch.count() * batch.layout.evaluator_inputs(), "a choice for each input wire");
-    if input.is_empty() {
-        return Ok(Labels::default());
+    let count = batch.count() * batch.layout.evaluator_inputs();
+    assert_eq!(input.len(), count, "a choice for each input wire");
+    let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect());
+    let Some(stock) = stock.filter(|_| count > 0) else {
+        return match count {
+            0 => Ok(Labels::default()),
+            _ => Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, &bits)?)),
+        };
+    };
+    let mut labels = Labels::new(Vec::with_capacity(count));
+    while labels.len() < count {
+        let ots = stock.next(&(), count - labels.len())?;
+        bits[labels.len()..].iter_mut().zip(ots.choices.iter()).for_each(|(bit, choice)| *bit ^= choice);
+        labels.extend_from_slice(&ots.labels);
     }
-    let choices: Zeroizing<Vec<u8>> = Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect());
-    Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, &choices)?))
+    // The choices are random and used here alone: what is sent says nothing of the inputs.
+    party.run.channel.send(msg::CORRECTIONS, &pack(bits.iter().copied()))?;
+    Ok(labels)
 }

@@ -7,102 +7,122 @@ use crate::report::SemiHonest;
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// The garbler of a run.
-pub(super) struct Garbler {
+/// A party, whose end of the correlated OTs is `C`.
+pub(super) struct Session<C> {
     pub run: Metered,
+    pub id: SessionId,
     pub rng: Rng,
-    /// Δ: the offset of every wire and of the OTs.
-    pub delta: Zeroizing<Delta>,
-    pub cot: extension::Sender,
-    /// Of each component that is used.
-    pub plans: Vec<Option<Schedule>>,
-    /// The start of each component's hash keys, once they are drawn.
-    pub starts: Vec<u128>,
-    /// Slots garbled so far, of each component, each for several executions.
-    pub garbled: Vec<u32>,
+    pub cot: C,
+    pub components: Components,
 }
 
-/// The evaluator of a run.
-pub(super) struct Evaluator {
-    pub run: Metered,
-    pub cot: extension::Receiver,
-    /// Of each component that is used.
-    pub plans: Vec<Option<Schedule>>,
-    /// The start of each component's hash keys, once they are told.
-    pub starts: Vec<u128>,
-    /// Slots evaluated so far, of each component, each for several executions.
-    pub evaluated: Vec<u32>,
-}
+/// The garbler. Its offset of the OTs is that of every wire.
+pub(super) type Garbler = Session<extension::Sender>;
+
+/// The evaluator.
+pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
+    /// Δ.
+    pub fn delta(&self) -> Zeroizing<Delta> {
+        Zeroizing::new(Delta::new(self.cot.offset().bits()))
+    }
+}
+
+impl<C> Session<C> {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
 }
 
-impl Evaluator {
-    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        self.run.finish()
+/// What a run keeps of each component of its program.
+#[derive(Default)]
+pub(super) struct Components {
+    /// Of those that are used.
+    pub plans: Vec<Option<Schedule>>,
+    /// The start of each one's hash keys, once the garbler has drawn and sent them.
+    pub starts: Vec<u128>,
+    /// Slots gone through so far, of each component, each for several executions.
+    pub visits: Vec<u32>,
+}
+
+impl Components {
+    /// Those of a program of which nothing has been garbled.
+    pub fn of(program: &Program) -> Self {
+        let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
+        let components = program.components().iter().zip(used);
+        let plans: Vec<_> =
+            components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect();
+        Components { visits: vec![0; plans.len()], plans, starts: Vec::new() }
     }
 }
 
-/// What both parties must agree on: the program, how often, and that it is this protocol.
-fn digests(job: &Job, layout: &Layout) -> Digests {
+/// Names a program and how often it is executed; that it is this protocol, too.
+pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 semi-honest program");
-    hasher.update(&job.program.digest()).update(&(layout.executions() as u64).to_le_bytes());
-    Digests { stock: false, program: *hasher.finalize().as_bytes(), parameters: [0; 32] }
+    hasher.update(&layout.program.digest()).update(&(layout.executions() as u64).to_le_bytes());
+    *hasher.finalize().as_bytes()
 }
 
-fn plans(job: &Job) -> Vec<Option<Schedule>> {
-    let used = job.program.slots_by_component().into_iter().map(|slots| slots > 0);
-    let components = job.program.components().iter().zip(used);
-    components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
+/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked it
+/// is not known yet.
+fn digests(layout: Option<&Layout>) -> Digests {
+    Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }
 
-pub(super) fn garbler(mut run: Metered, job: &Job, layout: &Layout) -> Result<Garbler, Error> {
+fn components(layout: Option<&Layout>) -> Components {
+    layout.map_or_else(Components::default, |layout| Components::of(layout.program))
+}
+
+/// Sets up the garbler of a run, or, without a layout, of a session that makes stock.
+pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) -> Result<Garbler, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork semi-honest garbler")?;
     let delta = Zeroizing::new(rng.delta());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
-    let greeting =
-        Greeting::send::<SemiHonest>(&mut run.channel, Party::Garbler, &job.terms(), &digests(job, layout))?;
+    let greeting = Greeting::send::<SemiHonest>(&mut run.channel, Party::Garbler, terms, &digests(layout))?;
     let begun = base::Begun::send(
         &mut run.channel,
         Direction::GarblerSends,
         &greeting.digest(),
         &choices,
-        job.threads,
+        terms.threads,
     )?;
-    let plans = plans(job);
+    let components = components(layout);
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
-    let garbled = vec![0; plans.len()];
-    Ok(Garbler { run, rng, delta, cot, plans, starts: Vec::new(), garbled })
+    Ok(Garbler { run, id: answer.session, rng, cot, components })
 }
 
-pub(super) fn evaluator(mut run: Metered, job: &Job, layout: &Layout) -> Result<Evaluator, Error> {
+/// Sets up the evaluator, as [`garbler`].
+pub(super) fn evaluator(
+    mut run: Metered,
+    terms: &Terms,
+    layout: Option<&Layout>,
+) -> Result<Evaluator, Error> {
     run.phase("setup");
-    let greeting = Greeting::send::<SemiHonest>(
+    let rng = Rng::new("brickwork semi-honest evaluator")?;
+    let greeting = Greeting::send::<SemiHonest>(&mut run.channel, Party::Evaluator, terms, &digests(layout))?;
+    let begun = base::Begun::send(
         &mut run.channel,
-        Party::Evaluator,
-        &job.terms(),
-        &digests(job, layout),
+        Direction::EvaluatorSends,
+        &greeting.digest(),
+        &[],
+        terms.threads,
     )?;
-    let begun =
-        base::Begun::send(&mut run.channel, Direction::EvaluatorSends, &greeting.digest(), &[], job.threads)?;
-    let plans = plans(job);
+    let components = components(layout);
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    let evaluated = vec![0; plans.len()];
-    Ok(Evaluator { run, cot, plans, starts: Vec::new(), evaluated })
+    Ok(Evaluator { run, id: answer.session, rng, cot, components })
 }

@@ -40,7 +40,7 @@ fn runs(program: Program, executions: usize) {
     let reports = over(memory_pair(), &program, executions, [&a, &b]).map(Result::unwrap);
     let whole = if executions == 1 { (*program).clone() } else { program.repeat(executions).unwrap() };
     let ports = whole.simulate(&a, &b);
-    let sent = sent_bytes(&program, executions).unwrap();
+    let sent = sent_bytes(&program, executions, Ots::Made).unwrap();
     for (party, report) in [Party::Garbler, Party::Evaluator].into_iter().zip(&reports) {
         let learnt = whole.outputs().iter().zip(&ports).filter(|(output, _)| output.to.includes(party));
         let expected: Vec<bool> = learnt.flat_map(|(_, bits)| bits.clone()).collect();

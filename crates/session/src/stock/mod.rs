@@ -22,6 +22,7 @@
 //! costs the whole epoch: what its failed check told it concerns everything that was made with the same
 //! secrets.
 
+pub mod inventory;
 pub mod meeting;
 pub mod msg;
 pub mod records;
@@ -34,7 +35,7 @@ use crate::{Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Te
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
-use brickwork_stock::{Entry, Epoch, EpochId, GivenUp, Ranges, Serial, Step, Store, Writers};
+use brickwork_stock::{Entry, Epoch, EpochId, Ranges, Serial, State, Step, Store, Writers};
 use meeting::{Owner, living, meet, other_levels, reconcile, room_for_one_more};
 use records::{Batches, Items, Keeper};
 
@@ -79,6 +80,8 @@ pub trait Side: Sized {
     const PROTOCOL: &'static str;
     /// The role.
     const ROLE: Party;
+    /// The phase in which both agree on a program and on what it takes.
+    const AGREEMENT: &'static str;
     /// What goes from one session of a connection to the next, beside the connection itself.
     type Carried;
     /// A step of preprocessing.
@@ -120,11 +123,16 @@ pub trait Side: Sized {
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Whether an epoch in which so much was given up has room for another step. What is there stays of use.
+    /// Whether an epoch that stands here may have another step: whether it had a program already, and how much
+    /// was given up in it. What is there stays of use.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
-    fn may_begin(given_up: GivenUp, terms: &Terms) -> Result<bool, Error>;
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error>;
+
+    /// Names the level that stock of these terms is for, in words: ` for --security 40`. Empty where there are no
+    /// levels.
+    fn level(terms: &Terms) -> String;
 
     /// Goes on with the ranges of all counters that belong to an entry of the log.
     ///
@@ -350,16 +358,14 @@ impl<'o, S: Side> Stocked<'o, S> {
         }
     }
 
-    /// Returns the newest epoch to which something may be added: nothing is after its first program, and too
-    /// much that was given up closes one.
+    /// Returns the newest epoch to which something may be added: what the protocol allows ([`Side::may_begin`]),
+    /// and not so late that nothing could be taken any more.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn unused(&self) -> Result<Option<EpochId>, Error> {
+    pub fn open_epoch(&self) -> Result<Option<EpochId>, Error> {
         for id in self.held.epochs.iter().rev() {
-            let state = self.held.store.state(id)?;
-            // A peer may say that it has begun one more: then this party has, too.
-            if !state.is_used() && S::may_begin(state.given_up(), &self.held.terms)? {
+            if self.held.may_be_filled::<S>(id)? {
                 return Ok(Some(*id));
             }
         }
@@ -375,6 +381,9 @@ impl<'o, S: Side> Stocked<'o, S> {
         let (held, mut session) = self.session(epoch)?;
         let (job, of) = (job_digest(steps), steps.len() as u32);
         let epoch = *session.id();
+        if !held.may_be_filled::<S>(&epoch)? {
+            return Err(Error::Usage("nothing may be added to this part of the stock any more".into()));
+        }
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
         for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
@@ -400,7 +409,7 @@ impl<'o, S: Side> Stocked<'o, S> {
             (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
         };
         let run = self.line.run_mut();
-        run.phase("build");
+        run.phase(S::AGREEMENT);
         agree(&mut run.channel, &S::program(job), OTHER_PROGRAM)?;
         run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
         let theirs = run.channel.receive(msg::PLAN, 33)?;
@@ -430,9 +439,9 @@ impl<'o, S: Side> Stocked<'o, S> {
         let Epochs { store, terms, epochs } = &self.held;
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
         let mut lacking = Error::Stock(format!(
-            "the program needs {}, and there is nothing for --security {}{}",
+            "the program needs {}, and there is nothing{}{}",
             S::needs(job),
-            terms.security,
+            S::level(terms),
             other_levels(store, &owner)?
         ));
         let only = match &self.line {
@@ -440,6 +449,10 @@ impl<'o, S: Side> Stocked<'o, S> {
             _ => None,
         };
         for id in epochs.iter().filter(|id| only.is_none_or(|only| only == *id)) {
+            if store.state(id)?.entries_left() == 0 {
+                // What is left of it is lost; `preprocess` makes another.
+                continue;
+            }
             match S::choose(job, &Batches::of(store, id)?, terms) {
                 Ok(taken) => return Ok(Ok((*id, Entry::Use { program: S::program(job), taken }))),
                 Err(Error::Stock(why)) => lacking = Error::Stock(why),
@@ -485,7 +498,17 @@ impl<'o, S: Side> Stocked<'o, S> {
     }
 }
 
+/// Entries that an epoch must have left for a step: the two of the step, and as many for programs.
+const ENTRIES_FOR_A_STEP: u64 = 1 << 10;
+
 impl<'o> Epochs<'o> {
+    /// Whether something may be added to an epoch.
+    fn may_be_filled<S: Side>(&self, id: &EpochId) -> Result<bool, Error> {
+        let state = self.store.state(id)?;
+        // A peer may say that it has begun one more: then this party has, too.
+        Ok(state.entries_left() >= ENTRIES_FOR_A_STEP && S::may_begin(&state, &self.terms)?)
+    }
+
     fn with<S: Side>(self, session: Box<S>) -> Stocked<'o, S> {
         Stocked { line: Line::Session(session), held: self }
     }
@@ -522,7 +545,7 @@ fn take<S: Side>(
     entry: &Entry,
     job: &S::Job<'_>,
 ) -> Result<S::Outcome, Error> {
-    session.run().phase("build");
+    session.run().phase(S::AGREEMENT);
     let mut taken = store.append(epoch, entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
     session.enter(taken.ranges()?)?;

@@ -1,6 +1,6 @@
 //! What a protocol keeps of its items: records in batches, written by who made them, and read by who took them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -212,6 +212,62 @@ impl<'a> Items<'a> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Items of a kind that were taken, one record of them at a time: for who has room for few.
+pub struct Stream<'a, P> {
+    items: &'a Items<'a>,
+    /// Batches and what is still to be read of them, in the order of the entry.
+    left: VecDeque<(Serial, Range<u64>)>,
+    /// What was read and not asked for yet.
+    at_hand: Option<P>,
+}
+
+impl<'a> Items<'a> {
+    /// Begins to go through all items, which are of one kind, in the order of the entry.
+    pub fn stream<P>(&'a self) -> Stream<'a, P> {
+        let range = |&(serial, first, count): &(Serial, u64, u32)| (serial, first..first + u64::from(count));
+        Stream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
+    }
+}
+
+impl<P: Records> Stream<'_, P> {
+    /// Reads the next items, at least one and at most `most`: those of one record.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are none left, or a record is malformed or missing.
+    pub fn next(&mut self, context: &P::Context<'_>, most: usize) -> Result<P, Error> {
+        let here = match self.at_hand.take() {
+            Some(items) => items,
+            None => self.record(context)?,
+        };
+        let count = here.count();
+        if count <= most {
+            return Ok(here);
+        }
+        self.at_hand = Some(here.some(most..count));
+        Ok(here.some(0..most))
+    }
+
+    /// What was taken of the next record.
+    fn record(&mut self, context: &P::Context<'_>) -> Result<P, Error> {
+        let missing = || Error::Stock("a record is missing".into());
+        let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
+        let record = self.items.store.read_at(self.items.taken, *serial, wanted.start)?;
+        let mut bytes = In::new(&record.bytes);
+        let mut part = P::decode(context, record.items as usize, &mut bytes)?;
+        bytes.end()?;
+        let end = record.first + u64::from(record.items);
+        let here = wanted.start - record.first..wanted.end.min(end) - record.first;
+        if here != (0..u64::from(record.items)) {
+            part = part.some(here.start as usize..here.end as usize);
+        }
+        wanted.start = wanted.end.min(end);
+        if wanted.is_empty() {
+            let _ = self.left.pop_front();
+        }
+        Ok(part)
     }
 }
 

@@ -124,6 +124,7 @@ impl<const ROLE: u8> Toy<ROLE> {
 
 impl<const ROLE: u8> Side for Toy<ROLE> {
     const PROTOCOL: &'static str = "toy";
+    const AGREEMENT: &'static str = "run";
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
     type Step<'s> = Asks;
@@ -172,8 +173,12 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     }
 
     /// It gives up at most so many steps in an epoch.
-    fn may_begin(given_up: GivenUp, _: &Terms) -> Result<bool, Error> {
-        Ok(given_up.risk < 2)
+    fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && state.given_up().risk < 2)
+    }
+
+    fn level(terms: &Terms) -> String {
+        format!(" for --security {}", terms.security)
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -264,7 +269,7 @@ fn one<const ROLE: u8>(
     let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
-            let epoch = line.unused()?;
+            let epoch = line.open_epoch()?;
             let steps: Vec<Asks> = steps.iter().map(|&count| Asks(count)).collect();
             let (made, line) = line.fill(epoch, &steps)?;
             ((Vec::new(), Some(made)), line)
@@ -274,7 +279,7 @@ fn one<const ROLE: u8>(
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
                 Ran::Lacks { next, .. } => {
-                    let epoch = next.unused()?;
+                    let epoch = next.open_epoch()?;
                     next.fill(epoch, &[Asks(job.len())])?.1.run(&job, Lacking::Refuse)?
                 }
                 done => done,
@@ -428,6 +433,57 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
+    // One after the other they are the same, however many are asked for at a time, and end where the entry does.
+    let items = Items::new(&store, &id, &taken);
+    for most in 1..5 {
+        let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
+        while all.len() < 4 {
+            let some = stream.next(&(), most).unwrap().0;
+            assert!((1..=most).contains(&some.len()));
+            all.extend(some);
+        }
+        assert_eq!(all, [10, 11, 12, 13]);
+        assert!(matches!(stream.next(&(), most), Err(Error::Stock(why)) if why.contains("missing")));
+    }
+    assert!(store.read_at(&taken, serial, 3).is_ok());
+    for other in [store.read_at(&taken, serial, 4), store.read_at(&taken, serial + 1, 0)] {
+        assert!(matches!(other, Err(Error::Stock(why)) if why.contains("was not taken")));
+    }
+}
+
+/// Row 21: what a protocol closes is not filled, whoever asks.
+#[test]
+fn row_21_a_closed_epoch_is_not_filled() {
+    let world = World::new();
+    world.good(What::Fill(&[6]));
+    assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+    let (left, right) = memory_pair();
+    let filled = std::thread::scope(|scope| {
+        let fill = |role: &str, channel, owned: fn(&Path, brickwork_wire::Channel) -> Result<(), Error>| {
+            owned(&world.root.path().join(role), channel)
+        };
+        let garbler = scope.spawn(move || fill("Garbler", left, fill_the_first::<0>));
+        let evaluator = fill("Evaluator", right, fill_the_first::<1>);
+        [garbler.join().unwrap(), evaluator]
+    });
+    for result in filled {
+        assert!(
+            matches!(&result, Err(Error::Usage(why)) if why.contains("nothing may be added")),
+            "{result:?}"
+        );
+    }
+    assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
+}
+
+/// Fills the first epoch of a store, whatever it says of itself.
+fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channel) -> Result<(), Error> {
+    let mut store = Store::open(folder, &KEY)?;
+    let (id, _) = store.epochs()?[0];
+    let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+    let carried = Carried { fate: Fate::Lives, sent: Box::leak(Box::default()) };
+    let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
+    assert_eq!(line.open_epoch()?, None);
+    line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
 /// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry; and

@@ -24,6 +24,7 @@ use crate::{Evaluator, Garbler, SecurityReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
+pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
@@ -31,7 +32,7 @@ pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
-pub use inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory, inventory};
+pub use inventory::{executions, inventory};
 use side::{Filling, Job, OnDisk, Outcome, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
@@ -293,7 +294,7 @@ impl<'o, R: Role> Inner<'o, R> {
 
     fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
         let Inner { line, schedules, cut } = self;
-        let epoch = line.unused()?;
+        let epoch = line.open_epoch()?;
         let parameters = Parameters::for_steps(steps, line.terms().security)?;
         let steps: Vec<Filling> = steps
             .iter()
@@ -340,7 +341,7 @@ fn make<'o, R: Role>(
     why: &Error,
 ) -> Result<(Request, stocked::Stocked<'o, OnDisk<R>>), Error> {
     let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
-    let mut epoch = line.unused()?;
+    let mut epoch = line.open_epoch()?;
     let mut request = match epoch {
         Some(id) => {
             batches::counts(&Batches::of(line.store(), &id)?).missing(program, garbler_wires(program))

@@ -26,7 +26,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
 use brickwork_session::stock::{Asked, Side};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, GivenUp, Ranges, Serial, Writers};
+use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
@@ -111,6 +111,7 @@ pub(super) struct OnDisk<R>(Box<R>);
 impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = PROTOCOL;
     const ROLE: Party = R::ROLE;
+    const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
     type Step<'s> = Filling<'s>;
     type Job<'j> = Job<'j>;
@@ -148,8 +149,13 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.release()
     }
 
-    fn may_begin(given_up: GivenUp, terms: &Terms) -> Result<bool, Error> {
-        may_begin(given_up, terms.security)
+    /// What a session uses exists before its first input, and too much that was given up closes one.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && may_begin(state.given_up(), terms.security)?)
+    }
+
+    fn level(terms: &Terms) -> String {
+        format!(" for --security {}", terms.security)
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {

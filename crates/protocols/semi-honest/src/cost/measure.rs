@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use super::script;
 use super::work::{ALL, BEYOND, SLOT, WIRE};
+use super::{Ots, script};
 use crate::batch::Layout;
 use crate::evaluate::Wires;
 use crate::report::SemiHonest;
@@ -76,7 +76,7 @@ impl Measure for SemiHonest {
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
-        beyond(machine, &script(&program, 1)?, &kinds, measured, || {
+        beyond(machine, &script(&program, 1, Ots::Made)?, &kinds, measured, || {
             let (_, report) = over_loopback(
                 |channel, identities| {
                     garbler(channel, &job(identities), 1, &zeros(Party::Garbler), Unobserved)

@@ -16,38 +16,65 @@ use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::{GREETING_BYTES, Protocol};
+use brickwork_stock::ACQUAINTANCE_BYTES;
 
 use crate::report::SemiHonest;
+use crate::stored;
 
 use work::{BEYOND, SLOT, WIRE};
+
+/// Where the OTs of a run come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ots {
+    /// They are made for it.
+    Made,
+    /// They are in both parties' stores, which share so many epochs that are not used up, and where the last run
+    /// was not broken off: otherwise the parties tell each other a little more of where they stand.
+    Stocked {
+        /// Epochs.
+        epochs: u64,
+    },
+}
 
 /// What `executions` of a program cost on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
-pub fn predict(program: &Program, executions: usize, machine: &Machine, link: &Link) -> Result<Cost, Error> {
-    Ok(plan::predict(&script(program, executions)?, machine, link))
+pub fn predict(
+    program: &Program,
+    executions: usize,
+    ots: Ots,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script(program, executions, ots)?, machine, link))
 }
 
 /// Bytes that the garbler and the evaluator send in `executions` of a program: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
-pub fn sent_bytes(program: &Program, executions: usize) -> Result<[u64; 2], Error> {
+pub fn sent_bytes(program: &Program, executions: usize, ots: Ots) -> Result<[u64; 2], Error> {
     // No message is spread over lanes.
-    Ok(script(program, executions)?.sent_bytes(1))
+    Ok(script(program, executions, ots)?.sent_bytes(1))
 }
 
 /// What a run does that executes a program so many times.
 ///
 /// # Errors
-/// [`Error::Input`] if `executions` is 0.
-pub fn script(program: &Program, executions: usize) -> Result<Script, Error> {
+/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store gives OTs for so many.
+pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, Error> {
     let layout = Layout::new(program, executions)?;
     let mut script = Script::new(SemiHonest::PHASES);
-    setup(&mut script, program); // 1
+    match ots {
+        Ots::Made => setup(&mut script, program),
+        Ots::Stocked { epochs } => {
+            let _ = stored::ots(program, executions)?;
+            meet(&mut script, program, epochs);
+        }
+    } // 1
     for (k, batch) in layout.batches().enumerate() {
-        prepare(&mut script, &batch); // 2
+        prepare(&mut script, &batch, ots); // 2
         evaluate(&mut script, &batch, k == 0); // 3
         script.phase("decode");
         some(&mut script, Evaluator, bits(&batch, Garbler)); // 4
@@ -59,6 +86,9 @@ pub fn script(program: &Program, executions: usize) -> Result<Script, Error> {
     script.memory_bytes = memory(&layout);
     Ok(script)
 }
+
+/// Bytes of a digest.
+const DIGEST: u64 = 32;
 
 /// A message, unless there is nothing in it.
 fn some(script: &mut Script, from: Party, payload: u64) {
@@ -90,14 +120,39 @@ fn setup(script: &mut Script, program: &Program) {
     script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
 }
 
-fn prepare(script: &mut Script, batch: &Batch) {
+/// Both stores meet, and both agree on what the program takes and burn it.
+fn meet(script: &mut Script, program: &Program, epochs: u64) {
+    // Behind their number, of each epoch its identifier, where its log stands, and that no entry is open.
+    let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
+    let standings = varint(epochs) + epochs * (2 * DIGEST + 1);
+    script.phase("setup");
+    both(script, [GREETING_BYTES as u64]);
+    both(script, [ACQUAINTANCE_BYTES as u64, standings]);
+    both(script, [DIGEST]);
+    script.phase("prepare");
+    both(script, [DIGEST]); // the program
+    both(script, [1 + DIGEST]); // what it takes from where
+    both(script, [DIGEST]); // that it is burned
+    for by in [Garbler, Evaluator] {
+        script.work(by, &SCHEDULE, gates(program), 1);
+    }
+}
+
+/// Both send the same at once.
+fn both<const N: usize>(script: &mut Script, payloads: [u64; N]) {
+    script.exchange(payloads, payloads);
+}
+
+fn prepare(script: &mut Script, batch: &Batch, from: Ots) {
     script.phase("prepare");
     let ots = (batch.count() * batch.layout.evaluator_inputs()) as u64;
-    if ots > 0 {
+    if from == Ots::Made && ots > 0 {
         let blocks = ots.div_ceil(BLOCK) + 1;
         script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
         extend(script, Evaluator, ots);
         script.work(Garbler, &EXTEND_SENDER, blocks, 1);
+    } else {
+        some(script, Evaluator, ots.div_ceil(8));
     }
 }
 

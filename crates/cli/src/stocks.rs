@@ -1,0 +1,51 @@
+//! What a protocol does with stores, as the command looks after them.
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::session::Terms;
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
+
+/// A protocol that keeps stock.
+pub trait Stocks {
+    /// Whether a store has all that a run takes, of what both parties may still use.
+    ///
+    /// # Errors
+    /// If the store cannot be read or was altered.
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        executions: u32,
+    ) -> Result<bool, Error>;
+
+    /// Compares both stores, and changes nothing. Returns how many parts both may use.
+    ///
+    /// # Errors
+    /// If they do not go together.
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error>;
+
+    /// Lists what a store holds of it.
+    ///
+    /// # Errors
+    /// If the store cannot be read or was altered.
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error>;
+
+    /// Counts the executions of a program that a part of a store makes.
+    ///
+    /// # Errors
+    /// As [`Stocks::inventory`].
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error>;
+
+    /// Whether stock is for a level of statistical security.
+    fn has_levels(&self) -> bool;
+}

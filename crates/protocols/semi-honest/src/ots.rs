@@ -1,0 +1,120 @@
+//! What is kept of OTs: of each the garbler's label for choice 0, the evaluator's choice and label.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use brickwork_base::Error;
+use brickwork_base::label::Labels;
+use brickwork_session::stock::records::{In, Out, Records};
+
+/// M of each OT.
+#[derive(Default)]
+pub(crate) struct GarblerOts(pub Labels);
+
+/// Of each OT c (0 or 1), and T = M ⊕ cΔ.
+#[derive(Default)]
+pub(crate) struct EvaluatorOts {
+    pub choices: Zeroizing<Vec<u8>>,
+    pub labels: Labels,
+}
+
+/// Two rows one after the other. What grows leaves copies behind; so it is made anew.
+fn joined<T: Copy>(one: &[T], other: &[T]) -> Zeroizing<Vec<T>>
+where
+    Vec<T>: zeroize::Zeroize,
+{
+    Zeroizing::new([one, other].concat())
+}
+
+impl Records for GarblerOts {
+    type Context<'c> = ();
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.0[items]);
+        Ok(())
+    }
+
+    fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
+        Ok(GarblerOts(Labels::new(record.pods(count)?)))
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        GarblerOts(Labels::new(self.0[items].to_vec()))
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.0 = joined(&self.0, &others.0);
+        Ok(())
+    }
+}
+
+impl Records for EvaluatorOts {
+    type Context<'c> = ();
+
+    fn count(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.choices[items.clone()]);
+        out.pods(&self.labels[items]);
+        Ok(())
+    }
+
+    fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
+        let choices = Zeroizing::new(record.pods::<u8>(count)?);
+        let labels = Labels::new(record.pods(count)?);
+        match choices.iter().fold(0, |all, choice| all | choice) {
+            0 | 1 => Ok(EvaluatorOts { choices, labels }),
+            _ => Err(Error::Stock("a record holds a choice that is no bit".into())),
+        }
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        EvaluatorOts {
+            choices: Zeroizing::new(self.choices[items.clone()].to_vec()),
+            labels: Labels::new(self.labels[items].to_vec()),
+        }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.choices = joined(&self.choices, &others.choices);
+        self.labels = joined(&self.labels, &others.labels);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::Rng;
+
+    /// What is written is read, and what is no bit is refused.
+    #[test]
+    fn row_25_records_are_read_as_they_were_written() {
+        let mut rng = Rng::replayable("test OTs");
+        let labels = Labels::new((0..9).map(|_| rng.label()).collect());
+        for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
+            let mut choices = Zeroizing::new(vec![1; 9]);
+            choices[4] = choice;
+            let mut out = Out::default();
+            EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();
+            let bytes = out.finish();
+            assert_eq!(bytes.len(), 7 * 17);
+            match EvaluatorOts::decode(&(), 7, &mut In::new(&bytes)) {
+                Ok(ots) => {
+                    assert!(good && ots.choices[..] == choices[2..] && ots.labels[..] == labels[2..]);
+                    let mut first = ots.some(0..3);
+                    first.append(ots.some(3..7)).unwrap();
+                    assert!(first.choices == ots.choices && first.labels == ots.labels);
+                }
+                Err(refused) => assert!(!good && refused.to_string().contains("no bit")),
+            }
+        }
+    }
+}

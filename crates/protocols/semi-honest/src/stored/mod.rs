@@ -1,0 +1,238 @@
+//! OTs made beforehand: a connection between two parties with stores. Meeting, filling and taking are the same
+//! for all protocols ([`brickwork_session::stock`]); here is what is kept of OTs, and what a program takes.
+//!
+//! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key of
+//! one program, and a guess of Δ is tested against the calls under one key, however many programs there are
+//! (docs/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties before either
+//! sends anything that depends on it.
+
+mod side;
+#[cfg(test)]
+mod tests;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_primitives::ot::extension;
+use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_stock::{Batch, Store};
+use brickwork_wire::Channel;
+
+use crate::batch::Layout;
+use crate::report::{SecurityReport, SemiHonest};
+use side::{Filling, Job, OnDisk, Role};
+
+/// What is agreed on with a store: no statistical security, as nothing is opened and checked.
+fn without_level(terms: &Terms) -> Terms {
+    Terms { security: 0, ..terms.clone() }
+}
+
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: SemiHonest::NAME, role, terms }
+}
+
+/// OTs that so many executions of a program take: one for each of the evaluator's input bits. Without any there
+/// is one all the same, which hides nothing: an entry that takes nothing would burn nothing.
+///
+/// # Errors
+/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
+pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
+    let layout = Layout::new(program, executions)?;
+    side::wanted(&layout)
+}
+
+/// Whether this party's store has the OTs that a program takes, of what both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`ots`].
+pub fn in_stock(
+    store: &Store,
+    party: Party,
+    terms: &Terms,
+    program: &Program,
+    executions: usize,
+) -> Result<bool, Error> {
+    let layout = Layout::new(program, executions)?;
+    stocked::in_stock(store, &owner(party, &without_level(terms)), |held| side::choose(&layout, held))
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
+/// do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
+}
+
+/// What a store holds of this protocol, oldest first; burned epochs too.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
+    struct Ots;
+    impl Kinds for Ots {
+        const PROTOCOL: &'static str = SemiHonest::NAME;
+
+        fn kind(_: &Batch) -> &'static str {
+            "ots"
+        }
+    }
+    inventory_of::<Ots>(store)
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    /// As in a [`Report`](crate::Report).
+    pub outputs: Vec<bool>,
+    /// What was promised.
+    pub security: SecurityReport,
+    /// OTs that had to be made on the spot.
+    pub made: Option<usize>,
+}
+
+/// The outputs are left out, which are the party's own.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish()
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked<'o>(Of<'o>);
+
+enum Of<'o> {
+    Garbler(Box<Line<'o, extension::Sender>>),
+    Evaluator(Box<Line<'o, extension::Receiver>>),
+}
+
+type Line<'o, C> = stocked::Stocked<'o, OnDisk<C>>;
+
+impl<'o> Stocked<'o> {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one do
+    /// not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is burned; or
+    /// if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &'o mut Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<SemiHonest>(channel, party, Box::new(observer));
+        let terms = without_level(terms);
+        Ok(Stocked(match party {
+            Party::Garbler => Of::Garbler(Box::new(open(run, store, &terms)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(open(run, store, &terms)?)),
+        }))
+    }
+
+    /// Makes `count` OTs, some at a time; those that an interrupted run for as many has made are not made again.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends what is no
+    /// message of the protocol, and then all that was made with the same offset is burned.
+    pub fn preprocess(self, count: usize) -> Result<(Preprocessed, Self), Error> {
+        if count == 0 {
+            return Err(Error::Usage("no OTs are asked for".into()));
+        }
+        Ok(match self.0 {
+            Of::Garbler(line) => {
+                fill(*line, count).map(|(done, line)| (done, Stocked(Of::Garbler(Box::new(line)))))?
+            }
+            Of::Evaluator(line) => {
+                fill(*line, count).map(|(done, line)| (done, Stocked(Of::Evaluator(Box::new(line)))))?
+            }
+        })
+    }
+
+    /// Runs a program so many times with OTs from the store. `input` are the bits of this party's input ports,
+    /// `[execution][bit]`.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if OTs are lacking and are not to be made, [`Error::Input`]
+    /// if `input` has the wrong length, [`Error::Limit`] if a run would garble more than the promise is for.
+    pub fn run(
+        self,
+        program: &Program,
+        executions: usize,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
+        let layout = Layout::new(program, executions)?;
+        Ok(match self.0 {
+            Of::Garbler(line) => run(*line, &layout, input, lacking)
+                .map(|(done, line)| (done, Stocked(Of::Garbler(Box::new(line)))))?,
+            Of::Evaluator(line) => run(*line, &layout, input, lacking)
+                .map(|(done, line)| (done, Stocked(Of::Evaluator(Box::new(line)))))?,
+        })
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(line) => line.close(),
+            Of::Evaluator(line) => line.close(),
+        }
+    }
+}
+
+fn open<'o, C: Role>(mut run: Metered, store: &'o mut Store, terms: &Terms) -> Result<Line<'o, C>, Error> {
+    run.phase("setup");
+    let program = blake3::derive_key("brickwork 2026-11 semi-honest stock", &[]);
+    let digests = Digests { stock: true, program, parameters: [0; 32] };
+    let greeting = Greeting::send::<SemiHonest>(&mut run.channel, run.role, terms, &digests)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    stocked::Stocked::open(run, (), store, terms, &answer.session)
+}
+
+/// Fills the newest epoch, or a new one.
+fn fill<C: Role>(line: Line<C>, count: usize) -> Result<(Preprocessed, Line<C>), Error> {
+    let epoch = line.open_epoch()?;
+    line.fill(epoch, &Filling::steps(count))
+}
+
+fn run<'o, C: Role>(
+    line: Line<'o, C>,
+    layout: &Layout,
+    input: &[bool],
+    lacking: Lacking,
+) -> Result<(FromStock, Line<'o, C>), Error> {
+    let _ = layout.inputs(C::ROLE, input)?;
+    let job = Job { layout, input };
+    let (ran, made) = match line.run(&job, lacking)? {
+        Ran::Lacks { why, next } => {
+            let missing = side::missing(&next, layout)?;
+            tracing::warn!("{why}; {missing} OTs are made on the spot");
+            let (_, next) = fill(next, missing)?;
+            (next.run(&job, Lacking::Refuse)?, Some(missing))
+        }
+        done => (done, None),
+    };
+    match ran {
+        Ran::Done { outcome, next, .. } => {
+            Ok((FromStock { outputs: outcome, security: SecurityReport::of_every_run(), made }, next))
+        }
+        Ran::Lacks { why, .. } => Err(why),
+    }
+}

@@ -1,0 +1,305 @@
+//! The two roles where their OTs lie on disk. What each does by itself is a [`Role`] of its end of the OTs; the
+//! rest is said once for both.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::batch::Layout;
+use crate::executions;
+use crate::ots::{EvaluatorOts, GarblerOts};
+use crate::report::SemiHonest;
+use crate::setup::{self, Components, Session};
+use brickwork_base::digest::Digest;
+use brickwork_base::label::Labels;
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
+use brickwork_session::stock::records::{Batches, Items, Keeper, Records, Stream};
+use brickwork_session::stock::{Asked, Side, Stocked};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_stock::{Batch, Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
+
+/// What the items of a batch are. There is but one kind.
+const OTS: u8 = 0;
+
+/// OTs that are made at a time: 16 MiB of labels.
+const STEP: usize = 1 << 20;
+
+/// AND gates that a run from stock garbles, at most, all executions together. An epoch has fewer than 2^19
+/// entries, so that its programs have fewer than 2^59 AND gates and keys of the hash: that two of its keys are
+/// the same has a probability below 2^-11, and only then would one serve more calls than the promise says.
+const MAX_AND_GATES: u128 = 1 << 40;
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+/// A step of preprocessing.
+pub(super) struct Filling {
+    count: usize,
+}
+
+impl Filling {
+    /// The steps in which so many OTs are made.
+    pub fn steps(count: usize) -> Vec<Self> {
+        (0..count).step_by(STEP).map(|first| Filling { count: STEP.min(count - first) }).collect()
+    }
+}
+
+impl Asked for Filling {
+    fn request(&self) -> [u8; 32] {
+        Digest::of("brickwork 2026-11 semi-honest OTs in stock").length(self.count).done()
+    }
+
+    /// There is nothing to choose.
+    fn parameters(&self) -> [u8; 32] {
+        [0; 32]
+    }
+
+    /// Nothing is opened, so there is nothing to get away with.
+    fn risk(&self) -> u128 {
+        0
+    }
+
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// A program, how often it is executed, and this party's input bits.
+pub(super) struct Job<'j> {
+    pub layout: &'j Layout<'j>,
+    pub input: &'j [bool],
+}
+
+/// OTs that a run takes, at least one.
+pub(super) fn wanted(layout: &Layout) -> Result<usize, Error> {
+    let gates = u128::from(layout.program.and_gates()) * layout.executions() as u128;
+    let bits = layout.executions().checked_mul(layout.evaluator_inputs());
+    match bits.filter(|&bits| gates <= MAX_AND_GATES && bits <= u32::MAX as usize) {
+        Some(bits) => Ok(bits.max(1)),
+        None => Err(Error::Limit(
+            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all executions \
+             together; use fewer --executions, or run it without --store"
+                .into(),
+        )),
+    }
+}
+
+/// Chooses what a run takes: OTs, oldest first.
+///
+/// # Errors
+/// [`Error::Stock`] if there are too few, [`Error::Limit`] as [`wanted`].
+pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+    let (wanted, left) = (wanted(layout)?, batches.left(OTS));
+    if left < wanted {
+        return Err(Error::Stock(format!("the program needs {wanted} OTs, and there are {left}")));
+    }
+    let mut taken = Vec::new();
+    batches.take(OTS, &[0; 32], wanted, &mut taken)?;
+    Ok(taken)
+}
+
+/// OTs that a run lacks, in the epoch that is filled next.
+pub(super) fn missing<C: Role>(line: &Stocked<OnDisk<C>>, layout: &Layout) -> Result<usize, Error> {
+    let left = match line.open_epoch()? {
+        Some(epoch) => Batches::of(line.store(), &epoch)?.left(OTS),
+        None => 0,
+    };
+    // If there are enough, they could not be taken all the same, and others are made.
+    let wanted = wanted(layout)?;
+    Ok(wanted.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(wanted))
+}
+
+/// A party's end of the OTs, and what it does with them.
+pub(super) trait Role: Sized {
+    const ROLE: Party;
+    type State: Serialize + DeserializeOwned + Zeroize;
+    type Ots: Records<Context<'static> = ()>;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+    fn state(&self) -> Self::State;
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+    /// Makes OTs of random choices.
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
+    /// Runs all executions.
+    fn execute(session: &mut Session<Self>, job: &Job, ots: Stream<Self::Ots>) -> Result<Vec<bool>, Error>;
+}
+
+impl Role for extension::Sender {
+    const ROLE: Party = Party::Garbler;
+    type State = <Self as CotSender>::State;
+    type Ots = GarblerOts;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
+        setup::garbler(run, terms, None)
+    }
+
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        CotSender::restored(series, state)
+    }
+
+    fn state(&self) -> Self::State {
+        CotSender::state(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotSender::enter(self, ranges)
+    }
+
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
+        Ok(GarblerOts(Labels::new(CotSender::draw(&mut session.cot, &mut session.run.channel, count)?)))
+    }
+
+    fn execute(session: &mut Session<Self>, job: &Job, ots: Stream<GarblerOts>) -> Result<Vec<bool>, Error> {
+        let inputs = job.layout.inputs(Party::Garbler, job.input)?;
+        executions::garbler(session, job.layout, inputs, Some(ots))
+    }
+}
+
+impl Role for extension::Receiver {
+    const ROLE: Party = Party::Evaluator;
+    type State = <Self as CotReceiver>::State;
+    type Ots = EvaluatorOts;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
+        setup::evaluator(run, terms, None)
+    }
+
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        CotReceiver::restored(series, state)
+    }
+
+    fn state(&self) -> Self::State {
+        CotReceiver::state(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotReceiver::enter(self, ranges)
+    }
+
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
+        let Session { run, rng, cot, .. } = session;
+        let (choices, labels) = CotReceiver::draw(cot, &mut run.channel, rng, count)?;
+        Ok(EvaluatorOts { choices, labels: Labels::new(labels) })
+    }
+
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Job,
+        ots: Stream<EvaluatorOts>,
+    ) -> Result<Vec<bool>, Error> {
+        let inputs = job.layout.inputs(Party::Evaluator, job.input)?;
+        executions::evaluator(session, job.layout, inputs, Some(ots))
+    }
+}
+
+/// What a session needs to go on in another process.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct Secrets<O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    ots: O,
+}
+
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<C: Role> {
+    session: Session<C>,
+    serials: Range,
+    /// What the step at hand has made.
+    made: Option<C::Ots>,
+}
+
+impl<C: Role> Side for OnDisk<C> {
+    const PROTOCOL: &'static str = SemiHonest::NAME;
+    const ROLE: Party = C::ROLE;
+    const AGREEMENT: &'static str = "prepare";
+    type Carried = ();
+    type Step<'s> = Filling;
+    type Job<'j> = Job<'j>;
+    type Outcome = Vec<bool>;
+
+    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
+        Ok(OnDisk { session: C::set_up(run, terms)?, serials: SERIALS.none(), made: None })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        let Session { id, cot, .. } = &self.session;
+        encoded_secret(&Secrets { version: VERSION, session: *id, ots: cot.state() })
+    }
+
+    fn restore(run: Metered, _: &Terms, secrets: &[u8], (): ()) -> Result<Self, Error> {
+        let malformed =
+            || Error::Stock("the secrets of a session are malformed or of another version".into());
+        let secrets: Secrets<C::State> = postcard::from_bytes(secrets).map_err(|_| malformed())?;
+        if secrets.version != VERSION {
+            return Err(malformed());
+        }
+        let id = secrets.session;
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), &secrets.ots)?;
+        let rng = Rng::new("brickwork semi-honest session from stock")?;
+        let session = Session { run, id, rng, cot, components: Components::default() };
+        Ok(OnDisk { session, serials: SERIALS.none(), made: None })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.session.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.session.run
+    }
+
+    fn release(self: Box<Self>) -> (Metered, ()) {
+        (self.session.run, ())
+    }
+
+    /// As long as there is stock of it: a program leaves of the others' OTs what they were.
+    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn level(_: &Terms) -> String {
+        String::new()
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        self.serials = ranges.take(&SERIALS)?;
+        self.session.cot.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
+        self.session.run.phase("prepare");
+        self.made = Some(C::draw(&mut self.session, step.count)?);
+        Ok(())
+    }
+
+    fn keep(&mut self, _: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
+        let batch = Batch { kind: OTS, name: "OTs".into(), component: [0; 32], header: Vec::new() };
+        keeper.put(self.serials.draw(1)?, &batch, made)
+    }
+
+    fn program(job: &Job) -> [u8; 32] {
+        setup::digest(job.layout)
+    }
+
+    fn needs(job: &Job) -> String {
+        wanted(job.layout).map_or_else(|_| "too many OTs".into(), |wanted| format!("{wanted} OTs"))
+    }
+
+    fn choose(job: &Job, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        choose(job.layout, batches)
+    }
+
+    /// Each run has hash keys of its own, of starts that the garbler draws anew.
+    fn take(&mut self, items: &Items, job: &Job) -> Result<Vec<bool>, Error> {
+        self.session.components = Components::of(job.layout.program);
+        C::execute(&mut self.session, job, items.stream())
+    }
+}

@@ -1,0 +1,334 @@
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::msg;
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_session::stock::msg::STAND;
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_stock::{Entry, StoreKey};
+use brickwork_wire::{Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+fn terms() -> Terms {
+    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+}
+
+/// What one connection is for.
+#[derive(Clone, Copy)]
+enum What<'w> {
+    Fill(usize),
+    Run(&'w Program, usize, [&'w [bool]; 2], Lacking),
+}
+
+/// A folder for each party.
+struct Folders(tempfile::TempDir);
+
+type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
+
+fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did, Error> {
+    let mut store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+    let line = Stocked::open(party, channel, &mut store, &terms(), Unobserved)?;
+    match what {
+        What::Fill(count) => {
+            let (done, line) = line.preprocess(count)?;
+            Ok((Vec::new(), None, Some(done), line.close()?))
+        }
+        What::Run(program, executions, inputs, lacking) => {
+            let (done, line) = line.run(program, executions, inputs[party as usize], lacking)?;
+            assert_eq!(done.security.model, "semi-honest");
+            Ok((done.outputs, done.made, None, line.close()?))
+        }
+    }
+}
+
+impl Folders {
+    fn new() -> Self {
+        Folders(tempfile::tempdir().unwrap())
+    }
+
+    fn over(&self, (left, right): (Channel, Channel), what: What) -> [Result<Did, Error>; 2] {
+        let died = |_| Err(std::io::Error::other("it died").into());
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, what));
+            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, what));
+            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
+        })
+    }
+
+    fn good(&self, what: What) -> [Did; 2] {
+        self.over(memory_pair(), what).map(Result::unwrap)
+    }
+
+    fn store(&self, party: Party) -> Store {
+        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+    }
+
+    /// OTs that are left in each epoch that is not burned, oldest first; both parties' are the same.
+    fn left(&self) -> Vec<u64> {
+        let [garbler, evaluator] = BOTH.map(|party| {
+            let living = inventory(&self.store(party)).unwrap();
+            let living = living.into_iter().filter(|epoch| epoch.state.burned().is_none());
+            living.map(|epoch| epoch.batches.iter().map(|batch| batch.left).sum()).collect::<Vec<u64>>()
+        });
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// Runs on random inputs; outputs are those of the plaintext. Returns what had to be made.
+    #[track_caller]
+    fn runs(&self, program: &Program, executions: usize, lacking: Lacking, rng: &mut Rng) -> Option<usize> {
+        let inputs: [Vec<bool>; 2] = BOTH
+            .map(|party| (0..executions * program.input_width(party)).map(|_| rng.below(2) == 1).collect());
+        let did = self.good(What::Run(program, executions, [&inputs[0], &inputs[1]], lacking));
+        let whole = if executions == 1 { program.clone() } else { program.repeat(executions).unwrap() };
+        let ports = whole.simulate(&inputs[0], &inputs[1]);
+        for (party, did) in BOTH.into_iter().zip(&did) {
+            let learnt = whole.outputs().iter().zip(&ports).filter(|(output, _)| output.to.includes(party));
+            let expected: Vec<bool> = learnt.flat_map(|(_, bits)| bits.clone()).collect();
+            assert_eq!(did.0, expected, "{party:?} of {} x {executions}", program.name());
+        }
+        assert_eq!(did[0].1, did[1].1);
+        did[1].1
+    }
+}
+
+/// The AND of what the garbler has in both halves of its input: the evaluator has none, and learns it.
+fn without_evaluator() -> Program {
+    let mut builder = Builder::new(8);
+    let inputs = builder.all_inputs();
+    let and: Vec<_> = (0..4).map(|k| builder.and(inputs[k], inputs[k + 4])).collect();
+    let component = Component {
+        name: "and".into(),
+        inputs: vec![Port::new("a", Type::Uint(8))],
+        outputs: vec![Port::new("x", Type::Uint(4))],
+        circuit: Arc::new(builder.finish(&and).unwrap()),
+    };
+    let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
+    let and = program.component(component).unwrap();
+    let first = program.slot(and, &(0..8).collect::<Vec<_>>()).unwrap();
+    let out = (first..first + 4).collect();
+    program.output(Port::new("x", Type::Uint(4)), Recipient::Both, out).unwrap();
+    program.finish().unwrap()
+}
+
+/// Stock is filled, used over several connections, used up, and made on the spot where it lacks: in what is left
+/// of it, so that nothing is left over.
+#[test]
+fn stock_is_filled_used_up_and_made_on_the_spot() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let (small, alone) = (library::millionaires().unwrap(), without_evaluator());
+    let width = small.input_width(Party::Evaluator) as u64;
+    assert_eq!(
+        folders.good(What::Fill(10)).map(|did| did.2),
+        [Some(Preprocessed { steps: 1, resumed: 0 }); 2]
+    );
+    let _ = folders.good(What::Fill(3 * width as usize));
+    assert_eq!(folders.left(), [3 * width + 10]);
+    assert_eq!(folders.runs(&small, 1, Lacking::Refuse, &mut rng), None);
+    assert_eq!(folders.runs(&small, 2, Lacking::Refuse, &mut rng), None);
+    assert_eq!(folders.left(), [10]);
+    // Who has no input takes a ticket.
+    assert_eq!(ots(&alone, 5).unwrap(), 1);
+    assert_eq!(folders.runs(&alone, 5, Lacking::Refuse, &mut rng), None);
+    assert_eq!(folders.left(), [9]);
+    let bits = vec![false; width as usize];
+    let refused = folders.over(memory_pair(), What::Run(&small, 1, [&bits, &bits], Lacking::Refuse));
+    let why = format!("the program needs {width} OTs, and there are 9");
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if *said == why)), "{refused:?}");
+    assert_eq!(folders.left(), [9]);
+    let store = folders.store(Party::Evaluator);
+    for (program, executions, expected) in [(&small, 1, false), (&alone, 100, true)] {
+        assert_eq!(in_stock(&store, Party::Evaluator, &terms(), program, executions).unwrap(), expected);
+    }
+    drop(store);
+    assert_eq!(folders.runs(&small, 1, Lacking::Make, &mut rng), Some(width as usize - 9));
+    // What is used up is burned when both have seen it, and the next has another offset.
+    assert_eq!(folders.left(), [0]);
+    assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
+    let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
+    assert_eq!(epochs.iter().map(|epoch| epoch.uses).collect::<Vec<_>>(), [4, 1]);
+    assert!(epochs[0].state.burned().is_some() && epochs[1].state.burned().is_none());
+    assert!(epochs.iter().all(|epoch| epoch.bound_log2.is_none() && epoch.epoch.protocol == "semi-honest"));
+}
+
+/// More OTs than a record or a step holds, from several batches, and executions in several batches.
+#[test]
+fn many_executions_take_from_many_records() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_128().unwrap();
+    for count in [1000, 20_000, 300 * 128 - 21_000 + 77] {
+        let _ = folders.good(What::Fill(count));
+    }
+    assert_eq!(folders.runs(&aes, 300, Lacking::Refuse, &mut rng), None);
+    assert_eq!(folders.left(), [77]);
+}
+
+/// Channels of which one party's dies where it would send its message number `count` of this name, from 1; what
+/// the evaluator sends of its inputs is noted.
+fn dying(party: Party, tag: Tag, count: usize, seen: &Arc<Mutex<Vec<Vec<u8>>>>) -> (Channel, Channel) {
+    let (mut left, mut right) = memory_pair();
+    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (mut left, seen) = (count, seen.clone());
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag && role == party {
+                left -= 1;
+                assert!(left > 0, "the test ends this party here");
+            }
+            if sent == msg::CORRECTIONS {
+                seen.lock().expect("nobody dies with it").push(bytes.clone());
+            }
+        }));
+    }
+    (left, right)
+}
+
+/// Row 21: a large filling goes in steps, and what one made is not made again.
+#[test]
+fn row_21_an_interrupted_filling_goes_on() {
+    for party in BOTH {
+        let (folders, count) = (Folders::new(), (1 << 20) + 5);
+        // Two when the stores meet, three of the first step, and the second step's first one.
+        let broken = folders.over(dying(party, STAND, 6, &Arc::default()), What::Fill(count));
+        assert!(broken.iter().all(Result::is_err), "{broken:?}");
+        assert_eq!(folders.left(), [1 << 20]);
+        let done = folders.good(What::Fill(count)).map(|did| did.2);
+        assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 1 }); 2]);
+        assert_eq!(folders.left(), [count as u64]);
+    }
+}
+
+/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an OT
+/// in common, and the next ones are right.
+#[test]
+fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
+    let program = library::millionaires().unwrap();
+    let width = program.input_width(Party::Evaluator);
+    let zeros = vec![false; width];
+    for (tag, count, party) in [
+        (STAND, 2, Party::Garbler),
+        (STAND, 2, Party::Evaluator),
+        (msg::CORRECTIONS, 1, Party::Evaluator),
+        (msg::KEYS, 1, Party::Garbler),
+        (msg::INPUT_LABELS, 1, Party::Garbler),
+        (msg::TABLES, 1, Party::Garbler),
+        (msg::DECODING, 1, Party::Garbler),
+        (msg::COLOURS, 1, Party::Evaluator),
+    ] {
+        let (folders, seen) = (Folders::new(), Arc::default());
+        let _ = folders.good(What::Fill(5 * width));
+        let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
+        for _ in 0..2 {
+            let broken = folders.over(dying(party, tag, count, &seen), what);
+            assert!(broken.iter().any(Result::is_err), "{tag:?}");
+        }
+        for _ in 0..2 {
+            let done = folders.over(dying(party, Tag(0), 1, &seen), what).map(Result::unwrap);
+            assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
+        }
+        // Each input is 0, so what was sent are the choices: those of other OTs each time.
+        let mut seen = seen.lock().unwrap().clone();
+        assert!(seen.len() >= 2);
+        seen.sort();
+        assert!(seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
+        assert_eq!(folders.left(), [width as u64], "{tag:?}: two died and two ran");
+    }
+}
+
+/// Row 16: messages of another length are refused, and cost all that was made with the same offset.
+#[test]
+fn row_16_a_malformed_message_burns_the_epoch() {
+    let program = library::millionaires().unwrap();
+    let width = program.input_width(Party::Evaluator);
+    let zeros = vec![false; width];
+    for (tag, by_garbler) in [(msg::CORRECTIONS, false), (msg::TABLES, true)] {
+        for longer in [true, false] {
+            let folders = Folders::new();
+            let _ = folders.good(What::Fill(3 * width));
+            let (mut left, mut right) = memory_pair();
+            let cheater = if by_garbler { &mut left } else { &mut right };
+            cheater.set_tamper(Box::new(move |sent: Tag, bytes| {
+                if sent == tag && longer {
+                    bytes.push(0);
+                } else if sent == tag {
+                    let _ = bytes.pop();
+                }
+            }));
+            let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
+            let [garbler, evaluator] = folders.over((left, right), what);
+            let (honest, party) =
+                if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
+            assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
+            let epochs = inventory(&folders.store(party)).unwrap();
+            assert!(epochs[0].state.burned().is_some_and(|why| why.contains("cheated")));
+        }
+    }
+}
+
+/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+#[test]
+fn a_store_of_another_protocol_is_refused() {
+    let (folders, program) = (Folders::new(), without_evaluator());
+    for party in BOTH {
+        let mut store = folders.store(party);
+        let epoch = brickwork_stock::Epoch {
+            protocol: "duplo".into(),
+            version: brickwork_session::PROTOCOL_VERSION,
+            role: party,
+            security: 40,
+            identities: terms().identities,
+            created: 0,
+        };
+        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
+        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
+    }
+    let input = vec![false; 8];
+    for what in [What::Fill(10), What::Run(&program, 1, [&input, &[]], Lacking::Make)] {
+        let refused = folders.over(memory_pair(), what);
+        for result in &refused {
+            assert!(
+                matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol duplo")
+                    && why.contains("--store of its own")),
+                "{refused:?}"
+            );
+        }
+    }
+    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
+}
+
+/// What would be more than the promise is for is refused before anything is taken.
+#[test]
+fn a_run_that_would_garble_too_much_is_refused() {
+    let aes = library::aes::aes_128().unwrap();
+    let most = (1u64 << 40) / aes.and_gates();
+    for (executions, good) in
+        [(1, true), (u64::from(u32::MAX) / 128, true), (1 + u64::from(u32::MAX) / 128, false)]
+    {
+        assert_eq!(ots(&aes, executions as usize).is_ok(), good && executions <= most, "{executions}");
+    }
+    let refused = ots(&without_evaluator(), (1 << 38) + 1);
+    assert!(matches!(refused, Err(Error::Limit(why)) if why.contains("fewer --executions")));
+    assert_eq!(ots(&without_evaluator(), 1 << 38).unwrap(), 1);
+}
+
+/// Row 25: a session's secrets of another version or length are refused.
+#[test]
+fn row_25_secrets_that_are_none_are_refused() {
+    use super::side::OnDisk;
+    use brickwork_session::stock::Side;
+    let restored = |secrets: &[u8]| {
+        let run = Metered::new::<SemiHonest>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
+        OnDisk::<extension::Sender>::restore(run, &terms(), secrets, ())
+    };
+    let secrets = |version: u32, seeds: usize| {
+        brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))
+    };
+    assert!(restored(&secrets(1, 128)).is_ok());
+    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
+        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    }
+}

@@ -1,0 +1,163 @@
+//! What a store holds, for people: of any protocol, which says what its batches are.
+
+use serde::Serialize;
+
+use brickwork_base::Error;
+use brickwork_stock::{Batch, Entry, Epoch, EpochId, GivenUp, PairId, Serial, State, Store};
+
+/// An epoch of a store.
+#[derive(Clone, Debug)]
+pub struct Inventory {
+    /// Its identifier, the same at both parties.
+    pub id: EpochId,
+    /// What it is for.
+    pub epoch: Epoch,
+    /// The pair of stores that it is of.
+    pub pair: Option<PairId>,
+    /// Where its log stands: the same at both parties between two runs.
+    pub state: State,
+    /// The steps that were begun in it and not made.
+    pub given_up: GivenUpInventory,
+    /// Programs that took from it.
+    pub uses: u64,
+    /// Steps of the last preprocessing that are made, and of how many.
+    pub progress: Option<(u32, u32)>,
+    /// What it holds, and what it held.
+    pub batches: Vec<BatchInventory>,
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
+    /// it; none where it is burned.
+    pub bound_log2: Option<f64>,
+}
+
+/// What was begun in an epoch and not made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GivenUpInventory {
+    /// How many steps.
+    pub steps: u32,
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all of them; none where nothing was
+    /// cut and chosen. It counts in the bound of every program from the epoch.
+    pub bound_log2: Option<f64>,
+}
+
+/// A batch of an epoch.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchInventory {
+    /// Its number in the epoch.
+    pub serial: Serial,
+    /// The component, or what else it is.
+    pub name: String,
+    /// `component`, `input authenticators` or `ots`.
+    pub kind: &'static str,
+    /// Digest of the component; zeros for other kinds.
+    #[serde(skip)]
+    pub component: [u8; 32],
+    /// Items (slots, wires or OTs) that it was made for.
+    pub items: u64,
+    /// Items that are left.
+    pub left: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
+    /// from the store.
+    pub missing: Option<String>,
+    /// Copies in a bucket, and opened ones.
+    pub cuts: Vec<CutInventory>,
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without what was given
+    /// up before it was made; none where nothing is cut and chosen.
+    pub bound_log2: Option<f64>,
+}
+
+/// A cut-and-choose of a batch.
+#[derive(Clone, Debug, Serialize)]
+pub struct CutInventory {
+    /// `copies`, `key authenticators` or `input authenticators`.
+    pub of: &'static str,
+    /// B.
+    pub bucket_size: u32,
+    /// All that were made.
+    pub items: u64,
+    /// How many of them were opened.
+    pub opened: u32,
+}
+
+/// How a protocol names and bounds what it keeps. What is not cut and chosen has no bound.
+pub trait Kinds {
+    /// The protocol's name in a store.
+    const PROTOCOL: &'static str;
+
+    /// Names the items of a batch.
+    fn kind(batch: &Batch) -> &'static str;
+
+    /// Returns the cuts of a batch, and the base-2 logarithm of the bound on them.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the batch's header is malformed.
+    fn cuts(_: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
+        Ok((Vec::new(), None))
+    }
+
+    /// Returns the base-2 logarithm of the bound on all programs together from an epoch that is not burned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    fn bound_log2(_: &Store, _: &EpochId, _: &Epoch) -> Result<Option<f64>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the base-2 logarithm of a risk in units of 2^-128 that is not 0.
+    fn risk_log2(_: u128) -> Option<f64> {
+        None
+    }
+}
+
+/// Lists what a store holds of a protocol, oldest first; burned epochs too.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub fn inventory_of<K: Kinds>(store: &Store) -> Result<Vec<Inventory>, Error> {
+    let ours = store.epochs()?.into_iter().filter(|(_, epoch)| epoch.protocol == K::PROTOCOL);
+    ours.map(|(id, epoch)| of_epoch::<K>(store, id, epoch)).collect()
+}
+
+fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error> {
+    let state = store.state(&id)?;
+    let uses = store.log(&id)?.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count() as u64;
+    let open = state.open().map(|(_, step)| (step.number, step.of));
+    let progress = open.or_else(|| state.made().last().map(|(_, step)| (step.number + 1, step.of)));
+    let missing = store.missing(&id)?;
+    let mut batches = Vec::new();
+    for left in store.batches(&id)? {
+        let (cuts, bound_log2) = K::cuts(&left.batch, state.given_up())?;
+        batches.push(BatchInventory {
+            serial: left.serial,
+            kind: K::kind(&left.batch),
+            name: left.batch.name,
+            component: left.batch.component,
+            items: left.items,
+            left: left.left,
+            bytes: left.bytes,
+            missing: missing
+                .iter()
+                .find(|(serial, _)| *serial == left.serial)
+                .map(|(_, why)| why.to_string()),
+            cuts,
+            bound_log2,
+        });
+    }
+    let bound_log2 = match state.burned() {
+        None => K::bound_log2(store, &id, &epoch)?,
+        Some(_) => None,
+    };
+    let pair = store.pair(&epoch.relation())?;
+    let vain = state.given_up();
+    let bound_of_given_up = Some(vain.risk).filter(|&risk| risk > 0).and_then(K::risk_log2);
+    let given_up = GivenUpInventory { steps: vain.steps, bound_log2: bound_of_given_up };
+    Ok(Inventory { id, epoch, pair, state, given_up, uses, progress, batches, bound_log2 })
+}
+
+impl Inventory {
+    /// Whether nothing can be taken from it: it is burned, or a part of it is missing.
+    pub fn is_lost(&self) -> bool {
+        self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some())
+    }
+}
