@@ -108,8 +108,15 @@ struct Planned {
     program: Arc<Program>,
     /// Of each port that carries something on the party, its name, and the name of what was kept.
     carried: Vec<(Party, String, String)>,
-    /// Where it goes on: an output that both learn and its value, and a place among the steps; none is the end.
-    next: Vec<(Option<(String, Value)>, Option<usize>)>,
+    next: Vec<Way>,
+}
+
+/// Where a session may go on after a step.
+struct Way {
+    /// An output that both parties learn, and the value that it must have; without one it always fits.
+    when: Option<(String, Value)>,
+    /// A place among the steps; none is the end.
+    to: Option<usize>,
 }
 
 /// Reads a session, or says what is wrong with it.
@@ -159,7 +166,7 @@ fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
                 (None, None) => None,
                 _ => return Err(of_step("output and is belong together".into())),
             };
-            next.push((when, to));
+            next.push(Way { when, to });
         }
         steps.push(Planned { program: Arc::new(program), carried, next, entry });
     }
@@ -299,7 +306,7 @@ fn digest(steps: &[Planned], security: u32) -> String {
                 .map(|(party, port, kept)| json!([files::role(*party), port, kept]))
                 .collect::<Vec<_>>(),
             entry.keep,
-            next.iter().map(|(when, to)| json!([when, to])).collect::<Vec<_>>(),
+            next.iter().map(|Way { when, to }| json!([when, to])).collect::<Vec<_>>(),
         ]);
         add(parts.to_string().as_bytes());
     }
@@ -489,8 +496,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             when.as_ref().is_none_or(|(name, is)| shared.get(name) == Some(is))
         };
         let may = |to: &Option<usize>| to.is_none_or(|to| times[to] < steps[to].entry.at_most as usize);
-        place = match planned.next.iter().find(|(when, to)| fits(when) && may(to)) {
-            Some((_, to)) => *to,
+        place = match planned.next.iter().find(|Way { when, to }| fits(when) && may(to)) {
+            Some(Way { to, .. }) => *to,
             None => place.map(|place| place + 1),
         };
         let of_step = serde_json::to_value(&given.security).unwrap_or_default();
