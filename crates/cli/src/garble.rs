@@ -8,7 +8,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::justgarble::files::{self as formats, Mark};
 use brickwork::justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
 use brickwork_kernels::Erasing;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::arguments::ProgramArguments;
@@ -22,7 +22,7 @@ use crate::{programs, values};
 /// Garble a program into files, after JustGarble: for research, without a second party and without a defence
 /// against a garbler or evaluator that cheats
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("decoded").required(true).multiple(true).args(["decoding", "checking"]))]
+#[command(group = ArgGroup::new("decoded").required(true).multiple(true).args(["decoding", "checking"]))]
 pub struct Garble {
     #[command(flatten)]
     program: ProgramArguments,
@@ -139,7 +139,9 @@ impl Garble {
             "written": names,
         });
         let human = format!(
-            "{}, {} of them XORs, in {}, {} in all\nFor research: nothing here stands against a cheater. {} and what --checking wrote must not reach who evaluates.\n",
+            "{}, {} of them XORs, in {}, {} in all\n\
+             For research: nothing here stands against a cheater. {} and what \
+             --checking wrote must not reach who evaluates.\n",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows.len() as u64, "row"),
@@ -221,7 +223,7 @@ impl Evaluate {
 /// Say what garbled outputs mean, by d; or whether they were evaluated at all, by what the garbler kept to
 /// check them
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("by").required(true).args(["decoding", "checking"]))]
+#[command(group = ArgGroup::new("by").required(true).args(["decoding", "checking"]))]
 pub struct Decode {
     /// The garbled outputs, Y
     outputs: PathBuf,

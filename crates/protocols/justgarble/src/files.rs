@@ -1,19 +1,19 @@
 //! The parts of a garbling as files, each of use by itself.
 //!
 //! ```text
-//! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]
+//! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
 //! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
-//!            (first second free:u8)^gates wire^outputs row*        a row is as long as a token
-//! e  (2)   = mark inputs (token token)^inputs                      for 0, for 1
-//! d  (3)   = mark outputs bit:u8^outputs                           the last bit of the token for 0
-//! c  (4)   = mark outputs (token token)^outputs                    by which the garbler checks outputs
+//!            (first second free:u8)^gates wire^outputs row*         a row is as long as a token
+//! e  (2)   = mark inputs (token token)^inputs                       for 0, for 1
+//! d  (3)   = mark outputs bit:u8^outputs                            the last bit of the token for 0
+//! c  (4)   = mark outputs (token token)^outputs                     by which the garbler checks outputs
 //! X  (5)   = mark inputs token^inputs
 //! Y  (6)   = mark outputs token^outputs
-//! mark     = garbling:[u8; 32] length:u8                           the digest of F; bytes of a token, 10 or 16
+//! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16
 //! ```
 //!
-//! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files belong
-//! together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to say.
+//! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
+//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to say.
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
