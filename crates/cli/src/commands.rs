@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    bench, compile, demo_cheat, doctor, examples, failure, info, keygen, manual, party, plan, preprocess,
-    run, session, simulate, stock,
+    bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party, plan,
+    preprocess, run, session, simulate, stock,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -60,6 +60,10 @@ pub enum Command {
     Doctor(doctor::Arguments),
     Plan(plan::Arguments),
     Bench(bench::Arguments),
+    Garble(garble::Garble),
+    GarbledInputs(garble::Inputs),
+    EvaluateGarbled(garble::Evaluate),
+    DecodeGarbled(garble::Decode),
     Completions(manual::Completions),
     Man(manual::Manual),
 }

@@ -117,13 +117,14 @@ pub fn is_open_to_others(file: &File) -> io::Result<bool> {
     file.metadata().map(|_| false)
 }
 
+/// Refuses a file that other users can read or change.
 #[cfg(unix)]
-fn check_private(path: &Path) -> Result<(), Failure> {
+pub fn check_private(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
     // A file that is not there is reported by whoever opens it.
     match std::fs::metadata(path) {
         Ok(data) if data.permissions().mode() & 0o077 != 0 => Err(Failure::input(
-            "other users can read or change this private key",
+            "other users can read or change this file, which is a secret",
             "`chmod 600` it, or make a new one if it may be known",
         )),
         _ => Ok(()),
@@ -131,7 +132,7 @@ fn check_private(path: &Path) -> Result<(), Failure> {
 }
 
 #[cfg(not(unix))]
-fn check_private(_: &Path) -> Result<(), Failure> {
+pub fn check_private(_: &Path) -> Result<(), Failure> {
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod doctor;
 mod examples;
 mod failure;
 mod files;
+mod garble;
 mod info;
 mod keygen;
 mod leash;
@@ -133,6 +134,10 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
         Command::Bench(command) => bench::run(command, cli.quiet),
+        Command::Garble(command) => command.run(),
+        Command::GarbledInputs(command) => command.run(),
+        Command::EvaluateGarbled(command) => command.run(),
+        Command::DecodeGarbled(command) => command.run(),
         Command::Completions(command) => manual::completions(command, Cli::command()),
         Command::Man(command) => manual::manual(command, Cli::command()),
     }

@@ -5,6 +5,7 @@ mod ctrl_c;
 mod demo_cheat;
 mod doctor;
 mod examples;
+mod garble;
 mod manual;
 mod offline;
 mod parties;

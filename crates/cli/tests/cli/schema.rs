@@ -110,6 +110,14 @@ fn every_command_prints_what_the_schema_says() {
     one(&["completions", "bash"]);
     one(&["man"]);
     one(&["man", "-o", &keys.file("pages")]);
+    let garbling = ["f", "e", "d"].map(|name| keys.file(name));
+    let [f, e, d] = &garbling;
+    one(&["garble", &file, "--garbled", f, "--tokens", e, "--decoding", d]);
+    let (x, y) = (keys.file("x"), keys.file("y"));
+    one(&["garbled-inputs", &file, "--tokens", e, "--garbler", "1", "--evaluator", "2", "-o", &x]);
+    one(&["evaluate-garbled", f, "--inputs", &x, "-o", &y]);
+    one(&["decode-garbled", &y, "--decoding", d]);
+    one(&["decode-garbled", &y, "--decoding", d, "--program", &file]);
     // It is printed by another program, whose tests hold it against the schema.
     seen.borrow_mut().insert("demo-cheat".into());
     one(&["plan", &example("millionaires.bwp")]);

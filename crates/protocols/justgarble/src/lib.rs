@@ -8,6 +8,7 @@
 //! | SCD (section V) | [`scd`] |
 //! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
 //! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
+//! | F, e, d, X, Y as files | [`files`] |
 //!
 //! The schemes are for research and comparison. Half-gates, which the protocols use, send two rows for an AND
 //! gate and none for XOR; the protocols against a cheater rest on properties of theirs that these have not been
@@ -16,6 +17,7 @@
 
 mod cipher;
 mod circuit;
+pub mod files;
 pub mod scd;
 mod scheme;
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub struct Garbled {
 }
 
 /// e: both tokens of each input. Whoever has both of one can evaluate for both of its bits.
-pub struct Encoding(Zeroizing<Vec<[u128; 2]>>);
+pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// d: which bit the tokens of each output stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct Decoding(pub Vec<u8>);
 
 /// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up (*aut*).
 /// Whoever else has them can make up outputs.
-pub struct Checking(Zeroizing<Vec<[u128; 2]>>);
+pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// What garbling a circuit gives: each part is of use by itself (*prv* needs F, X and d; *obv* is without d).
 pub struct Garbling {

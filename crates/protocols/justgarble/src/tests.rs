@@ -2,6 +2,7 @@
 //! and 5, which show why other ciphers are not offered.
 
 mod attacks;
+mod files;
 mod naive;
 
 use brickwork_base::Error;

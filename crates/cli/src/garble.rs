@@ -1,0 +1,378 @@
+//! `brickwork garble`, `garbled-inputs`, `evaluate-garbled` and `decode-garbled`: JustGarble on files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::{Party, Program};
+use brickwork::justgarble::files::{self as formats, Mark};
+use brickwork::justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
+use brickwork_kernels::Erasing;
+use clap::{ArgGroup, Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::arguments::ProgramArguments;
+use crate::failure::{Failure, code};
+use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
+use crate::outcome::outputs_text;
+use crate::report::{Report, bit_string, bytes, hex, plural};
+use crate::simulate::Values;
+use crate::{programs, values};
+
+/// Garble a program into files, after JustGarble: for research, without a second party and without a defence
+/// against a garbler or evaluator that cheats
+#[derive(Args)]
+#[command(group = ArgGroup::new("decoded").required(true).multiple(true).args(["decoding", "checking"]))]
+pub struct Garble {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// Where to write the garbled circuit, F; no file is ever overwritten
+    #[arg(long, value_name = "FILE")]
+    garbled: PathBuf,
+    /// Where to write the tokens of the inputs, e: a secret
+    #[arg(long, value_name = "FILE")]
+    tokens: PathBuf,
+    /// Where to write what decodes outputs, d; whoever does not have it learns nothing of them
+    #[arg(long, value_name = "FILE")]
+    decoding: Option<PathBuf>,
+    /// Where to write what tells outputs that were evaluated from forged ones: a secret
+    #[arg(long, value_name = "FILE")]
+    checking: Option<PathBuf>,
+    /// How gates are garbled: in four rows (ga), with free XOR (gax), with a row less besides (gaxr)
+    #[arg(long, value_name = "NAME", default_value = "gaxr")]
+    scheme: SchemeName,
+    /// The dual-key cipher that masks the rows
+    #[arg(long, value_name = "NAME", default_value = "a2")]
+    cipher: CipherName,
+    /// How a2 and a4 double a token; d1, if it is not given
+    #[arg(long, value_name = "NAME")]
+    doubling: Option<DoublingName>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SchemeName {
+    Ga,
+    Gax,
+    Gaxr,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CipherName {
+    A1,
+    A2,
+    A3,
+    A4,
+    #[value(name = "aes-256")]
+    Aes256,
+    #[value(name = "sha-1")]
+    Sha1,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DoublingName {
+    D1,
+    D2,
+    D3,
+    D4,
+    D5,
+    D6,
+    D7,
+}
+
+impl Garble {
+    fn scheme(&self) -> Result<Scheme, Failure> {
+        let method = match self.scheme {
+            SchemeName::Ga => Method::Ga,
+            SchemeName::Gax => Method::GaX,
+            SchemeName::Gaxr => Method::GaXR,
+        };
+        let doubling = match self.doubling.unwrap_or(DoublingName::D1) {
+            DoublingName::D1 => Doubling::D1,
+            DoublingName::D2 => Doubling::D2,
+            DoublingName::D3 => Doubling::D3,
+            DoublingName::D4 => Doubling::D4,
+            DoublingName::D5 => Doubling::D5,
+            DoublingName::D6 => Doubling::D6,
+            DoublingName::D7 => Doubling::D7,
+        };
+        let cipher = match self.cipher {
+            CipherName::A1 => Cipher::A1,
+            CipherName::A2 => return Ok(Scheme::new(method, Cipher::A2(doubling))?),
+            CipherName::A3 => Cipher::A3,
+            CipherName::A4 => return Ok(Scheme::new(method, Cipher::A4(doubling))?),
+            CipherName::Aes256 => Cipher::Aes256,
+            CipherName::Sha1 => Cipher::Sha1,
+        };
+        match self.doubling {
+            None => Ok(Scheme::new(method, cipher)?),
+            Some(_) => Err(Failure::usage(
+                "--doubling is for the ciphers a2 and a4 alone; this one doubles nothing",
+                "leave it out, or take --cipher a2 or a4",
+            )),
+        }
+    }
+
+    pub fn run(&self) -> Result<Report, Failure> {
+        let _erasing = Erasing::begin();
+        let scheme = self.scheme()?;
+        let circuit = circuit(&programs::program(&self.program)?)?;
+        let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit)?;
+        let mark = Mark::of(&garbled);
+        let mut written = Written::default();
+        let f = formats::write_garbled(&garbled);
+        written.public(&self.garbled, &f)?;
+        written.private(&self.tokens, &formats::write_encoding(&mark, &encoding))?;
+        if let Some(path) = &self.decoding {
+            written.public(path, &formats::write_decoding(&mark, &decoding))?;
+        }
+        if let Some(path) = &self.checking {
+            written.private(path, &formats::write_checking(&mark, &checking))?;
+        }
+        let names = written.keep();
+        let json = json!({
+            "garbling": hex(mark.garbling()),
+            "gates": circuit.gates().len(),
+            "xor_gates": circuit.xor_gates(),
+            "rows": garbled.rows.len(),
+            "token_bytes": scheme.cipher().length().bytes(),
+            "garbled_bytes": f.len(),
+            "written": names,
+        });
+        let human = format!(
+            "{}, {} of them XORs, in {}, {} in all\n\
+             For research: nothing here stands against a cheater. {} and what \
+             --checking wrote must not reach who evaluates.\n",
+            plural(circuit.gates().len() as u64, "gate"),
+            circuit.xor_gates(),
+            plural(garbled.rows.len() as u64, "row"),
+            bytes(f.len() as u64),
+            self.tokens.display(),
+        );
+        Ok(Report::new(json, human))
+    }
+}
+
+/// The program as one circuit in the paper's form.
+fn circuit(program: &Program) -> Result<Circuit, Failure> {
+    Ok(Circuit::of(&program.flatten()?)?)
+}
+
+/// Choose the tokens that stand for an input: e and the input give the garbled inputs, X
+#[derive(Args)]
+pub struct Inputs {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// The tokens of the inputs, e
+    #[arg(long, value_name = "FILE")]
+    tokens: PathBuf,
+    /// Where to write the garbled inputs, X; no file is ever overwritten
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    values: Values,
+}
+
+impl Inputs {
+    pub fn run(&self) -> Result<Report, Failure> {
+        let _erasing = Erasing::begin();
+        let program = programs::program(&self.program)?;
+        let (mark, encoding) = private(&self.tokens, formats::read_encoding)?;
+        let both = self.values.read(&program, None)?;
+        let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
+        let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
+        // All room at once, so that no copy stays behind.
+        let mut all = zeroize::Zeroizing::new(Vec::with_capacity(bits.len() + evaluator.len()));
+        all.append(&mut bits);
+        all.extend_from_slice(&evaluator);
+        let tokens = encoding
+            .encode(&all)
+            .map_err(|e| Failure::from(e).advise("give the program that was garbled into these tokens"))?;
+        let mut written = Written::default();
+        written.private(&self.output, &formats::write_inputs(&mark, &tokens))?;
+        Ok(tokens_report("input", &mark, tokens.len(), written))
+    }
+}
+
+/// Evaluate a garbled circuit: F and the garbled inputs X give the garbled outputs, Y
+#[derive(Args)]
+pub struct Evaluate {
+    /// The garbled circuit, F
+    garbled: PathBuf,
+    /// The garbled inputs, X
+    #[arg(long, value_name = "FILE")]
+    inputs: PathBuf,
+    /// Where to write the garbled outputs, Y; no file is ever overwritten
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+impl Evaluate {
+    pub fn run(&self) -> Result<Report, Failure> {
+        let _erasing = Erasing::begin();
+        let garbled = read(&self.garbled, MAX_PROGRAM_BYTES, formats::read_garbled)?;
+        let (of_inputs, inputs) = read(&self.inputs, MAX_VALUE_BYTES, formats::read_inputs)?;
+        let mark = Mark::of(&garbled);
+        mark.fits(&of_inputs).map_err(strangers)?;
+        let outputs = garbled.evaluate(&inputs).map_err(|e| Failure::from(e).advise(HINT))?;
+        let mut written = Written::default();
+        written.private(&self.output, &formats::write_outputs(&mark, &outputs))?;
+        Ok(tokens_report("output", &mark, outputs.len(), written))
+    }
+}
+
+/// Say what garbled outputs mean, by d; or whether they were evaluated at all, by what the garbler kept to
+/// check them
+#[derive(Args)]
+#[command(group = ArgGroup::new("by").required(true).args(["decoding", "checking"]))]
+pub struct Decode {
+    /// The garbled outputs, Y
+    outputs: PathBuf,
+    /// Decode by d: forged outputs decode, too
+    #[arg(long, value_name = "FILE")]
+    decoding: Option<PathBuf>,
+    /// Decode by what tells forged outputs
+    #[arg(long, value_name = "FILE")]
+    checking: Option<PathBuf>,
+    /// The program, by which bits become values; without it only the bits are printed
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Decode {
+    pub fn run(&self) -> Result<Report, Failure> {
+        let _erasing = Erasing::begin();
+        let (mark, outputs) = read(&self.outputs, MAX_VALUE_BYTES, formats::read_outputs)?;
+        let bits = match (&self.decoding, &self.checking) {
+            (Some(path), _) => {
+                let (of_decoding, decoding) = read(path, MAX_VALUE_BYTES, formats::read_decoding)?;
+                mark.fits(&of_decoding).map_err(strangers)?;
+                decoding.decode(&outputs).map_err(|e| Failure::from(e).advise(HINT))?
+            }
+            (None, Some(path)) => {
+                let (of_checking, checking) = private(path, formats::read_checking)?;
+                mark.fits(&of_checking).map_err(strangers)?;
+                // Files that were damaged on the way do not come as far as this.
+                checking.decode(&outputs).map_err(|e| {
+                    let hint = "nobody evaluated this garbled circuit to these outputs: use them for nothing";
+                    Failure::new(code::PEER, format!("forged outputs: {e}"), hint)
+                })?
+            }
+            (None, None) => return Err(Failure::fault("neither --decoding nor --checking")),
+        };
+        let values = self.program.as_deref().map(|path| typed(path, &bits)).transpose()?;
+        let human = match &values {
+            None => format!("{}\n", bit_string(&bits)),
+            Some([garbler, evaluator]) => outputs_text(&[("garbler", garbler), ("evaluator", evaluator)]),
+        };
+        let outputs =
+            values.map(|[garbler, evaluator]| json!({ "garbler": garbler, "evaluator": evaluator }));
+        let json = json!({
+            "garbling": hex(mark.garbling()),
+            "bits": bit_string(&bits),
+            "checked": self.checking.is_some(),
+            "outputs": outputs,
+        });
+        Ok(Report::new(json, human))
+    }
+}
+
+/// What each party's outputs are.
+fn typed(path: &Path, bits: &[bool]) -> Result<[Value; 2], Failure> {
+    let program = programs::load(path, &Default::default())?;
+    let widths: Vec<usize> = program.outputs().iter().map(|output| output.wires.len()).collect();
+    if widths.iter().sum::<usize>() != bits.len() {
+        return Err(Failure::input(
+            format!("these are {} bits, and the outputs of {} are others", bits.len(), path.display()),
+            "give the program that was garbled",
+        ));
+    }
+    let mut rest = bits;
+    let outputs: Vec<Vec<bool>> = widths
+        .into_iter()
+        .map(|width| {
+            let (own, later) = rest.split_at(width);
+            rest = later;
+            own.to_vec()
+        })
+        .collect();
+    Ok([Party::Garbler, Party::Evaluator]
+        .map(|party| values::output_value(&program, party, None, &program.output_bits(party, &outputs))))
+}
+
+const HINT: &str = "is it the right file, and complete?";
+
+fn strangers(error: brickwork::Error) -> Failure {
+    Failure::from(error).advise("give files that one `brickwork garble` wrote, and what was made of them")
+}
+
+/// Reads a file with this reader.
+fn read<T>(
+    path: &Path,
+    most: u64,
+    reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>,
+) -> Result<T, Failure> {
+    let name = path.display().to_string();
+    let bytes = read_all(File::open(path), most, &name)?;
+    reader(&bytes).map_err(|e| Failure::from(e).within(&name).advise(HINT))
+}
+
+/// [`read`], of a file that nobody else may read.
+fn private<T>(path: &Path, reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>) -> Result<T, Failure> {
+    check_private(path).map_err(|e| e.within(&path.display().to_string()))?;
+    read(path, MAX_VALUE_BYTES, reader)
+}
+
+fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Report {
+    let names = written.keep();
+    let human = format!("{} in {}\n", plural(tokens as u64, &format!("garbled {what}")), names.join(", "));
+    Report::new(json!({ "garbling": hex(mark.garbling()), "tokens": tokens, "written": names }), human)
+}
+
+/// Files that were made, which go again unless all of them are complete.
+#[derive(Default)]
+struct Written(Vec<PathBuf>);
+
+impl Written {
+    fn public(&mut self, path: &Path, content: &[u8]) -> Result<(), Failure> {
+        self.write(path, content, 0o644)
+    }
+
+    /// For its owner alone.
+    fn private(&mut self, path: &Path, content: &[u8]) -> Result<(), Failure> {
+        self.write(path, content, 0o600)
+    }
+
+    fn write(&mut self, path: &Path, content: &[u8], mode: u32) -> Result<(), Failure> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+        #[cfg(not(unix))]
+        let _ = mode;
+        let mut file = options.open(path).map_err(|e| {
+            let failure = Failure::cannot_write(path, &e);
+            match e.kind() {
+                ErrorKind::AlreadyExists => {
+                    failure.advise("choose another name; no part of a garbling is ever overwritten")
+                }
+                _ => failure,
+            }
+        })?;
+        self.0.push(path.to_owned());
+        file.write_all(content).and_then(|()| file.sync_all()).map_err(|e| Failure::cannot_write(path, &e))
+    }
+
+    /// Their names; they stay.
+    fn keep(mut self) -> Vec<String> {
+        std::mem::take(&mut self.0).iter().map(|path| path.display().to_string()).collect()
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // A part without the others is of no use; that it cannot be removed either adds nothing.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! JustGarble on files: from a program to its outputs, and all that is refused on the way.
+
+use super::*;
+
+/// The files of one garbling.
+struct Parts {
+    keys: Keys,
+}
+
+impl Parts {
+    fn file(&self, name: &str) -> String {
+        self.keys.file(name)
+    }
+
+    /// Garbles the millionaires with these flags, and evaluates it for 7 and `evaluator`.
+    fn of(flags: &[&str], evaluator: &str) -> Self {
+        let parts = Parts { keys: Keys::new() };
+        let [f, e, d, c, x, y] = ["f", "e", "d", "c", "x", "y"].map(|name| parts.file(name));
+        let program = example("millionaires.bwp");
+        let files = ["--garbled", &f, "--tokens", &e, "--decoding", &d, "--checking", &c];
+        ok(&[&["garble", &program], &files[..], flags].concat());
+        ok(&[
+            "garbled-inputs",
+            &program,
+            "--tokens",
+            &e,
+            "--garbler",
+            "7",
+            "--evaluator",
+            evaluator,
+            "-o",
+            &x,
+        ]);
+        ok(&["evaluate-garbled", &f, "--inputs", &x, "-o", &y]);
+        parts
+    }
+}
+
+/// Runs it once, as it writes files that it does not write twice.
+fn ok(arguments: &[&str]) -> Value {
+    let output = run(&[arguments, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stdout));
+    let printed = object(&output);
+    schema::holds(arguments, &printed);
+    printed
+}
+
+const PAIRS: [&[&str]; 8] = [
+    &[],
+    &["--scheme", "ga", "--cipher", "a1"],
+    &["--scheme", "ga", "--cipher", "a3"],
+    &["--scheme", "ga", "--cipher", "aes-256"],
+    &["--scheme", "gax", "--cipher", "a2", "--doubling", "d7"],
+    &["--scheme", "gax", "--cipher", "sha-1"],
+    &["--scheme", "gaxr", "--cipher", "a4", "--doubling", "d3"],
+    &["--scheme", "gaxr", "--cipher", "a4"],
+];
+
+#[test]
+fn files_give_what_the_program_gives() {
+    let program = example("millionaires.bwp");
+    for (flags, evaluator) in PAIRS.iter().zip(["3", "9"].iter().cycle()) {
+        let parts = Parts::of(flags, evaluator);
+        let plain = ok(&["simulate", &program, "--garbler", "7", "--evaluator", evaluator]);
+        let y = parts.file("y");
+        for (flag, name, checked) in [("--decoding", "d", false), ("--checking", "c", true)] {
+            let by = parts.file(name);
+            let (human, json) = good(&["decode-garbled", &y, flag, &by, "--program", &program]);
+            assert_eq!(json["outputs"], plain["outputs"], "{flags:?}");
+            assert_eq!(json["checked"], checked);
+            assert!(human.contains("The evaluator learns"), "{human}");
+            let (bits, json) = good(&["decode-garbled", &y, flag, &by]);
+            assert_eq!((json["bits"].as_str(), json["outputs"].is_null()), (Some(bits.trim_end()), true));
+            assert_eq!(json["bits"], plain["output_bits"]["evaluator"], "{flags:?}");
+        }
+    }
+}
+
+/// What is insecure together, or says nothing, is refused before a file is made.
+#[test]
+fn insecure_schemes_are_refused() {
+    let keys = Keys::new();
+    let program = example("millionaires.bwp");
+    let [f, e, d] = ["f", "e", "d"].map(|name| keys.file(name));
+    let files = ["garble", &program, "--garbled", &f, "--tokens", &e];
+    let with = |flags: &[&str], words: &str| {
+        bad(&[&files[..], &["--decoding", &d], flags].concat(), 2, words);
+    };
+    for scheme in ["gax", "gaxr"] {
+        for cipher in ["a1", "a3"] {
+            with(&["--scheme", scheme, "--cipher", cipher], "cancels out");
+        }
+    }
+    with(&["--scheme", "ga", "--cipher", "a1", "--doubling", "d1"], "doubles nothing");
+    let neither = run(&files);
+    assert_eq!(neither.status.code(), Some(2), "nobody could decode: {}", text(&neither.stderr));
+    assert!([&f, &e, &d].iter().all(|file| !Path::new(file).exists()));
+}
+
+/// An output that nobody evaluated is told by what the garbler kept, and by that alone.
+#[test]
+fn forged_outputs_are_told() {
+    use brickwork::justgarble::files::{read_outputs, write_outputs};
+    let parts = Parts::of(&[], "3");
+    let [y, d, c] = ["y", "d", "c"].map(|name| parts.file(name));
+    let (mark, mut outputs) = read_outputs(&std::fs::read(y).expect("a file")).expect("outputs");
+    outputs[0] ^= 1;
+    let forged = parts.keys.write("forged", &write_outputs(&mark, &outputs));
+    bad(&["decode-garbled", &forged, "--checking", &c], 5, "forged outputs");
+    let (_, json) = good(&["decode-garbled", &forged, "--decoding", &d]);
+    assert_eq!(json["checked"], false);
+    let short = parts.keys.write("short", &write_outputs(&mark, &[]));
+    bad(&["decode-garbled", &short, "--checking", &c], 5, "forged outputs");
+    bad(&["decode-garbled", &short, "--decoding", &d], 3, "tokens are given");
+}
+
+/// Nothing is overwritten, and what was begun goes; secrets are for their owner alone.
+#[test]
+fn files_are_kept_and_private() {
+    let parts = Parts::of(&[], "3");
+    let [f, e, d, c, x] = ["f", "e", "d", "c", "x"].map(|name| parts.file(name));
+    let (program, other) = (example("millionaires.bwp"), parts.file("other"));
+    bad(&["garble", &program, "--garbled", &other, "--tokens", &e, "--decoding", &d], 1, "cannot write");
+    assert!(!Path::new(&other).exists(), "half a garbling is none");
+    let values = ["--garbler", "7", "--evaluator", "3", "-o"];
+    bad(&[&["garbled-inputs", &program, "--tokens", &e], &values[..], &[&x]].concat(), 1, "cannot write");
+    bad(&["evaluate-garbled", &f, "--inputs", &x, "-o", &d], 1, "cannot write");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &str| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+        assert!([&e, &c, &x, &parts.file("y")].iter().all(|file| mode(file) == 0o600));
+        std::fs::set_permissions(&e, PermissionsExt::from_mode(0o644)).expect("permissions");
+        std::fs::set_permissions(&c, PermissionsExt::from_mode(0o640)).expect("permissions");
+        let arguments = [&["garbled-inputs", &program, "--tokens", &e], &values[..], &[&other]].concat();
+        bad(&arguments, 3, "other users");
+        bad(&["decode-garbled", &parts.file("y"), "--checking", &c], 3, "other users");
+    }
+}
+
+/// A damaged file of every kind ends in an error that names it, and so do files of two garblings.
+#[test]
+fn damaged_and_foreign_files_are_refused() {
+    let [parts, others] = [Parts::of(&[], "3"), Parts::of(&[], "3")];
+    let [f, e, d, c, x, y] = ["f", "e", "d", "c", "x", "y"].map(|name| parts.file(name));
+    let (program, out) = (example("millionaires.bwp"), parts.file("out"));
+    let values = ["--garbler", "7", "--evaluator", "3", "-o", &out];
+    let damaged = parts.file("damaged");
+    let uses: [(&str, Vec<&str>); 6] = [
+        (&f, vec!["evaluate-garbled", &damaged, "--inputs", &x, "-o", &out]),
+        (&e, [&["garbled-inputs", &program, "--tokens", &damaged], &values[..]].concat()),
+        (&d, vec!["decode-garbled", &y, "--decoding", &damaged]),
+        (&c, vec!["decode-garbled", &y, "--checking", &damaged]),
+        (&x, vec!["evaluate-garbled", &f, "--inputs", &damaged, "-o", &out]),
+        (&y, vec!["decode-garbled", &damaged, "--decoding", &d]),
+    ];
+    for (file, arguments) in &uses {
+        let whole = std::fs::read(file).expect("a file");
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 1;
+        for content in [&flipped[..], &whole[..whole.len() - 1], &[&whole[..], &[0]].concat(), &[], b"text"] {
+            private(&parts.keys.write("damaged", content));
+            bad(arguments, 3, "damaged");
+        }
+        assert!(!Path::new(&out).exists());
+    }
+    bad(&["evaluate-garbled", &f, "--inputs", &others.file("x"), "-o", &out], 3, "not of one garbling");
+    bad(&["decode-garbled", &y, "--decoding", &others.file("d")], 3, "not of one garbling");
+    bad(&["decode-garbled", &y, "--checking", &others.file("c")], 3, "not of one garbling");
+    bad(&["decode-garbled", &y, "--decoding", &d, "--program", &example("aes-128.bwp")], 3, "bits");
+    let foreign = ["--garbler", "\"0x0\"", "--evaluator", "\"0x0\"", "-o", &out];
+    bad(
+        &[&["garbled-inputs", &example("aes-128.bwp"), "--tokens", &e], &foreign[..]].concat(),
+        3,
+        "input bits",
+    );
+}

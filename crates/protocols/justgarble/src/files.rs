@@ -1,0 +1,415 @@
+//! The parts of a garbling as files, each of use by itself.
+//!
+//! ```text
+//! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
+//! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
+//!            (first second free:u8)^gates wire^outputs row*         a row is as long as a token
+//! e  (2)   = mark inputs (token token)^inputs                       for 0, for 1
+//! d  (3)   = mark outputs bit:u8^outputs                            the last bit of the token for 0
+//! c  (4)   = mark outputs (token token)^outputs                     by which the garbler checks outputs
+//! X  (5)   = mark inputs token^inputs
+//! Y  (6)   = mark outputs token^outputs
+//! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16
+//! ```
+//!
+//! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
+//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to say.
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use zeroize::Zeroizing;
+
+use crate::cipher::{Cipher, Doubling, Length};
+use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Scheme};
+
+const MAGIC: &[u8; 7] = b"brickwg";
+const VERSION: u8 = 1;
+const DIGEST_BYTES: usize = 32;
+
+/// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
+const PLAIN: [(u8, Cipher); 4] = [(1, Cipher::A1), (3, Cipher::A3), (5, Cipher::Aes256), (6, Cipher::Sha1)];
+const METHODS: [Method; 3] = [Method::Ga, Method::GaX, Method::GaXR];
+
+/// What a file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Garbled = 1,
+    Encoding,
+    Decoding,
+    Checking,
+    Inputs,
+    Outputs,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] =
+        [Kind::Garbled, Kind::Encoding, Kind::Decoding, Kind::Checking, Kind::Inputs, Kind::Outputs];
+
+    /// As people call it.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Garbled => "a garbled circuit (F)",
+            Kind::Encoding => "the tokens of the inputs (e)",
+            Kind::Decoding => "decoding data (d)",
+            Kind::Checking => "checking data (c)",
+            Kind::Inputs => "garbled inputs (X)",
+            Kind::Outputs => "garbled outputs (Y)",
+        }
+    }
+}
+
+/// Which garbling something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    garbling: [u8; DIGEST_BYTES],
+    length: Length,
+}
+
+impl Mark {
+    /// The mark of a garbled circuit.
+    pub fn of(garbled: &Garbled) -> Self {
+        let file = write_garbled(garbled);
+        let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
+        let garbling = digest.try_into().unwrap_or([0; DIGEST_BYTES]);
+        Mark { garbling, length: garbled.scheme.cipher().length() }
+    }
+
+    /// The digest of the garbled circuit.
+    pub fn garbling(&self) -> &[u8; DIGEST_BYTES] {
+        &self.garbling
+    }
+
+    /// Compares what is used together.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the two are of different garblings.
+    pub fn fits(&self, other: &Mark) -> Result<(), Error> {
+        match self == other {
+            true => Ok(()),
+            false => Err(Error::Input("these files are not of one garbling".into())),
+        }
+    }
+}
+
+/// Writes F.
+pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
+    let length = garbled.scheme.cipher().length();
+    let bytes =
+        31 + 9 * garbled.gates.len() + 4 * garbled.outputs.len() + length.bytes() * garbled.rows.len();
+    let mut file = Writer::new(Kind::Garbled, bytes);
+    let (cipher, doubling) = match garbled.scheme.cipher() {
+        Cipher::A2(doubling) => (2, Some(doubling)),
+        Cipher::A4(doubling) => (4, Some(doubling)),
+        other => (PLAIN.iter().find(|(_, cipher)| *cipher == other).map_or(0, |(number, _)| *number), None),
+    };
+    let place = |found: Option<usize>| found.map_or(0, |place| place as u8 + 1);
+    file.bytes(&[
+        place(METHODS.iter().position(|method| *method == garbled.scheme.method())),
+        cipher,
+        doubling.map_or(0, |doubling| place(Doubling::ALL.iter().position(|d| *d == doubling))),
+    ]);
+    file.bytes(&garbled.key.to_le_bytes());
+    for count in [garbled.inputs as usize, garbled.gates.len(), garbled.outputs.len()] {
+        file.count(count);
+    }
+    for &(first, second, is_free) in &garbled.gates {
+        file.bytes(&first.to_le_bytes());
+        file.bytes(&second.to_le_bytes());
+        file.bytes(&[is_free.into()]);
+    }
+    garbled.outputs.iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
+    file.tokens(&garbled.rows, length);
+    file.done().to_vec()
+}
+
+/// Reads F.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, damaged, or one that cannot be evaluated.
+pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
+    let mut file = Reader::new(Kind::Garbled, file)?;
+    let [method, cipher, doubling] = file.array()?;
+    let at = |number: u8| usize::from(number).checked_sub(1);
+    let doubling = match doubling {
+        0 => None,
+        number => Some(*at(number).and_then(|place| Doubling::ALL.get(place)).ok_or_else(unknown)?),
+    };
+    let cipher = match (cipher, doubling) {
+        (2, Some(doubling)) => Cipher::A2(doubling),
+        (4, Some(doubling)) => Cipher::A4(doubling),
+        (number, None) => {
+            PLAIN.iter().find(|(other, _)| *other == number).map(|(_, cipher)| *cipher).ok_or_else(unknown)?
+        }
+        _ => return Err(unknown()),
+    };
+    let method = *at(method).and_then(|place| METHODS.get(place)).ok_or_else(unknown)?;
+    let scheme = Scheme::new(method, cipher).map_err(|why| Error::Input(why.to_string()))?;
+    let key = u128::from_le_bytes(file.array()?);
+    let [inputs, gates, outputs] = [file.number()?, file.number()?, file.number()?];
+    file.allow(u64::from(gates) * 9 + u64::from(outputs) * 4)?;
+    let wires = u64::from(inputs) + u64::from(gates);
+    let mut list = Vec::with_capacity(gates as usize);
+    for driven in u64::from(inputs)..wires {
+        let (first, second) = (file.number()?, file.number()?);
+        let is_free = match file.array()? {
+            [0] => false,
+            [1] if method.has_free_xor() => true,
+            _ => return Err(damaged("a gate is free that cannot be")),
+        };
+        if first >= second || u64::from(second) >= driven {
+            return Err(damaged("a gate reads a wire that is not before it"));
+        }
+        list.push((first, second, is_free));
+    }
+    let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
+    if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
+        return Err(damaged("an output is no wire"));
+    }
+    let rows = list.iter().filter(|(.., is_free)| !is_free).count() as u64 * method.rows() as u64;
+    let rows = file.tokens(rows, cipher.length())?.to_vec();
+    file.end()?;
+    Ok(Garbled { scheme, key, inputs, gates: list, outputs, rows })
+}
+
+/// Writes e. It is the garbler's secret.
+pub fn write_encoding(mark: &Mark, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Encoding, mark, &encoding.0)
+}
+
+/// Reads e.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, or damaged.
+pub fn read_encoding(file: &[u8]) -> Result<(Mark, Encoding), Error> {
+    read_pairs(Kind::Encoding, file).map(|(mark, pairs)| (mark, Encoding(pairs)))
+}
+
+/// Writes what the garbler checks outputs by. It is the garbler's secret.
+pub fn write_checking(mark: &Mark, checking: &Checking) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Checking, mark, &checking.0)
+}
+
+/// Reads what the garbler checks outputs by.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, or damaged.
+pub fn read_checking(file: &[u8]) -> Result<(Mark, Checking), Error> {
+    read_pairs(Kind::Checking, file).map(|(mark, pairs)| (mark, Checking(pairs)))
+}
+
+/// Writes d.
+pub fn write_decoding(mark: &Mark, decoding: &Decoding) -> Vec<u8> {
+    let mut file = Writer::new(Kind::Decoding, 37 + decoding.0.len());
+    file.mark(mark);
+    file.count(decoding.0.len());
+    file.bytes(&decoding.0);
+    file.done().to_vec()
+}
+
+/// Reads d.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, or damaged.
+pub fn read_decoding(file: &[u8]) -> Result<(Mark, Decoding), Error> {
+    let mut file = Reader::new(Kind::Decoding, file)?;
+    let mark = file.mark()?;
+    let bits = file.number()?;
+    let bits = file.take(bits.into())?.to_vec();
+    file.end()?;
+    match bits.iter().all(|&bit| bit < 2) {
+        true => Ok((mark, Decoding(bits))),
+        false => Err(damaged("a bit is neither 0 nor 1")),
+    }
+}
+
+/// Writes X.
+pub fn write_inputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
+    write_tokens(Kind::Inputs, mark, tokens)
+}
+
+/// Reads X.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, or damaged.
+pub fn read_inputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
+    read_tokens(Kind::Inputs, file)
+}
+
+/// Writes Y.
+pub fn write_outputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
+    write_tokens(Kind::Outputs, mark, tokens)
+}
+
+/// Reads Y.
+///
+/// # Errors
+/// [`Error::Input`] if it is no such file, or damaged.
+pub fn read_outputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
+    read_tokens(Kind::Outputs, file)
+}
+
+fn write_pairs(kind: Kind, mark: &Mark, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(kind, 37 + 2 * mark.length.bytes() * pairs.len());
+    file.mark(mark);
+    file.count(pairs.len());
+    file.tokens(pairs.as_flattened(), mark.length);
+    file.done()
+}
+
+/// A mark, and two tokens each.
+type Pairs = (Mark, Zeroizing<Vec<[u128; 2]>>);
+
+fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
+    let mut file = Reader::new(kind, file)?;
+    let mark = file.mark()?;
+    let count = u64::from(file.number()?);
+    let tokens = file.tokens(2 * count, mark.length)?;
+    file.end()?;
+    let pairs: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(tokens.as_chunks::<2>().0.to_vec());
+    // Otherwise a token would stand for both bits, or d would not tell them apart.
+    match pairs.iter().all(|[zero, one]| (zero ^ one) & 1 == 1) {
+        true => Ok((mark, pairs)),
+        false => Err(damaged("two tokens end in the same bit")),
+    }
+}
+
+fn write_tokens(kind: Kind, mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(kind, 37 + mark.length.bytes() * tokens.len());
+    file.mark(mark);
+    file.count(tokens.len());
+    file.tokens(tokens, mark.length);
+    file.done()
+}
+
+fn read_tokens(kind: Kind, file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
+    let mut file = Reader::new(kind, file)?;
+    let mark = file.mark()?;
+    let count = file.number()?;
+    let tokens = file.tokens(count.into(), mark.length)?;
+    file.end()?;
+    Ok((mark, tokens))
+}
+
+fn damaged(why: &str) -> Error {
+    Error::Input(format!("the file is damaged: {why}"))
+}
+
+fn unknown() -> Error {
+    damaged("there is no such scheme, cipher or doubling")
+}
+
+/// A file in the making; what it holds is erased.
+struct Writer(Zeroizing<Vec<u8>>);
+
+impl Writer {
+    /// With room for so many bytes of its body, so that no copy stays behind.
+    fn new(kind: Kind, body: usize) -> Self {
+        let mut bytes = Vec::with_capacity(MAGIC.len() + 2 + body + DIGEST_BYTES);
+        bytes.extend(MAGIC);
+        bytes.extend([kind as u8, VERSION]);
+        Writer(Zeroizing::new(bytes))
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn count(&mut self, count: usize) {
+        // A circuit has fewer than 2^32 wires.
+        self.bytes(&(count as u32).to_le_bytes());
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        self.bytes(&mark.garbling);
+        self.bytes(&[mark.length.bytes() as u8]);
+    }
+
+    fn tokens(&mut self, tokens: &[u128], length: Length) {
+        tokens.iter().for_each(|token| self.bytes(&token.to_le_bytes()[..length.bytes()]));
+    }
+
+    fn done(mut self) -> Zeroizing<Vec<u8>> {
+        let digest = digest(&self.0);
+        self.bytes(&digest);
+        self.0
+    }
+}
+
+fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
+    Digest::of("brickwork garbling file 1").bytes(bytes).done()
+}
+
+/// What of a file's body is not yet read.
+struct Reader<'f>(&'f [u8]);
+
+impl<'f> Reader<'f> {
+    fn new(kind: Kind, file: &'f [u8]) -> Result<Self, Error> {
+        let found = file.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
+        let Some(([found, version], _)) = found else {
+            return Err(Error::Input(format!("this is not a file with {}", kind.name())));
+        };
+        if *version != VERSION {
+            return Err(Error::Input(format!(
+                "a garbling's files have version {VERSION} here, and this one has {version}"
+            )));
+        }
+        if *found != kind as u8 {
+            let what =
+                Kind::ALL.iter().find(|kind| **kind as u8 == *found).map_or("nothing known", |k| k.name());
+            return Err(Error::Input(format!("this file holds {what}, not {}", kind.name())));
+        }
+        match file.split_last_chunk() {
+            Some((content, end)) if content.len() >= MAGIC.len() + 2 && digest(content) == *end => {
+                Ok(Reader(&content[MAGIC.len() + 2..]))
+            }
+            _ => Err(damaged("its digest is another one")),
+        }
+    }
+
+    fn take(&mut self, bytes: u64) -> Result<&'f [u8], Error> {
+        self.allow(bytes)?;
+        let (taken, rest) = self.0.split_at(bytes as usize);
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    /// Whether so many bytes are there: nothing takes memory that the file does not have.
+    fn allow(&self, bytes: u64) -> Result<(), Error> {
+        if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("it ends early")) }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N as u64)?);
+        Ok(array)
+    }
+
+    fn number(&mut self) -> Result<u32, Error> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn mark(&mut self) -> Result<Mark, Error> {
+        let garbling = self.array()?;
+        let length = match self.array()? {
+            [10] => Length::Short,
+            [16] => Length::Long,
+            _ => return Err(damaged("a token has 10 or 16 bytes")),
+        };
+        Ok(Mark { garbling, length })
+    }
+
+    fn tokens(&mut self, count: u64, length: Length) -> Result<Zeroizing<Vec<u128>>, Error> {
+        let bytes = self.take(count.saturating_mul(length.bytes() as u64))?;
+        let mut tokens = Zeroizing::new(Vec::with_capacity(count as usize));
+        for token in bytes.chunks_exact(length.bytes()) {
+            let mut whole = Zeroizing::new([0; 16]);
+            whole[..token.len()].copy_from_slice(token);
+            tokens.push(u128::from_le_bytes(*whole));
+        }
+        Ok(tokens)
+    }
+
+    fn end(&self) -> Result<(), Error> {
+        if self.0.is_empty() { Ok(()) } else { Err(damaged("something follows its end")) }
+    }
+}
