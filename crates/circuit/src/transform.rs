@@ -221,3 +221,82 @@ impl Program {
         program.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program whose parties have two ports each and whose outputs are of all recipients.
+    fn program() -> Program {
+        let port = |name: &str, width| Port::new(name, Type::Uint(width));
+        let garbler = vec![port("a", 1), port("b", 2)];
+        let mut program = ProgramBuilder::new("p", garbler, vec![port("c", 2), port("d", 1)]).unwrap();
+        let circuit = Circuit::new(3, vec![Gate::And(0, 1), Gate::Xor(3, 2)], vec![4, 3]).unwrap();
+        let component = Component {
+            name: "and-xor".into(),
+            inputs: vec![port("in", 3)],
+            outputs: vec![port("out", 2)],
+            circuit: Arc::new(circuit),
+        };
+        let id = program.component(component).unwrap();
+        let first = program.slot(id, &[0, 3, 5]).unwrap();
+        let second = program.slot(id, &[first, 4, 2]).unwrap();
+        program.output(port("x", 2), Recipient::Garbler, vec![second, 4]).unwrap();
+        program.output(port("y", 2), Recipient::Evaluator, vec![second + 1, 1]).unwrap();
+        program.output(port("z", 1), Recipient::Both, vec![first + 1]).unwrap();
+        program.finish().unwrap()
+    }
+
+    fn bits(number: usize, count: usize) -> Vec<bool> {
+        (0..count).map(|bit| number >> bit & 1 == 1).collect()
+    }
+
+    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is nobody's.
+    #[test]
+    fn a_step_computes_the_same() {
+        let program = program();
+        for ports in 0..4usize {
+            let carried: BTreeSet<usize> = (0..2).filter(|port| ports >> port & 1 == 1).collect();
+            let step = program.step(&carried, &BTreeSet::from([0, 2])).unwrap();
+            assert_eq!(
+                step.outputs().iter().map(|output| output.to).collect::<Vec<_>>(),
+                [Recipient::Nobody, Recipient::Evaluator, Recipient::Nobody]
+            );
+            for input in 0..64 {
+                let (x, y) = (bits(input, 3), bits(input >> 3, 3));
+                let of = |port: usize| if port == 0 { y[..2].to_vec() } else { y[2..].to_vec() };
+                let [mut theirs, mut own] = [x.clone(), Vec::new()];
+                for port in 0..2 {
+                    if carried.contains(&port) { &mut theirs } else { &mut own }.extend(of(port));
+                }
+                assert_eq!(step.simulate(&theirs, &own), program.simulate(&x, &y), "{ports} {input}");
+            }
+        }
+        // A name that the garbler has.
+        let same = |name: &str| vec![Port::new(name, Type::Uint(1))];
+        let mut clash = ProgramBuilder::new("p", same("a"), same("a")).unwrap();
+        clash.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
+        assert!(clash.finish().unwrap().step(&BTreeSet::from([0]), &BTreeSet::new()).is_err());
+    }
+
+    /// Fields of a struct that is alone become ports, where the wires lie; others stay what they are.
+    #[test]
+    fn fields_come_apart() {
+        let two = Type::Struct(vec![("p".into(), Type::Uint(1)), ("q".into(), Type::Uint(2))]);
+        let evaluator = vec![Port::new("y", two.clone()), Port::new("w", Type::Uint(1))];
+        let mut program = ProgramBuilder::new("s", vec![Port::new("x", two.clone())], evaluator).unwrap();
+        program.output(Port::new("g", two.clone()), Recipient::Garbler, vec![6, 0, 3]).unwrap();
+        program.output(Port::new("e", two.clone()), Recipient::Evaluator, vec![1, 2, 4]).unwrap();
+        program.output(Port::new("f", Type::Uint(1)), Recipient::Evaluator, vec![5]).unwrap();
+        let (program, apart) = (program.finish().unwrap(), |program: &Program| program.apart().unwrap());
+        let named = |ports: &[Port]| ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
+        assert_eq!(named(apart(&program).input_ports(Party::Garbler)), ["p", "q"]);
+        assert_eq!(named(apart(&program).input_ports(Party::Evaluator)), ["y", "w"]);
+        assert_eq!(named(&apart(&program).output_ports(Party::Garbler)), ["p", "q"]);
+        assert_eq!(named(&apart(&program).output_ports(Party::Evaluator)), ["e", "f"]);
+        for input in 0..128 {
+            let (x, y) = (bits(input, 3), bits(input >> 3, 4));
+            assert_eq!(apart(&program).simulate(&x, &y).concat(), program.simulate(&x, &y).concat());
+        }
+    }
+}

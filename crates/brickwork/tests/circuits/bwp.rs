@@ -100,7 +100,7 @@ fn the_reader_names_what_is_wrong() {
         (&[&[1], INVERTER, &[1, 0, 1, 1], OUTPUT].concat(), "longer than it should be"),
         (&[&[1], INVERTER, &[1, 1, 1, 0], OUTPUT].concat(), "component 1, which does not exist"),
         (&[&[1], INVERTER, &[1, 0, 1, 0], &[1, 1, b'o', 0, 1, 2, 4, 0]].concat(), "reads wire 2"),
-        (&[&[1], INVERTER, &[1, 0, 1, 0], &[1, 1, b'o', 0, 1, 3, 2, 0]].concat(), "no recipient 3"),
+        (&[&[1], INVERTER, &[1, 0, 1, 0], &[1, 1, b'o', 0, 1, 4, 2, 0]].concat(), "no recipient 4"),
         (&[&[1], INVERTER, &[1, 0, 1, 0], OUTPUT, &[0]].concat(), "1 bytes too many"),
         (&[&[1], INVERTER, &[1, 0, 1, 0], &[0]].concat(), "no output"),
         (&[&[0x81, 0], INVERTER, &[1, 0, 1, 0], OUTPUT].concat(), "canonical"),
