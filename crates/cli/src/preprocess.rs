@@ -109,11 +109,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
     };
-    let mut store = arguments.key.open(&arguments.store)?;
+    let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
     let bar = Bar::of::<Duplo>(quiet);
-    let session = Stocked::open(party, channel, &mut store, &terms, bar)?;
+    let session = Stocked::open(party, channel, &store, &terms, bar)?;
     let (done, session) = session.preprocess(&steps)?;
     let phases = session.close()?;
     let made: Vec<String> = steps.iter().map(Request::to_string).collect();

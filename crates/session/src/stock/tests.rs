@@ -258,10 +258,10 @@ fn one<const ROLE: u8>(
     what: What,
 ) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
     let role = <Toy<ROLE> as Side>::ROLE;
-    let mut store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
+    let store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(channel, role, observer);
-    let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
             let epoch = line.unused()?;
@@ -273,7 +273,7 @@ fn one<const ROLE: u8>(
             let message = if ROLE == 0 { message.to_vec() } else { vec![0; message.len()] };
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
-                Ran::Lacks { next, .. } => {
+                Ran::Lacks { mut next, .. } => {
                     let epoch = next.unused()?;
                     next.fill(epoch, &[Asks(job.len())])?.1.run(&job, Lacking::Refuse)?
                 }
@@ -394,7 +394,7 @@ fn row_16_a_cheat_burns_another_protocols_epoch() {
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
+    let (store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
     let epoch = Epoch {
         protocol: "toy".into(),
         version: PROTOCOL_VERSION,
@@ -415,7 +415,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         .draw(1)
         .unwrap();
     let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
-    Keeper::new(&mut store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    Keeper::new(&store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
     for entry in [Entry::Stored, Entry::Made] {
         let _ = store.append(&id, &entry).unwrap();
     }
