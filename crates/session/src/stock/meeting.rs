@@ -4,7 +4,8 @@
 //!   each, the garbler first    the pair that the store is of, and whether it holds anything;
 //!                of each epoch that may still be used: where its log stands, or that another session has it
 //!                who knows another pair, and has something to lose, leaves;  a new pair is kept, durably
-//!   both ways    after the log of whoever was one entry behind was completed: a hash over where all stand now
+//!   each, the garbler first    after the log of whoever was one entry behind was completed: a hash over where all
+//!                stand now
 //! ```
 //!
 //! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
@@ -21,7 +22,8 @@
 //! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
 //! its [`Gate`], and keeps that until it has the evaluator's answer; so none of its sessions begins to write
 //! in that time. Nor does one of the evaluator's, as nothing is written in an epoch that the garbler has not
-//! named for it, and the evaluator looks only when it has heard the garbler, behind a gate of its own. If both
+//! named for it, and the evaluator looks only when it has heard the garbler, behind a gate of its own, and judges
+//! only when the garbler has answered: that of a garbler which is gone by then is no evidence. If both
 //! spoke at once, one could tell of a log as it was before a program, and the other of the same log behind it.
 //! Only the garbler's gate is held while the peer's word is waited for, so the two do not wait for each other.
 
@@ -371,7 +373,14 @@ pub(super) fn reconcile(
     mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
     let told = say(&mut run.channel, Some(store), owner, &mine)?;
     let peer = heard.map_or_else(|| hear(&mut run.channel), Ok)?;
-    let theirs = match met(&told, &peer)? {
+    let met = met(&told, &peer)?;
+    // What a garbler says that is gone by now may be old: when it stands where it says, it has heard the
+    // evaluator, and its gate was held until then. Before that nothing is judged.
+    let stands = match owner.role {
+        Party::Garbler => None,
+        Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
+    };
+    let theirs = match met {
         Some(theirs) => theirs,
         // Nothing is shared, whatever either had left over.
         None => {
@@ -418,7 +427,15 @@ pub(super) fn reconcile(
     for id in &shared {
         digest.digest(id).digest(store.state(id)?.head());
     }
-    let agreed = meet(run, &digest.done());
+    let mine_stands = digest.done();
+    let agreed = match stands {
+        None => meet(run, &mine_stands),
+        Some(theirs) => {
+            run.channel.send(msg::STAND, &mine_stands)?;
+            run.channel.flush()?;
+            same_stand(&mine_stands, &theirs)
+        }
+    };
     match (differs, agreed) {
         (false, Ok(())) => {
             forget_burned(store, owner, &theirs)?;
@@ -493,11 +510,13 @@ fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
 /// [`Error::Stock`] if they do not.
 pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
-    let theirs = run.channel.receive(msg::STAND, mine.len())?;
-    if theirs == mine {
-        Ok(())
-    } else {
-        Err(Error::Stock("the peer's store stands elsewhere; it is refused".into()))
+    same_stand(mine, &run.channel.receive(msg::STAND, mine.len())?)
+}
+
+fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
+    match theirs == mine {
+        true => Ok(()),
+        false => Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())),
     }
 }
 

@@ -513,6 +513,10 @@ impl<S: Side> Stocked<S> {
                         }
                         (entry, mine)
                     }
+                    (Plan::USE, Found::Lacks(_)) => {
+                        Plan::only(Plan::USE).say(run)?;
+                        return Err(different());
+                    }
                     (what, found) => {
                         let (mine, done) = planned(found, lacking);
                         // What it has and the garbler has not is with another session there.
@@ -524,7 +528,6 @@ impl<S: Side> Stocked<S> {
                             (Plan::REFUSE, _) => Err(peer_refuses()),
                             (Plan::MAKE, Done::Makes(why)) => Ok(self.lacks(why)),
                             (Plan::MAKE, Done::Uses(_)) if lacking == Lacking::Make => Ok(self.lacks(busy())),
-                            (Plan::MAKE, Done::Uses(_)) => Err(busy()),
                             _ => Err(different()),
                         };
                     }
