@@ -613,6 +613,8 @@ mod sessions {
         EvaluatorAtOnce,
     }
 
+    // There are few at a time.
+    #[allow(clippy::large_enum_variant)]
     #[derive(Clone, PartialEq, Eq, Hash)]
     enum Said {
         Stands([Option<Standing>; 2]),
@@ -847,9 +849,9 @@ mod sessions {
                     }
                     None => {}
                     Some(ends) => {
-                        for me in 0..2 {
+                        for (me, end) in ends.iter().enumerate() {
                             next.extend(self.step(line, me, rule)?);
-                            if ends[me].step != GONE {
+                            if end.step != GONE {
                                 next.push(self.clone().ends(line, me));
                             }
                         }
