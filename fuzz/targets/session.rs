@@ -245,9 +245,9 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     let program = &RUN.0;
     let [left, right] = line(victim, edits);
     let one = |party: Party, channel| {
-        let mut store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+        let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
         let observer = Unobserved;
-        let session = stocked(party, channel, &mut store, &TERMS, observer, Hooks::default())?;
+        let session = stocked(party, channel, &store, &TERMS, observer, Hooks::default())?;
         let (outputs, session) = match inputs {
             None => (Vec::new(), session.preprocess(&[Request { ots: Some(1), ..Request::of(program) }])?.1),
             Some(inputs) => {

@@ -60,7 +60,7 @@ fn bytes(batch: u64, record: u8) -> Vec<u8> {
 
 static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut store = Store::open(folder.path(), &KEY).expect("a store");
+    let store = Store::open(folder.path(), &KEY).expect("a store");
     let epoch = Epoch {
         protocol: "fuzz".into(),
         version: 1,
@@ -70,8 +70,8 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         created: 0,
     };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
-    let append = |store: &mut Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
-    append(&mut store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }));
+    let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
+    append(&store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }));
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {
@@ -80,9 +80,9 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         let about = Batch { kind: 1, name: "b".into(), component: [0; 32], header: vec![1, 2, 3] };
         store.put(&EPOCH, serial(1, batch), &about, writer).expect("a batch");
     }
-    append(&mut store, Entry::Stored);
-    append(&mut store, Entry::Made);
-    append(&mut store, Entry::Use { program: [2; 32], taken: vec![(serial(1, 0), 3)] });
+    append(&store, Entry::Stored);
+    append(&store, Entry::Made);
+    append(&store, Entry::Use { program: [2; 32], taken: vec![(serial(1, 0), 3)] });
     let log = store.log(&EPOCH).expect("a log");
     drop(store);
     let mut files = Vec::new();
@@ -133,7 +133,7 @@ fn files(edits: &[u8]) -> bool {
 }
 
 fn read_back(folder: &Path) -> Result<(), brickwork::Error> {
-    let mut store = Store::open(folder, &KEY)?;
+    let store = Store::open(folder, &KEY)?;
     let _ = store.verify();
     for (id, epoch) in store.epochs()? {
         assert_eq!((id, &*epoch.protocol), (EPOCH, "fuzz"));

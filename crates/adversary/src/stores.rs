@@ -370,8 +370,8 @@ impl Stores {
                 })
             });
             let hooks = Hooks { alter, ..Hooks::default() };
-            let (mut store, observer) = (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
-            let mut session = stocked(party, channel, &mut store, &TERMS, observer, hooks)?;
+            let (store, observer) = (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
+            let mut session = stocked(party, channel, &store, &TERMS, observer, hooks)?;
             if let Some(request) = what.makes() {
                 return session.preprocess(&[request])?.1.close().map(drop);
             }

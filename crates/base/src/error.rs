@@ -33,6 +33,9 @@ pub enum Error {
     /// The parties' stores do not belong together. Nothing was burned.
     #[error("stock: {0}")]
     Strangers(Strangers),
+    /// Another session of this process, or of the peer's, has what this one wants. Nothing was taken.
+    #[error("stock: {0}")]
+    Busy(String),
     /// Memory, disk, threads or randomness ran out.
     #[error("{0}")]
     Resource(String),

@@ -342,7 +342,7 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
         let zeros = |party| vec![false; executions * program.input_width(party)];
         let run = |party, channel, watch| {
             let mut store = stored(party);
-            let line = semi_honest::Stocked::open(party, channel, &mut store, &terms, watch).unwrap();
+            let line = semi_honest::Stocked::open(party, channel, &store, &terms, watch).unwrap();
             line.run(&program, executions, &zeros(party), lacking).unwrap().1.close().unwrap()
         };
         let ran = clocked(
@@ -359,7 +359,7 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     let fill = |count: usize| {
         let fill = |party, channel, watch| {
             let mut store = stored(party);
-            let line = semi_honest::Stocked::open(party, channel, &mut store, &terms, watch).unwrap();
+            let line = semi_honest::Stocked::open(party, channel, &store, &terms, watch).unwrap();
             line.preprocess(count).unwrap().1.close().unwrap()
         };
         let _ = clocked(

@@ -218,6 +218,10 @@ impl From<Error> for Failure {
                 code::STOCK,
                 "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
             ),
+            Error::Busy(_) => (
+                code::STOCK,
+                "wait until the other session with this peer is over, and run again; nothing was taken or burned",
+            ),
             Error::Resource(_) => (
                 code::OTHER,
                 "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
@@ -326,6 +330,7 @@ mod tests {
             (Error::Limit(String::new()), 2),
             (Error::Stock(String::new()), 6),
             (Error::Strangers(Strangers { mine: None, theirs: None }), 6),
+            (Error::Busy(String::new()), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {

@@ -119,10 +119,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
     };
-    let mut store = arguments.key.open(&arguments.store)?;
+    let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let (done, phases, made) = asked.make(party, channel, &mut store, &terms, quiet)?;
+    let (done, phases, made) = asked.make(party, channel, &store, &terms, quiet)?;
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {
         human +=
@@ -157,7 +157,7 @@ impl Asked {
         &self,
         party: Party,
         channel: Channel,
-        store: &mut Store,
+        store: &Store,
         terms: &Terms,
         quiet: bool,
     ) -> Result<(Preprocessed, Vec<PhaseReport>, Vec<String>), Failure> {

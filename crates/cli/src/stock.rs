@@ -294,7 +294,7 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
 }
 
 fn burn(command: &Burn) -> Result<Report, Failure> {
-    let mut store = command.place.open()?;
+    let store = command.place.open()?;
     let mut wanted: Vec<EpochId> = store.epochs()?.into_iter().map(|(id, _)| id).collect();
     if let Some(start) = &command.epoch {
         wanted.retain(|id| hex(id).starts_with(start.as_str()));

@@ -159,10 +159,9 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
     let terms = Terms { security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
     let stock = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(&program) };
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
-        let mut store =
-            Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
+        let store = Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
         let observer = Unobserved;
-        let session = stocked(party, channel, &mut store, &terms, observer, noting(secrets))?;
+        let session = stocked(party, channel, &store, &terms, observer, noting(secrets))?;
         let Some(input) = input else {
             return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new());
         };

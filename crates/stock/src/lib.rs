@@ -10,6 +10,7 @@
 //! [`Taken`] that [`Store::read`] wants to see.
 #![forbid(unsafe_code)]
 
+mod claim;
 mod disk;
 mod log;
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -38,6 +39,8 @@ use zeroize::Zeroizing;
 use brickwork_base::Error;
 use brickwork_base::Party;
 pub use brickwork_base::{Strangers, short};
+use claim::Claims;
+pub use claim::{Claim, Gate};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 pub use log::{Entry, EpochId, GivenUp, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
@@ -165,15 +168,26 @@ impl Taken {
     }
 }
 
-/// A store that is open in this process and in no other, or is looked at ([`Store::view`]).
+/// A store that is open in this process and in no other, or is looked at ([`Store::view`]): a handle, whose
+/// clones are the same store. Sessions on several threads may share it, each in an epoch that it has
+/// [claimed](Gate::claim); the folder is free again when the last handle is gone.
+#[derive(Clone)]
 pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// What all handles of a store share.
+struct Shared {
     directory: PathBuf,
     key: StoreKey,
     rows: seal::Rows,
     disk: Disk,
     index: Database,
-    /// Of the epochs that were asked for: the state, and the number of entries.
-    states: HashMap<EpochId, (State, u64)>,
+    /// Held while anything is changed: what an entry follows from is what it is written behind.
+    changing: Mutex<()>,
+    /// Of the epochs that were written to: the state, and the number of entries.
+    states: Mutex<HashMap<EpochId, (State, u64)>>,
+    claims: Claims,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     poisoned: Poison,
     /// None in a view.
@@ -182,7 +196,7 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("directory", &self.directory).finish_non_exhaustive()
+        f.debug_struct("Store").field("directory", &self.shared.directory).finish_non_exhaustive()
     }
 }
 
@@ -248,7 +262,7 @@ impl Store {
         let file =
             File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
         let index = database(index_file(file, &disk)?)?;
-        let mut store = Self::of_index(directory, key, disk, index, Some(lock))?;
+        let store = Self::of_index(directory, key, disk, index, Some(lock))?;
         store.sweep()?;
         Ok(store)
     }
@@ -265,7 +279,7 @@ impl Store {
         let bytes = at_one_moment(&path)?;
         backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
         let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
-        store.poisoned.because("it was opened to be looked at, no more".into());
+        store.shared.poisoned.because("it was opened to be looked at, no more".into());
         Ok(store)
     }
 
@@ -276,16 +290,19 @@ impl Store {
         index: Database,
         lock: Option<File>,
     ) -> Result<Self, Error> {
-        let store = Store {
+        let shared = Shared {
             directory: directory.into(),
             key: key.clone(),
             rows: key.rows(),
             disk,
             index,
-            states: HashMap::new(),
+            changing: Mutex::new(()),
+            states: Mutex::default(),
+            claims: Claims::default(),
             poisoned: Poison::default(),
             _lock: lock,
         };
+        let store = Store { shared: Arc::new(shared) };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
             Error::Stock(format!(
                 "the store key does not open {}; it is another store's, or the index was altered",
@@ -308,7 +325,7 @@ impl Store {
 
     /// Removes what is of no use any more: batches that were given up, the segments of those that are used
     /// up, and segments that the index does not know.
-    fn sweep(&mut self) -> Result<(), Error> {
+    fn sweep(&self) -> Result<(), Error> {
         let (mut known, mut gone) = (HashSet::new(), Vec::new());
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
@@ -331,14 +348,37 @@ impl Store {
             let path = file.map_err(io)?.path();
             let ours = path.extension().is_some_and(|e| e == "segment" || e == "unfinished");
             if ours && !known.contains(&path) {
-                self.disk.remove(&path).map_err(io)?;
+                self.remove(&path)?;
             }
         }
         Ok(())
     }
 
+    /// Removes the file of a segment, unless it is gone.
+    fn remove(&self, path: &Path) -> Result<(), Error> {
+        match self.shared.disk.remove(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Stock(format!("{}: {error}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins a change: no other is made until it is over.
+    fn change(&self) -> Result<MutexGuard<'_, ()>, Error> {
+        self.sound()?;
+        let changing = self.shared.changing.lock();
+        changing.map_err(|_| Error::Stock("a thread died while it changed the store; open it anew".into()))
+    }
+
+    /// The states of epochs that were written to.
+    fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
+        // A state is there as a whole or not at all, wherever a thread dies.
+        self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn segments(&self) -> PathBuf {
-        self.directory.join("segments")
+        self.shared.directory.join("segments")
     }
 
     fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {
@@ -348,7 +388,7 @@ impl Store {
     /// The rows whose keys begin with `prefix`, in order.
     fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
         let read = || -> Result<Vec<Row>, redb::Error> {
-            let transaction = self.index.begin_read()?;
+            let transaction = self.shared.index.begin_read()?;
             let table = transaction.open_table(table)?;
             let mut rows = Vec::new();
             for row in table.range(prefix..)? {
@@ -365,7 +405,7 @@ impl Store {
 
     fn open_row<T: DeserializeOwned>(&self, table: Rows, key: &[u8], sealed: &[u8]) -> Result<T, Error> {
         let name = redb::TableHandle::name(&table).to_owned();
-        let row = self.rows.open(&about(table, key), sealed);
+        let row = self.shared.rows.open(&about(table, key), sealed);
         let row = row.and_then(|row| postcard::from_bytes(&row).ok());
         row.ok_or_else(|| {
             Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use"))
@@ -379,10 +419,10 @@ impl Store {
 
     /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on
     /// the disk is known again only when it is opened anew.
-    fn write(&mut self, changes: &[RowChange]) -> Result<(), Error> {
+    fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let write = || -> Result<(), redb::Error> {
-            let mut transaction = self.index.begin_write()?;
+            let mut transaction = self.shared.index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
             for (table, key, sealed) in changes {
                 let mut table = transaction.open_table(*table)?;
@@ -393,17 +433,17 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        write().map_err(failed("writing the index")).inspect_err(|error| self.poisoned.by(error))
+        write().map_err(failed("writing the index")).inspect_err(|error| self.shared.poisoned.by(error))
     }
 
     fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
         let row = encoded_secret(row);
-        let sealed = self.rows.seal(&about(table, &key), &row)?;
+        let sealed = self.shared.rows.seal(&about(table, &key), &row)?;
         Ok((table, key, Some(sealed)))
     }
 
     fn sound(&self) -> Result<(), Error> {
-        self.poisoned.none()
+        self.shared.poisoned.none()
     }
 
     /// The pair of stores that this one and a peer's are, if they have met.
@@ -435,7 +475,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
-    pub fn set_pair(&mut self, relation: &Relation, id: &PairId) -> Result<(), Error> {
+    pub fn set_pair(&self, relation: &Relation, id: &PairId) -> Result<(), Error> {
+        let _changing = self.change()?;
         let row = PairRow { relation: *relation, id: *id };
         let row = self.sealed(PAIRS, key_of(relation).to_vec(), &row)?;
         self.write(&[row])
@@ -462,7 +503,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if it exists or the disk fails.
-    pub fn begin(&mut self, id: &EpochId, epoch: &Epoch, secrets: &[u8]) -> Result<(), Error> {
+    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &[u8]) -> Result<(), Error> {
+        let _changing = self.change()?;
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
             return Err(Error::Stock("this epoch exists".into()));
         }
@@ -491,7 +533,7 @@ impl Store {
     }
 
     fn replay(&self, id: &EpochId) -> Result<(State, u64), Error> {
-        if let Some(known) = self.states.get(id) {
+        if let Some(known) = self.known().get(id) {
             return Ok(known.clone());
         }
         let mut state = State::new(id);
@@ -516,14 +558,16 @@ impl Store {
         (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
     }
 
-    /// Makes an entry durable, and only then hands out the items that it takes.
+    /// Makes an entry durable, and only then hands out the items that it takes. Entries are written one after
+    /// the other, whoever writes them, and each range and item is handed out to one; but a session that
+    /// appends must have [claimed](Gate::claim) the epoch, or hold the [`Gate`] while nobody has.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
     /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
     /// opened anew.
-    pub fn append(&mut self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.sound()?;
+    pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
+        let _changing = self.change()?;
         let (before, number) = self.replay(id)?;
         let mut after = before.clone();
         after.apply(entry)?;
@@ -546,17 +590,21 @@ impl Store {
             }
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
+        let mut segments = Vec::new();
         if matches!(entry, Entry::Burned(_)) {
             rows.push((SECRETS, id.to_vec(), None));
-            rows.extend(self.between(BATCHES, id, None)?.into_iter().map(|(key, _)| (BATCHES, key, None)));
+            for (key, row) in self.between(BATCHES, id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                segments.push(Segment::path(&self.segments(), &row.segment.id));
+                rows.push((BATCHES, key, None));
+            }
         }
-        self.states.remove(id);
+        self.known().remove(id);
         self.write(&rows)?;
         let ranges = entry.is_shared().then(|| Ranges::of_entry(after.shared()));
-        self.states.insert(*id, (after, number + 1));
-        if matches!(entry, Entry::Burned(_)) {
-            self.sweep()?;
-        }
+        self.known().insert(*id, (after, number + 1));
+        // Other sessions may be about to write segments that the index does not know yet.
+        segments.iter().try_for_each(|path| self.remove(path))?;
         Ok(Taken { epoch: *id, ranges, items })
     }
 
@@ -564,7 +612,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
-    pub fn writer(&mut self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
+    pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
         self.sound()?;
         self.key_for_new(id, serial)?;
         self.writers(id).begin(serial, None)
@@ -574,10 +622,10 @@ impl Store {
     pub fn writers(&self, id: &EpochId) -> Writers {
         Writers {
             epoch: *id,
-            disk: self.disk.clone(),
+            disk: self.shared.disk.clone(),
             directory: self.segments(),
-            key: self.key.clone(),
-            poisoned: self.poisoned.clone(),
+            key: self.shared.key.clone(),
+            poisoned: self.shared.poisoned.clone(),
         }
     }
 
@@ -595,8 +643,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
-    pub fn put(&mut self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
-        self.sound()?;
+    pub fn put(&self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
+        let _changing = self.change()?;
         let key = self.key_for_new(id, serial)?;
         if writer.about() != about(BATCHES, &key) {
             return Err(Error::Usage("a writer of another batch".into()));
@@ -647,7 +695,7 @@ impl Store {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
         let missing = |(key, segment): (Vec<u8>, Segment)| {
-            let opened = segment.open(&self.segments(), &self.key, &about(BATCHES, &key)).map(drop);
+            let opened = segment.open(&self.segments(), &self.shared.key, &about(BATCHES, &key)).map(drop);
             opened.err().map(|error| (serial_of(&key), error))
         };
         Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
@@ -674,7 +722,7 @@ impl Store {
         for &(serial, first, count) in &taken.items {
             let (about, segment) = self.segment_of(taken, serial)?;
             let (end, reader) =
-                (first + u64::from(count), segment.open(&self.segments(), &self.key, &about)?);
+                (first + u64::from(count), segment.open(&self.segments(), &self.shared.key, &about)?);
             for (index, place) in segment.places.iter().enumerate() {
                 if place.first < end && place.first + u64::from(place.items) > first {
                     each(serial, reader.read(index)?)?;
@@ -700,7 +748,7 @@ impl Store {
         let index = places
             .position(|place| (place.first..place.first + u64::from(place.items)).contains(&item))
             .ok_or_else(none)?;
-        segment.open(&self.segments(), &self.key, &about)?.read(index)
+        segment.open(&self.segments(), &self.shared.key, &about)?.read(index)
     }
 
     /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
@@ -710,7 +758,7 @@ impl Store {
     /// As [`Store::read`], or if there are no such units.
     pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
         let (about, segment) = self.segment_of(taken, serial)?;
-        segment.open(&self.segments(), &self.key, &about)?.units(units)
+        segment.open(&self.segments(), &self.shared.key, &about)?.units(units)
     }
 
     /// The segment of a batch that items were taken of, and what it is about.
@@ -739,7 +787,7 @@ impl Store {
                 .extend(self.useful(&id)?.into_iter().map(|(key, segment)| (about(BATCHES, &key), segment)));
         }
         let read = |(about, segment): &(Vec<u8>, Segment)| {
-            segment.open(&self.segments(), &self.key, about)?.verify()?;
+            segment.open(&self.segments(), &self.shared.key, about)?.verify()?;
             Ok(segment.length())
         };
         segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
@@ -749,14 +797,15 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if something may still be used, or the disk fails.
-    pub fn forget(&mut self, id: &EpochId) -> Result<(), Error> {
+    pub fn forget(&self, id: &EpochId) -> Result<(), Error> {
+        let _changing = self.change()?;
         let state = self.state(id)?;
         if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock("something of this epoch may still be used".into()));
         }
         let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
         rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
-        self.states.remove(id);
+        self.known().remove(id);
         self.write(&rows)
     }
 }

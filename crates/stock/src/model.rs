@@ -583,3 +583,346 @@ mod pairs {
         assert!(violation.contains("innocent mistake"), "{violation}");
     }
 }
+
+/// Sessions: two connections at a time between the same two stores, over two epochs, whose parties' threads do
+/// their steps in any order; either end of a connection may break at any step, and one party's folder may come
+/// back from a copy while nothing of it runs. No range is entered twice, and where no copy came back no two logs
+/// seem apart.
+mod sessions {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use super::*;
+
+    /// Shared entries of an epoch after which none is added.
+    const ENTRIES: u64 = 2;
+    /// Connections that are made.
+    const CONNECTIONS: u8 = 2;
+    /// The step of an end that is gone.
+    const GONE: u8 = 9;
+
+    /// How stores are compared.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Rule {
+        /// As `session::stock::meeting` does it.
+        AsItIs,
+        /// Where another session's epoch stands is told like any other.
+        NothingIsBusy,
+        /// The evaluator does not wait for the garbler's word before it looks.
+        BothAtOnce,
+        /// The evaluator judges when it has heard where the garbler stands, which may be gone by then.
+        EvaluatorAtOnce,
+    }
+
+    // There are few at a time.
+    #[allow(clippy::large_enum_variant)]
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    enum Said {
+        Stands([Option<Standing>; 2]),
+        Stand(Vec<(usize, Head)>),
+        Plan(Option<(usize, Head)>),
+        Head(Head),
+    }
+
+    /// One party's end of a connection.
+    #[derive(Clone, Default, PartialEq, Eq, Hash)]
+    struct End {
+        step: u8,
+        said: Vec<Said>,
+        heard: Option<[Option<Standing>; 2]>,
+        told: Option<[Option<Standing>; 2]>,
+        shared: Vec<usize>,
+        named: Option<(usize, Head)>,
+    }
+
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    struct World {
+        /// By party and epoch.
+        logs: [[State; 2]; 2],
+        /// By party and epoch: the connection that has it.
+        claims: [[Option<usize>; 2]; 2],
+        /// By party.
+        gates: [Option<usize>; 2],
+        lines: [Option<[End; 2]>; 2],
+        begun: u8,
+        kept: Option<[State; 2]>,
+        restored: bool,
+        /// By party: ranges that were entered.
+        entered: [BTreeSet<(usize, u64)>; 2],
+        /// An old copy was found.
+        found: bool,
+    }
+
+    fn fill() -> Entry {
+        Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })
+    }
+
+    impl World {
+        fn new() -> Self {
+            let logs = [3, 4].map(|id| State::new(&[id; 32]));
+            World {
+                logs: [logs.clone(), logs],
+                claims: Default::default(),
+                gates: Default::default(),
+                lines: Default::default(),
+                begun: 0,
+                kept: None,
+                restored: false,
+                entered: Default::default(),
+                found: false,
+            }
+        }
+
+        /// An end is gone, and what it had is free.
+        fn ends(mut self, line: usize, me: usize) -> Self {
+            for claim in &mut self.claims[me] {
+                *claim = claim.filter(|claimed| *claimed != line);
+            }
+            self.gates[me] = self.gates[me].filter(|held| *held != line);
+            if let Some(ends) = &mut self.lines[line] {
+                ends[me].step = GONE;
+                if ends[1 - me].step == GONE {
+                    self.lines[line] = None;
+                }
+            }
+            self
+        }
+
+        fn stands(&self, me: usize, rule: Rule) -> [Option<Standing>; 2] {
+            [0, 1].map(|epoch| {
+                let idle = self.claims[me][epoch].is_none() || rule == Rule::NothingIsBusy;
+                idle.then(|| self.logs[me][epoch].standing())
+            })
+        }
+
+        /// Compares what both told; `None` if an old copy is found.
+        fn compares(
+            &mut self,
+            me: usize,
+            told: &[Option<Standing>; 2],
+            theirs: &[Option<Standing>; 2],
+        ) -> Result<Option<Vec<usize>>, Violation> {
+            let mut shared = Vec::new();
+            for epoch in 0..2 {
+                let (Some(_), Some(theirs)) = (&told[epoch], &theirs[epoch]) else { continue };
+                match self.logs[me][epoch].compare(theirs) {
+                    Verdict::Same | Verdict::Ahead => {}
+                    Verdict::Behind(entry) => self.logs[me][epoch].apply(&entry).expect("compared"),
+                    Verdict::Apart if self.restored => return Ok(None),
+                    Verdict::Apart => return Err(format!("an innocent epoch is burned by party {me}")),
+                }
+                shared.push(epoch);
+            }
+            Ok(Some(shared))
+        }
+
+        /// Where these epochs stand.
+        fn heads(&self, me: usize, shared: &[usize]) -> Vec<(usize, Head)> {
+            shared.iter().map(|epoch| (*epoch, *self.logs[me][*epoch].head())).collect()
+        }
+
+        /// A step of one end; `None` if it waits.
+        fn step(&self, line: usize, me: usize, rule: Rule) -> Result<Option<World>, Violation> {
+            let Some(ends) = &self.lines[line] else { return Ok(None) };
+            let mut world = self.clone();
+            let mut end = ends[me].clone();
+            let evaluator = me == 1;
+            // At both: 0 and 1 tell where logs stand and hear it, 2 compares (the evaluator when it hears that the
+            // garbler has), 3 hears the heads, 4 names or hears the epoch, 5 agrees and appends, 6 hears the head.
+            let hears = match (end.step, evaluator) {
+                (GONE, _) => return Ok(None),
+                (0, _) => evaluator && rule != Rule::BothAtOnce,
+                (1, true) => rule == Rule::BothAtOnce,
+                (2, true) => rule != Rule::EvaluatorAtOnce,
+                (1, false) | (3, _) | (6, _) | (4, true) | (5, false) => true,
+                _ => false,
+            };
+            let heard = match (hears, ends[1 - me].said.first()) {
+                (false, _) => None,
+                (true, Some(said)) => {
+                    if let Some(ends) = &mut world.lines[line] {
+                        ends[1 - me].said.remove(0);
+                    }
+                    Some(said.clone())
+                }
+                (true, None) if ends[1 - me].step == GONE => return Ok(Some(world.ends(line, me))),
+                (true, None) => return Ok(None),
+            };
+            let gate_is_free = self.gates[me].is_none() || self.gates[me] == Some(line);
+            let tells = end.told.is_none() && !hears && end.step < 2;
+            if (tells || !hears && matches!(end.step, 4 | 5)) && !gate_is_free {
+                return Ok(None);
+            }
+            let mut say = Vec::new();
+            match (end.step, heard) {
+                (0 | 1, Some(Said::Stands(theirs))) => end.heard = Some(theirs),
+                (0 | 1, None) => {
+                    world.gates[me] = Some(line);
+                    let told = world.stands(me, rule);
+                    say.push(Said::Stands(told.clone()));
+                    end.told = Some(told);
+                }
+                (2, heard) => {
+                    let (Some(told), Some(theirs)) = (&end.told, &end.heard) else { unreachable!() };
+                    match world.compares(me, told, theirs)? {
+                        Some(shared) => end.shared = shared,
+                        None => return Ok(Some(World { found: true, ..world })),
+                    }
+                    let stand = world.heads(me, &end.shared);
+                    say.push(Said::Stand(stand.clone()));
+                    match heard {
+                        None => {}
+                        Some(Said::Stand(theirs)) if theirs == stand => {
+                            world.gates[me] = None;
+                            end.step += 1;
+                        }
+                        Some(_) => return Ok(Some(world.ends(line, me))),
+                    }
+                }
+                (3, Some(Said::Stand(theirs))) if theirs == world.heads(me, &end.shared) => {
+                    world.gates[me] = None;
+                }
+                (4, None) => {
+                    let free = |epoch: &&usize| {
+                        world.claims[me][**epoch].is_none() && world.logs[me][**epoch].shared() < ENTRIES
+                    };
+                    let Some(epoch) = end.shared.iter().find(free).copied() else {
+                        return Ok(Some(world.ends(line, me)));
+                    };
+                    world.claims[me][epoch] = Some(line);
+                    end.named = Some((epoch, *world.logs[me][epoch].head()));
+                    say.push(Said::Plan(end.named));
+                }
+                (4, Some(Said::Plan(named))) => end.named = named,
+                (5, None) => {
+                    let may = end.named.filter(|(epoch, head)| {
+                        end.shared.contains(epoch)
+                            && world.claims[me][*epoch].is_none()
+                            && world.logs[me][*epoch].head() == head
+                    });
+                    say.push(Said::Plan(may));
+                    match may {
+                        Some((epoch, _)) => {
+                            world.claims[me][epoch] = Some(line);
+                            world.logs[me][epoch].apply(&fill()).expect("there is room");
+                            say.push(Said::Head(*world.logs[me][epoch].head()));
+                        }
+                        None => end.step = GONE - 1,
+                    }
+                }
+                (5, Some(Said::Plan(theirs))) if theirs.is_some() && theirs == end.named => {
+                    let Some((epoch, _)) = end.named else { unreachable!() };
+                    world.logs[me][epoch].apply(&fill()).expect("there is room");
+                    say.push(Said::Head(*world.logs[me][epoch].head()));
+                }
+                (6, Some(Said::Head(theirs))) => {
+                    let Some((epoch, _)) = end.named else { unreachable!() };
+                    if theirs == *world.logs[me][epoch].head() {
+                        if !world.entered[me].insert((epoch, world.logs[me][epoch].shared())) {
+                            return Err(format!("party {me} enters a range of epoch {epoch} twice"));
+                        }
+                        world.logs[me][epoch].apply(&Entry::Confirmed).expect("always");
+                    }
+                    return Ok(Some(world.ends(line, me)));
+                }
+                _ => return Ok(Some(world.ends(line, me))),
+            }
+            end.step += 1;
+            if let Some(ends) = &mut world.lines[line] {
+                end.said = std::mem::take(&mut ends[me].said);
+                end.said.extend(say);
+                ends[me] = end.clone();
+            }
+            Ok(Some(if end.step == GONE { world.ends(line, me) } else { world }))
+        }
+
+        fn successors(&self, careless: usize, rule: Rule) -> Result<Vec<World>, Violation> {
+            let mut next = Vec::new();
+            if self.found {
+                return Ok(next);
+            }
+            for line in 0..2 {
+                match &self.lines[line] {
+                    None if self.begun < CONNECTIONS => {
+                        let mut world = World { begun: self.begun + 1, ..self.clone() };
+                        world.lines[line] = Some(Default::default());
+                        next.push(world);
+                    }
+                    None => {}
+                    Some(ends) => {
+                        for (me, end) in ends.iter().enumerate() {
+                            next.extend(self.step(line, me, rule)?);
+                            if end.step != GONE {
+                                next.push(self.clone().ends(line, me));
+                            }
+                        }
+                    }
+                }
+            }
+            if self.kept.is_none() {
+                next.push(World { kept: Some(self.logs[careless].clone()), ..self.clone() });
+            }
+            let runs = self.lines.iter().flatten().any(|ends| ends[careless].step != GONE);
+            if let Some(old) = self.kept.as_ref().filter(|_| !self.restored && !runs) {
+                let mut world = World { restored: true, ..self.clone() };
+                world.logs[careless] = old.clone();
+                next.push(world);
+            }
+            Ok(next)
+        }
+    }
+
+    /// Two hashes: worlds are too many to be kept.
+    fn hashed(world: &World) -> [u64; 2] {
+        [0u8, 1].map(|salt| {
+            let mut hasher = DefaultHasher::new();
+            salt.hash(&mut hasher);
+            world.hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+
+    /// Goes through everything that can happen: how many worlds there are, in how many both sessions are in an
+    /// epoch each, and in how many an old copy is found.
+    fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
+        let mut seen = HashSet::from([hashed(&World::new())]);
+        let mut open = vec![World::new()];
+        let [mut both, mut found] = [0; 2];
+        while let Some(world) = open.pop() {
+            both += usize::from(world.claims.iter().flatten().all(Option::is_some));
+            found += usize::from(world.found);
+            for next in world.successors(careless, rule)? {
+                if seen.insert(hashed(&next)) {
+                    open.push(next);
+                }
+            }
+        }
+        Ok([seen.len(), both, found])
+    }
+
+    /// Rows 16, 20, 21 and 24: whatever two sessions at once do, and wherever they end.
+    #[test]
+    fn sessions_at_once_burn_nothing_and_use_nothing_twice() {
+        for careless in 0..2 {
+            let [worlds, both, found] =
+                explore(careless, Rule::AsItIs).unwrap_or_else(|violation| panic!("{violation}"));
+            println!(
+                "counted: {worlds} worlds of two sessions at once, {both} with both epochs claimed, {found} with \
+                 an old copy found"
+            );
+            assert!(
+                worlds > 20_000 && both > 100 && found > 5,
+                "{worlds} worlds, {both} with both, {found} found"
+            );
+        }
+    }
+
+    /// The search sees what the word for what is busy is for, and that the garbler speaks first.
+    #[test]
+    fn any_other_way_to_compare_burns_the_innocent() {
+        for rule in [Rule::NothingIsBusy, Rule::BothAtOnce, Rule::EvaluatorAtOnce] {
+            let violation = explore(0, rule).expect_err("it goes wrong");
+            println!("counted: {rule:?}: {violation}");
+            assert!(violation.contains("innocent"), "{violation}");
+        }
+    }
+}

@@ -46,7 +46,7 @@ const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES };
 
 /// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i). The bulk
 /// comes first, the last of it before the others.
-fn put(store: &mut Store, serial: Serial, name: &str) -> Result<(), Error> {
+fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
         writer.put(units.start, 0, &mut units.clone().flat_map(|i| unit(serial, i)).collect::<Vec<_>>())?;
@@ -63,7 +63,7 @@ fn take(serial: Serial, count: u32) -> Entry {
 }
 
 /// Takes items of batch 1 and returns their numbers as their bytes say.
-fn draw(store: &mut Store, count: u32) -> Result<Vec<u8>, Error> {
+fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let before = store.state(&ID)?.gone(ONE);
     let taken = store.append(&ID, &take(ONE, count))?;
     assert_eq!(taken.items(), [(ONE, before, count)]);
@@ -89,7 +89,7 @@ fn draw(store: &mut Store, count: u32) -> Result<Vec<u8>, Error> {
 #[test]
 fn a_bulk_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writers(&ID).begin(ONE, Some(BULK)).unwrap();
@@ -109,7 +109,7 @@ fn a_bulk_is_written_once() {
     assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(_))), "a part is missing");
     // Nothing is left of it.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
-    put(&mut store, ONE, "one").unwrap();
+    put(&store, ONE, "one").unwrap();
     // Where there is nothing to write, nothing is taken for all of it.
     for bulk in [None, Some(Bulk { units: 0, ..BULK }), Some(Bulk { unit_bytes: 0, ..BULK })] {
         let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
@@ -119,7 +119,7 @@ fn a_bulk_is_written_once() {
 
 /// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
 /// taken.
-fn with_bulk(store: &mut Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
+fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let mut writer = store.writers(&ID).begin(ONE, Some(bulk)).unwrap();
@@ -136,10 +136,10 @@ fn with_bulk(store: &mut Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Ta
 #[test]
 fn units_that_lie_far_apart_are_read() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     let bulk = Bulk { units: 300, unit_bytes: UNIT_BYTES };
     let all: Vec<Vec<u8>> = (0..300u32).map(|i| vec![(i ^ i >> 3) as u8; UNIT_BYTES as usize]).collect();
-    let taken = with_bulk(&mut store, bulk, &[(0, 0, &all.concat())]);
+    let taken = with_bulk(&store, bulk, &[(0, 0, &all.concat())]);
     for wanted in [&[1, 256][..], &[299, 16, 17, 0, 15], &[250, 3, 49, 48, 3]] {
         let expected: Vec<u8> = wanted.iter().flat_map(|&i| all[i as usize].clone()).collect();
         assert!(store.read_units(&taken, ONE, wanted).unwrap() == expected, "{wanted:?}");
@@ -150,11 +150,11 @@ fn units_that_lie_far_apart_are_read() {
 #[test]
 fn a_large_unit_is_pieced_together() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     let unit: Vec<u8> = (0..(32 << 20) + 50).map(|i: u32| (i >> 5 ^ i >> 20) as u8).collect();
     let (first, last) = unit.split_at(32 << 20);
     let taken = with_bulk(
-        &mut store,
+        &store,
         Bulk { units: 1, unit_bytes: unit.len() as u64 },
         &[(0, first.len(), last), (0, 0, first)],
     );
@@ -162,11 +162,11 @@ fn a_large_unit_is_pieced_together() {
 }
 
 fn filled(directory: &Path) -> Store {
-    let mut store = Store::open(directory, &KEY).unwrap();
+    let store = Store::open(directory, &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
-    put(&mut store, ONE, "one").unwrap();
-    put(&mut store, TWO, "two").unwrap();
+    put(&store, ONE, "one").unwrap();
+    put(&store, TWO, "two").unwrap();
     for entry in [Entry::Stored, Entry::Made, Entry::Confirmed] {
         let _ = store.append(&ID, &entry).unwrap();
     }
@@ -184,18 +184,18 @@ fn refused<T>(result: Result<T, Error>, why: &str) {
 #[test]
 fn row_16_every_item_is_read_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
-    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    let store = filled(directory.path());
+    assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     drop(store);
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
     assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
     let left: Vec<_> =
         store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
     assert_eq!(left, [(ONE, batch("one"), 10, 7), (TWO, batch("two"), 10, 10)]);
-    assert_eq!(draw(&mut store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
-    refused(draw(&mut store, 2), "1 items left");
-    assert_eq!(draw(&mut store, 1).unwrap(), [9]);
+    assert_eq!(draw(&store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
+    refused(draw(&store, 2), "1 items left");
+    assert_eq!(draw(&store, 1).unwrap(), [9]);
     // An entry that names a batch twice counts both.
     let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
@@ -218,7 +218,7 @@ fn row_16_every_item_is_read_once() {
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     let taken = vec![(TWO, 2), (ONE, 1), (TWO, 3)];
     let taken = store.append(&ID, &Entry::Use { program: [4; 32], taken }).unwrap();
     assert_eq!(taken.items(), [(TWO, 0, 2), (ONE, 0, 1), (TWO, 2, 3)]);
@@ -228,7 +228,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
 #[test]
 fn row_16_only_what_was_taken_is_read() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     for (count, expected) in [(4, &[0][..]), (3, &[4]), (2, &[4, 8]), (1, &[8])] {
         let taken = store.append(&ID, &take(ONE, count)).unwrap();
         let mut records = Vec::new();
@@ -246,8 +246,8 @@ fn row_16_only_what_was_taken_is_read() {
 #[test]
 fn what_is_of_no_use_is_removed() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
-    draw(&mut store, 10).unwrap();
+    let store = filled(directory.path());
+    draw(&store, 10).unwrap();
     let segments = store.segments();
     drop(store);
     for name in ["00.segment", "11.unfinished", "note.txt"] {
@@ -287,16 +287,16 @@ fn a_store_that_is_open_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
     refused(Store::view(directory.path(), &KEY), "index.redb");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is made");
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     let told = |store: &Store| (store.log(&ID).unwrap(), store.batches(&ID).unwrap(), store.pairs().unwrap());
     for count in [1, 3, 6] {
         let view = Store::view(directory.path(), &KEY).unwrap();
         assert_eq!(told(&view), told(&store));
         assert!(view.missing(&ID).unwrap().is_empty());
-        draw(&mut store, count).unwrap();
+        draw(&store, count).unwrap();
         assert_ne!(told(&view), told(&store), "what was looked at stays as it was");
     }
-    let mut view = Store::view(directory.path(), &KEY).unwrap();
+    let view = Store::view(directory.path(), &KEY).unwrap();
     assert_eq!(view.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>(), [0, 10]);
     for result in [
         view.append(&ID, &Entry::Burned("test".into())).map(drop),
@@ -318,7 +318,7 @@ fn a_store_that_is_open_can_be_looked_at() {
 #[test]
 fn a_store_that_changes_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -346,43 +346,43 @@ fn a_store_that_changes_can_be_looked_at() {
 #[test]
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
         refused(store.append(&ID, &Entry::Fill(bad)), "out of its order");
     }
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 2))).unwrap();
-    put(&mut store, ONE, "one").unwrap();
+    put(&store, ONE, "one").unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "never finished");
     let _ = store.append(&ID, &Entry::Stored).unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "never finished");
     let _ = store.append(&ID, &Entry::Made).unwrap();
     refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of its order");
-    assert_eq!(draw(&mut store, 1).unwrap(), [0]);
+    assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
 /// A step is stored and made once each, in this order, and a job that is finished may be done again.
 #[test]
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
-    let nothing = |store: &mut Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
+    let nothing = |store: &Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
     for entry in [Entry::Stored, Entry::Made] {
-        nothing(&mut store, entry);
+        nothing(&store, entry);
     }
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
-    nothing(&mut store, Entry::Made);
-    put(&mut store, ONE, "one").unwrap();
+    nothing(&store, Entry::Made);
+    put(&store, ONE, "one").unwrap();
     for entry in [Entry::Stored, Entry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     for entry in [Entry::Stored, Entry::Made] {
-        nothing(&mut store, entry);
+        nothing(&store, entry);
     }
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     // The step that was stored is another one.
-    nothing(&mut store, Entry::Made);
+    nothing(&store, Entry::Made);
 }
 
 /// A row stands for its table and its key alone.
@@ -408,10 +408,10 @@ fn row_23_a_row_serves_at_no_other_place() {
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     let taken = store.append(&ID, &take(ONE, 2)).unwrap();
     store.read(&taken, |_, _| Ok(())).unwrap();
-    store.poisoned.by(&Error::Stock("test".into()));
+    store.shared.poisoned.by(&Error::Stock("test".into()));
     let failed = "a write failed before (stock: test)";
     refused(store.secrets(&ID), failed);
     refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
@@ -424,7 +424,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
 #[test]
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writer(&ID, TWO).unwrap();
@@ -434,7 +434,7 @@ fn row_23_a_writer_serves_one_batch() {
     // The serials of this step and no others.
     refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
     refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
-    put(&mut store, ONE, "one").unwrap();
+    put(&store, ONE, "one").unwrap();
     refused(store.writer(&ID, ONE).map(drop), "cannot be added");
 }
 
@@ -442,7 +442,7 @@ fn row_23_a_writer_serves_one_batch() {
 #[test]
 fn row_23_missing_segments_and_secrets_are_named() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
+    let store = filled(directory.path());
     let segments: Vec<_> = fs::read_dir(store.segments()).unwrap().map(|file| file.unwrap().path()).collect();
     let bytes: u64 = segments.iter().map(|path| path.metadata().unwrap().len()).sum();
     assert_eq!((segments.len(), store.verify().unwrap()), (2, bytes));
@@ -466,7 +466,7 @@ fn row_23_missing_segments_and_secrets_are_named() {
 #[test]
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let mut firsts = Vec::new();
     for entry in [Entry::Fill(step(1, 0, 1)), Entry::Fill(step(1, 0, 1)), Entry::Stored, Entry::Made] {
@@ -491,7 +491,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
 #[test]
 fn row_16_an_epoch_begins_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path(), &KEY).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
     refused(store.log(&ID), "no such epoch");
     refused(store.state(&ID), "no such epoch");
     refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "no such epoch");
@@ -502,7 +502,7 @@ fn row_16_an_epoch_begins_once() {
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "no such epoch");
-    let mut store = {
+    let store = {
         drop(store);
         filled(&directory.path().join("other"))
     };
@@ -564,11 +564,11 @@ impl Faults for Watched {
 fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let watched = Arc::new(Watched::default());
-    let mut store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
+    let store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     watched.0.lock().unwrap().clear();
-    put(&mut store, ONE, "one").unwrap();
+    put(&store, ONE, "one").unwrap();
     let changes = watched.0.lock().unwrap();
     let named: Vec<usize> = (0..changes.len()).filter(|&i| changes[i] == Change::Rename).collect();
     let [named] = named[..] else { panic!("{changes:?}") };
@@ -596,11 +596,11 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
     for failing in 0..4 {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::new(Failing::default());
-        let mut store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
+        let store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
         store.begin(&ID, &epoch(), b"secrets").unwrap();
         let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
         let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
-        let mut write = || -> Result<(), Error> {
+        let write = || -> Result<(), Error> {
             now(0);
             let mut writer =
                 store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
@@ -633,15 +633,15 @@ struct Seen {
 }
 
 fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Result<(), Error> {
-    let mut store = Store::open_with(directory, &KEY, faults.clone())?;
+    let store = Store::open_with(directory, &KEY, faults.clone())?;
     let opened = faults.seen.load(Ordering::Relaxed);
-    let result = chapters(&mut store, seen);
+    let result = chapters(&store, seen);
     seen.changes = opened..faults.seen.load(Ordering::Relaxed);
     if let Err(error) = &result {
         // Row 22: it says so, and hands out nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
-        if store.poisoned.none().is_err() {
+        if store.shared.poisoned.none().is_err() {
             refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
             refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
         }
@@ -649,7 +649,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     result
 }
 
-fn chapters(store: &mut Store, seen: &mut Seen) -> Result<(), Error> {
+fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
     store.begin(&ID, &epoch(), b"secrets")?;
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1)))?;
     for serial in [ONE, TWO] {
@@ -691,7 +691,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
             let result = story(directory.path(), end.clone(), &mut seen);
             runs += 1;
 
-            let mut store = Store::open(directory.path(), &KEY)
+            let store = Store::open(directory.path(), &KEY)
                 .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
             store.verify().unwrap();
             if store.epochs().unwrap().is_empty() {
@@ -718,7 +718,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     "{gone}"
                 );
                 if state.is_made(ONE) {
-                    for item in draw(&mut store, 10 - gone as u32).unwrap() {
+                    for item in draw(&store, 10 - gone as u32).unwrap() {
                         assert!(seen.drawn.insert(item), "item {item} twice");
                     }
                 }
@@ -792,8 +792,8 @@ const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 #[test]
 fn row_23_an_altered_index_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = filled(directory.path());
-    assert_eq!(draw(&mut store, 3).unwrap(), [0, 1, 2]);
+    let store = filled(directory.path());
+    assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     let whole = |store: &Store| {
         format!("{:?}", (store.epochs(), store.state(&ID), store.batches(&ID), store.verify()))
     };
@@ -878,7 +878,7 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
     // A liar who names another entry than the one in its chain.
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
-    let mut before = Store::open(&root.path().join("third"), &KEY).unwrap();
+    let before = Store::open(&root.path().join("third"), &KEY).unwrap();
     before.begin(&ID, &epoch(), b"").unwrap();
     assert_eq!(before.state(&ID).unwrap().compare(&lie), Verdict::Apart);
 }

@@ -163,25 +163,22 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let opened = Failing::once(usize::MAX, 0);
     drop(Store::open_with(&stores.of(party), &KEY, opened.clone()).map_err(|e| e.to_string())?);
-    let take = |store: &mut Store| -> Result<(), Error> {
+    let take = |store: &Store| -> Result<(), Error> {
         let (id, _) = store.epochs()?[0];
         let taken = store.batches(&id)?.iter().map(|batch| (batch.serial, 1)).collect();
         store.append(&id, &Entry::Use { program: [9; 32], taken }).map(drop)
     };
     let counted = Failing::once(usize::MAX, 0);
-    let mut store =
+    let store =
         Store::open_with(&stores.copy().of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
     let before = counted.seen();
-    take(&mut store).map_err(|e| e.to_string())?;
+    take(&store).map_err(|e| e.to_string())?;
     let changes = counted.seen() - before;
     let (at, some) = (before + rng.below(changes as u64) as usize, rng.below(200) as usize);
-    let mut store =
+    let store =
         Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
-    must(matches!(take(&mut store), Err(Error::Stock(_))), "a failing disk was not noticed")?;
-    must(
-        matches!(take(&mut store), Err(Error::Stock(why)) if why.contains("opened anew")),
-        "the store went on",
-    )?;
+    must(matches!(take(&store), Err(Error::Stock(_))), "a failing disk was not noticed")?;
+    must(matches!(take(&store), Err(Error::Stock(why)) if why.contains("opened anew")), "the store went on")?;
     drop(store);
     let store = stores.open(party).map_err(|e| e.to_string())?;
     let (id, _) = store.epochs().map_err(|e| e.to_string())?[0];

@@ -108,7 +108,7 @@ impl Count {
 type Counts = [Arc<Mutex<Count>>; 2];
 
 /// What both parties do with a connection.
-type Work<'w> = &'w (dyn for<'o> Fn(Party, Stocked<'o>) -> Result<Stocked<'o>, Error> + Sync);
+type Work<'w> = &'w (dyn Fn(Party, Stocked) -> Result<Stocked, Error> + Sync);
 
 /// Connects both; `faults` are those of one party's disk.
 fn connect(
@@ -121,12 +121,12 @@ fn connect(
     Count::watch(&counts[0], &mut left);
     Count::watch(&counts[1], &mut right);
     let one = |party: Party, channel| {
-        let mut store = match faults.filter(|(who, _)| *who == party) {
+        let store = match faults.filter(|(who, _)| *who == party) {
             Some((_, end)) => Store::open_with(&folders.of(party), &KEY, end.clone())?,
             None => Store::open(&folders.of(party), &KEY)?,
         };
         let observer = Unobserved;
-        let session = Stocked::open(party, channel, &mut store, &terms(), observer)?;
+        let session = Stocked::open(party, channel, &store, &terms(), observer)?;
         work(party, session)?.close().map(drop)
     };
     std::thread::scope(|scope| {
@@ -217,7 +217,7 @@ fn small() -> Arc<Program> {
 }
 
 /// Runs a program and checks its outputs.
-fn run<'o>(party: Party, session: Stocked<'o>, lacking: Lacking) -> Result<Stocked<'o>, Error> {
+fn run(party: Party, session: Stocked, lacking: Lacking) -> Result<Stocked, Error> {
     let program = small();
     let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
     let (done, session) = session.run(&program, if party == Party::Garbler { &x } else { &y }, lacking)?;

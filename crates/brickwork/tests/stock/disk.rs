@@ -63,7 +63,7 @@ impl Folders {
     /// Connects both parties; each does the same with its end.
     fn connect<T: Send>(
         &self,
-        work: impl for<'o> Fn(Party, Stocked<'o>) -> Result<(T, Stocked<'o>), Error> + Sync,
+        work: impl Fn(Party, Stocked) -> Result<(T, Stocked), Error> + Sync,
     ) -> [Result<(T, Vec<PhaseReport>), Error>; 2] {
         self.connect_on(&terms(), work)
     }
@@ -72,12 +72,12 @@ impl Folders {
     fn connect_on<T: Send>(
         &self,
         terms: &Terms,
-        work: impl for<'o> Fn(Party, Stocked<'o>) -> Result<(T, Stocked<'o>), Error> + Sync,
+        work: impl Fn(Party, Stocked) -> Result<(T, Stocked), Error> + Sync,
     ) -> [Result<(T, Vec<PhaseReport>), Error>; 2] {
         let (left, right) = memory_pair();
         let one = |party, channel| {
-            let (mut store, observer) = (Store::open(&self.of(party), &KEY)?, Unobserved);
-            let session = Stocked::open(party, channel, &mut store, terms, observer)?;
+            let (store, observer) = (Store::open(&self.of(party), &KEY)?, Unobserved);
+            let session = Stocked::open(party, channel, &store, terms, observer)?;
             let (done, session) = work(party, session)?;
             Ok((done, session.close()?))
         };
@@ -312,7 +312,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         copy(&pairs[0].of(party), &alone.of(party));
         refused_and_whole(&alone, &[party]);
         // The user gives what there is up, and begins afresh.
-        let mut store = alone.store(party);
+        let store = alone.store(party);
         let (id, _) = store.epochs().unwrap()[0];
         let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
         drop(store);
@@ -612,7 +612,7 @@ fn an_inventory_of_what_there_is() {
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
     // What another protocol keeps there is not shown. Of an epoch that is burned nothing can be used, and it
     // still is.
-    let mut store = folders.store(Party::Garbler);
+    let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, b"").unwrap();
     assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
@@ -732,8 +732,8 @@ fn epochs_of_others_are_left_alone() {
         );
     }
     let (left, right) = memory_pair();
-    let [mut garblers, mut evaluators] = BOTH.map(|party| folders.store(party));
-    let filled = |party, channel, store: &mut Store| {
+    let [garblers, evaluators] = BOTH.map(|party| folders.store(party));
+    let filled = |party, channel, store: &Store| {
         let observer = Unobserved;
         let session = Stocked::open(party, channel, store, &others[1], observer)?;
         let nothing = session.bytes();
@@ -748,8 +748,8 @@ fn epochs_of_others_are_left_alone() {
         Ok::<_, Error>(done)
     };
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| filled(Party::Garbler, left, &mut garblers));
-        filled(Party::Evaluator, right, &mut evaluators).unwrap();
+        let garbler = scope.spawn(|| filled(Party::Garbler, left, &garblers));
+        filled(Party::Evaluator, right, &evaluators).unwrap();
         garbler.join().unwrap().unwrap();
     });
     assert_eq!(evaluators.epochs().unwrap().len(), 2, "an epoch of its own");
@@ -771,7 +771,7 @@ fn what_is_used_up_is_retired() {
         assert_eq!(BOTH.map(living), [1, 1], "the one that was just used");
         // One of them dies after it has retired the epoch.
         if round > 0 {
-            let mut store = folders.store(BOTH[round % 2]);
+            let store = folders.store(BOTH[round % 2]);
             let used: Vec<_> = store
                 .epochs()
                 .unwrap()

@@ -131,8 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let (_, in_memory) = timed(|| in_memory(&parties, &request))?;
     let (_, on_disk) = timed(|| {
         parties.connect(|party, channel| {
-            let (mut store, observer) = (open(party)?, Unobserved);
-            let session = Stocked::open(party, channel, &mut store, &parties.terms, observer)?;
+            let (store, observer) = (open(party)?, Unobserved);
+            let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
             session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
         })
     })?;
@@ -141,8 +141,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     // What is used up is gone: a store as full as before is verified.
     let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     parties.connect(|party, channel| {
-        let (mut store, observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
-        let session = Stocked::open(party, channel, &mut store, &parties.terms, observer)?;
+        let (store, observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
+        let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
         session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
     })?;
     let store = Store::open(&second.path().join(files::role(Party::Evaluator)), &key)?;
@@ -209,9 +209,8 @@ fn programs(
     let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
     let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
     parties.connect(|party, channel| {
-        let (mut store, observer) = (open(party)?, Unobserved);
-        let mut session =
-            Stocked::open(party, channel, &mut store, &parties.terms, observer)?.expect(program)?;
+        let (store, observer) = (open(party)?, Unobserved);
+        let mut session = Stocked::open(party, channel, &store, &parties.terms, observer)?.expect(program)?;
         let mut runs = Vec::new();
         for input in &inputs {
             let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());

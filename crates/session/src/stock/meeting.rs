@@ -1,9 +1,11 @@
 //! At the start of a connection: do both parties' stores belong together, and do they tell the same story?
 //!
 //! ```text
-//!   both ways    the pair that the store is of, and whether it holds anything;  of each epoch that may still be used: where its log stands
+//!   each, the garbler first    the pair that the store is of, and whether it holds anything;
+//!                of each epoch that may still be used: where its log stands, or that another session has it
 //!                who knows another pair, and has something to lose, leaves;  a new pair is kept, durably
-//!   both ways    after the log of whoever was one entry behind was completed: a hash over where all stand now
+//!   each, the garbler first    after the log of whoever was one entry behind was completed: a hash over where all
+//!                stand now
 //! ```
 //!
 //! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
@@ -14,6 +16,16 @@
 //! A pair's identifier is a hash over that of the session in which the stores met, to which both parties
 //! contribute. It is durable at either party before that says where it stands now, so nothing is ever made in
 //! a pair that only one of them knows.
+//!
+//! **Several sessions.** What another session of either party has claimed is busy: it is not compared, not
+//! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
+//! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
+//! its [`Gate`], and keeps that until it has the evaluator's answer; so none of its sessions begins to write
+//! in that time. Nor does one of the evaluator's, as nothing is written in an epoch that the garbler has not
+//! named for it, and the evaluator looks only when it has heard the garbler, behind a gate of its own, and judges
+//! only when the garbler has answered: that of a garbler which is gone by then is no evidence. If both
+//! spoke at once, one could tell of a log as it was before a program, and the other of the same log behind it.
+//! Only the garbler's gate is held while the peer's word is waited for, so the two do not wait for each other.
 
 use std::collections::HashSet;
 
@@ -43,7 +55,7 @@ pub struct Owner<'t> {
 
 impl Owner<'_> {
     /// Whose stores meet.
-    fn relation(&self) -> Relation {
+    pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
     }
 }
@@ -63,7 +75,8 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Serialize, Deserialize)]
 struct Stand {
     epoch: EpochId,
-    standing: Standing,
+    /// `None` if another session has claimed it.
+    standing: Option<Standing>,
 }
 
 /// The epochs of a store that belong to these terms, oldest first.
@@ -152,7 +165,7 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
 
 /// Gets to know a peer whose store has nothing to lose, as this one has nothing: what was never begun is
 /// forgotten, and what is used up is burned.
-fn get_to_know(store: &mut Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
+fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
     for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
             Some(_) => {}
@@ -193,7 +206,7 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
 
 /// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a
 /// copy name one of them again, it is as unknown as any other, and refused.
-fn forget_burned(store: &mut Store, owner: &Owner, theirs: &[Stand]) -> Result<(), Error> {
+fn forget_burned(store: &Store, owner: &Owner, theirs: &[Stand]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
     burned.truncate(burned.len().saturating_sub(KEPT));
@@ -210,9 +223,28 @@ fn was_used_up(store: &Store, id: &EpochId) -> bool {
     store.state(id).is_ok_and(|state| state.burned() == Some(USED_UP))
 }
 
-/// Whether the peer stands where this epoch began.
-fn is_new(stand: &Stand) -> bool {
-    stand.standing.head == *State::new(&stand.epoch).head()
+/// Whether the peer stands where this epoch began, or says nothing about it.
+fn is_nothing(stand: &Stand) -> bool {
+    stand.standing.as_ref().is_none_or(|standing| standing.head == *State::new(&stand.epoch).head())
+}
+
+/// How an epoch here goes together with what the peer says of it.
+enum Compared {
+    /// One of the two has it in another session.
+    Busy,
+    /// The peer does not name it.
+    Unnamed,
+    /// It stands as it stands.
+    Idle(Verdict),
+}
+
+fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[Stand]) -> Compared {
+    match theirs.iter().find(|stand| stand.epoch == *id) {
+        _ if busy => Compared::Busy,
+        None => Compared::Unnamed,
+        Some(Stand { standing: None, .. }) => Compared::Busy,
+        Some(Stand { standing: Some(standing), .. }) => Compared::Idle(state.compare(standing)),
+    }
 }
 
 /// What a peer says of its logs: not too many, and of each epoch once.
@@ -233,28 +265,34 @@ fn read(bytes: &[u8]) -> Result<Vec<Stand>, Malformed> {
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is malformed.
 pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
-    Ok(read(bytes)?.iter().map(|stand| state.compare(&stand.standing)).collect())
+    Ok(read(bytes)?.iter().filter_map(|stand| Some(state.compare(stand.standing.as_ref()?))).collect())
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's; `None`
-/// if the two do not know each other, and hold nothing that could be lost. Rounds: half of one.
+/// What a party says of its store.
+struct Told {
+    acquaintance: Acquaintance,
+    standings: Vec<u8>,
+}
+
+/// Says which pair this party's store is of and where its logs stand. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together, [`Error::Stock`] if something is of another
-/// version.
+/// [`Error::Stock`] if something is of another protocol or version; then nothing is said.
 fn say(
     channel: &mut Channel,
     store: Option<&Store>,
     owner: &Owner,
-    mine: &[(EpochId, State)],
-) -> Result<Option<Vec<Stand>>, Error> {
+    mine: &[Mine],
+) -> Result<Acquaintance, Error> {
     store.map_or(Ok(()), |store| of_this_protocol(store, owner))?;
     let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
-    let told = Acquaintance { pair, holds: !held.is_empty() };
-    let stands: Vec<Stand> =
-        mine.iter().map(|(epoch, state)| Stand { epoch: *epoch, standing: state.standing() }).collect();
+    // What another session is about to make must not be lost either.
+    let told = Acquaintance { pair, holds: !held.is_empty() || mine.iter().any(|mine| mine.busy) };
+    let stand =
+        |Mine { id, state, busy }: &Mine| Stand { epoch: *id, standing: (!busy).then(|| state.standing()) };
+    let stands: Vec<Stand> = mine.iter().map(stand).collect();
     let bytes =
         postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
     if bytes.len() > MAX_BYTES {
@@ -264,32 +302,85 @@ fn say(
     }
     channel.send(msg::PAIR, &told.to_bytes())?;
     channel.send(msg::STANDINGS, &bytes)?;
-    let told_by_peer = Acquaintance::from_bytes(&channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?)
-        .ok_or(Malformed::UnexpectedMessage)?;
+    channel.flush()?;
+    Ok(told)
+}
+
+/// Hears what the peer says of its store.
+fn hear(channel: &mut Channel) -> Result<Told, Error> {
+    let pair = channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?;
+    let acquaintance = Acquaintance::from_bytes(&pair).ok_or(Malformed::UnexpectedMessage)?;
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
-    let theirs = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
-    match told.meets(&told_by_peer) {
-        Meeting::Known => Ok(Some(read(&theirs)?)),
-        Meeting::Strangers => Err(Strangers { mine: told.pair, theirs: told_by_peer.pair }.into()),
+    Ok(Told { acquaintance, standings: channel.receive_up_to(msg::STANDINGS, MAX_BYTES)? })
+}
+
+/// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be lost.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together.
+fn met(told: &Acquaintance, peer: &Told) -> Result<Option<Vec<Stand>>, Error> {
+    match told.meets(&peer.acquaintance) {
+        Meeting::Known => Ok(Some(read(&peer.standings)?)),
+        Meeting::Strangers => Err(Strangers { mine: told.pair, theirs: peer.acquaintance.pair }.into()),
         Meeting::New => Ok(None),
     }
 }
 
-/// Compares all epochs that these parties share; both know the same ones, in the same order, when it returns.
+/// An epoch that may still be used, and whether another session here has claimed it.
+struct Mine {
+    id: EpochId,
+    state: State,
+    busy: bool,
+}
+
+impl Mine {
+    /// Those of a store, oldest first.
+    fn all(store: &Store, owner: &Owner) -> Result<Vec<Self>, Error> {
+        let all = living(store, owner)?.into_iter();
+        Ok(all.map(|(id, state)| Mine { id, state, busy: store.is_busy(&id) }).collect())
+    }
+}
+
+/// What two parties agree on when they meet.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reconciled {
+    /// The epochs that both may use, oldest first.
+    pub epochs: Vec<EpochId>,
+    /// Whether there are others, which other sessions have.
+    pub busy: bool,
+}
+
+/// Compares all epochs that these parties share and no other session has; both know the same ones, in the same
+/// order, when it returns.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
 /// differs is burned.
 pub(super) fn reconcile(
     run: &mut Metered,
-    store: &mut Store,
+    store: &Store,
     owner: &Owner,
     session: &SessionId,
-) -> Result<Vec<EpochId>, Error> {
-    let mut mine = living(store, owner)?;
+) -> Result<Reconciled, Error> {
+    // The evaluator looks at its logs when the garbler has looked at its own.
+    let heard = match owner.role {
+        Party::Garbler => None,
+        Party::Evaluator => Some(hear(&mut run.channel)?),
+    };
+    let _gate = store.gate(&owner.relation())?;
+    let mut mine = Mine::all(store, owner)?;
     // A part of it that is missing shows before anything is sent.
-    mine.iter().try_for_each(|(id, _)| store.present(id))?;
-    let theirs = match say(&mut run.channel, Some(store), owner, &mine)? {
+    mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
+    let told = say(&mut run.channel, Some(store), owner, &mine)?;
+    let peer = heard.map_or_else(|| hear(&mut run.channel), Ok)?;
+    let met = met(&told, &peer)?;
+    // What a garbler says that is gone by now may be old: when it stands where it says, it has heard the
+    // evaluator, and its gate was held until then. Before that nothing is judged.
+    let stands = match owner.role {
+        Party::Garbler => None,
+        Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
+    };
+    let theirs = match met {
         Some(theirs) => theirs,
         // Nothing is shared, whatever either had left over.
         None => {
@@ -301,21 +392,24 @@ pub(super) fn reconcile(
 
     // What is new was never begun here, and of what is used up the peer may not know yet that this party
     // knows.
-    let unknown = |stand: &Stand| mine.iter().all(|(id, _)| *id != stand.epoch) && !is_new(stand);
+    let unknown = |stand: &Stand| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
     let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_used_up(store, &stand.epoch));
     let mut shared = Vec::new();
-    for (id, state) in &mine {
-        match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
-            Some(Verdict::Same | Verdict::Ahead) => shared.push(*id),
-            Some(Verdict::Behind(entry)) => {
+    for Mine { id, state, busy } in &mine {
+        match compare(*busy, id, state, &theirs) {
+            Compared::Busy => {}
+            Compared::Idle(Verdict::Same | Verdict::Ahead) => shared.push(*id),
+            Compared::Idle(Verdict::Behind(entry)) => {
                 let _ = store.append(id, &entry)?;
                 shared.push(*id);
             }
             // The peer died before it had begun.
-            None if state.is_new() => store.forget(id)?,
+            Compared::Unnamed if state.is_new() => store.forget(id)?,
             // The peer knew first.
-            None if is_used_up(store, id, state)? => drop(store.append(id, &Entry::Burned(USED_UP.into()))?),
-            Some(Verdict::Apart) | None => {
+            Compared::Unnamed if is_used_up(store, id, state)? => {
+                drop(store.append(id, &Entry::Burned(USED_UP.into()))?)
+            }
+            Compared::Idle(Verdict::Apart) | Compared::Unnamed => {
                 let _ = store.append(
                     id,
                     &Entry::Burned("the peer's log of it is another one, or the peer has none".into()),
@@ -333,11 +427,20 @@ pub(super) fn reconcile(
     for id in &shared {
         digest.digest(id).digest(store.state(id)?.head());
     }
-    let agreed = meet(run, &digest.done());
+    let mine_stands = digest.done();
+    let agreed = match stands {
+        None => meet(run, &mine_stands),
+        Some(theirs) => {
+            run.channel.send(msg::STAND, &mine_stands)?;
+            run.channel.flush()?;
+            same_stand(&mine_stands, &theirs)
+        }
+    };
     match (differs, agreed) {
         (false, Ok(())) => {
             forget_burned(store, owner, &theirs)?;
-            retired(store, shared)
+            let busy = mine.iter().any(|mine| mine.busy) || theirs.iter().any(|s| s.standing.is_none());
+            Ok(Reconciled { epochs: retired(store, shared)?, busy })
         }
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
@@ -356,20 +459,27 @@ pub(super) fn reconcile(
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
 /// do not tell the same story: a run would burn what differs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
-    let mine = store.map_or(Ok(Vec::new()), |store| living(store, owner))?;
-    let Some(theirs) = say(channel, store, owner, &mine)? else { return Ok(0) };
-    let is_mine = |stand: &&Stand| mine.iter().any(|(id, _)| *id == stand.epoch);
+    let heard = match owner.role {
+        Party::Garbler => None,
+        Party::Evaluator => Some(hear(channel)?),
+    };
+    let mine = store.map_or(Ok(Vec::new()), |store| Mine::all(store, owner))?;
+    let told = say(channel, store, owner, &mine)?;
+    let peer = heard.map_or_else(|| hear(channel), Ok)?;
+    let Some(theirs) = met(&told, &peer)? else { return Ok(0) };
+    let is_mine = |stand: &&Stand| mine.iter().any(|mine| mine.id == stand.epoch);
     let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
-    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_new(s) && !was_used_up(s)).count();
+    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_nothing(s) && !was_used_up(s)).count();
     let (mut shared, mut missing, mut apart) = (0, 0, 0);
-    for (store, (id, state)) in store.into_iter().cycle().zip(&mine) {
-        store.present(id)?;
-        match theirs.iter().find(|stand| stand.epoch == *id).map(|stand| state.compare(&stand.standing)) {
-            Some(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
-            Some(Verdict::Apart) => apart += 1,
-            None if state.is_new() || is_used_up(store, id, state)? => {}
-            None => missing += 1,
+    for (store, Mine { id, state, busy }) in store.into_iter().cycle().zip(&mine) {
+        match compare(*busy, id, state, &theirs) {
+            Compared::Busy => continue,
+            Compared::Idle(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
+            Compared::Idle(Verdict::Apart) => apart += 1,
+            Compared::Unnamed if state.is_new() || is_used_up(store, id, state)? => {}
+            Compared::Unnamed => missing += 1,
         }
+        store.present(id)?;
     }
     if unknown + missing + apart == 0 {
         return Ok(shared);
@@ -382,7 +492,7 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
 }
 
 /// Burns those epochs of which nothing is left: both parties know the same of them. Returns the others.
-fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
+fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     let mut living = Vec::new();
     for id in shared {
         if is_used_up(store, &id, &store.state(&id)?)? {
@@ -400,11 +510,13 @@ fn retired(store: &mut Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Erro
 /// [`Error::Stock`] if they do not.
 pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
-    let theirs = run.channel.receive(msg::STAND, mine.len())?;
-    if theirs == mine {
-        Ok(())
-    } else {
-        Err(Error::Stock("the peer's store stands elsewhere; it is refused".into()))
+    same_stand(mine, &run.channel.receive(msg::STAND, mine.len())?)
+}
+
+fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
+    match theirs == mine {
+        true => Ok(()),
+        false => Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())),
     }
 }
 
@@ -457,7 +569,7 @@ mod tests {
         entries: &[Entry],
     ) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         store.set_pair(&relation(role), &PAIR).unwrap();
         for (id, created) in epochs {
             let epoch = Epoch { created, ..epoch(role) };
@@ -472,7 +584,7 @@ mod tests {
     const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })];
 
     /// Makes a batch of one item of the step that is begun.
-    fn make(store: &mut Store, id: &EpochId) {
+    fn make(store: &Store, id: &EpochId) {
         let mut writer = store.writer(id, serial(1, 0)).unwrap();
         writer.record(0, 1, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
@@ -483,17 +595,18 @@ mod tests {
     }
 
     /// Makes a batch, and takes all of it.
-    fn use_up(store: &mut Store, id: &EpochId) {
+    fn use_up(store: &Store, id: &EpochId) {
         make(store, id);
         let _ = store.append(id, &Entry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
     }
 
     /// What both agree on.
-    fn agreed(stores: [&mut Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
+    fn agreed(stores: [&Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
             let observer = Box::new(Unobserved);
             reconcile(&mut Metered::new::<Empty>(channel, role, observer), store, &owner(role), &SESSION)
+                .map(|met| met.epochs)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -505,8 +618,8 @@ mod tests {
     /// What they agree on that have these epochs, in each of which something has happened.
     fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &BEGUN);
-        let [(_one, mut garblers), (_other, mut evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
-        agreed([&mut garblers, &mut evaluators])
+        let [(_one, garblers), (_other, evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
+        agreed([&garblers, &evaluators])
     }
 
     /// Clocks need not agree, and both take the garbler's order.
@@ -540,20 +653,20 @@ mod tests {
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
-        let (_folder, mut garblers) = store(Party::Garbler, all(), &BEGUN);
+        let (_folder, garblers) = store(Party::Garbler, all(), &BEGUN);
         for (id, _) in all() {
-            use_up(&mut garblers, &[id; 32]);
+            use_up(&garblers, &[id; 32]);
             let _ = garblers.append(&[id; 32], &Entry::Burned(USED_UP.into())).unwrap();
         }
         let oldest = [0; 32];
         let peer = || {
-            let (folder, mut peers) = store(Party::Evaluator, [(0, 0)], &BEGUN);
-            use_up(&mut peers, &oldest);
+            let (folder, peers) = store(Party::Evaluator, [(0, 0)], &BEGUN);
+            use_up(&peers, &oldest);
             (folder, peers)
         };
-        let [(_dies, mut dies), (_lives, mut lives)] = [peer(), peer()];
-        for evaluators in [&mut dies, &mut lives] {
-            let agreed = agreed([&mut garblers, evaluators]);
+        let [(_dies, dies), (_lives, lives)] = [peer(), peer()];
+        for evaluators in [&dies, &lives] {
+            let agreed = agreed([&garblers, evaluators]);
             assert!(
                 agreed.iter().all(|epochs| matches!(epochs, Ok(epochs) if epochs.is_empty())),
                 "{agreed:?}"
@@ -561,7 +674,7 @@ mod tests {
             assert!(was_used_up(&garblers, &oldest) && was_used_up(evaluators, &oldest));
         }
         // Who has lived on does not name it any more.
-        assert!(agreed([&mut garblers, &mut lives]).iter().all(Result::is_ok));
+        assert!(agreed([&garblers, &lives]).iter().all(Result::is_ok));
         assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
     }
 
@@ -585,7 +698,7 @@ mod tests {
         let epochs = if holds == Holds::Nothing { vec![] } else { vec![(9, 0)] };
         let entries = if [Holds::Nothing, Holds::New].contains(&holds) { &[][..] } else { &BEGUN };
         let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         if let Some(pair) = pair {
             store.set_pair(&relation(role), &pair).unwrap();
         }
@@ -594,8 +707,8 @@ mod tests {
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         match holds {
-            Holds::Stock => make(&mut store, &[9; 32]),
-            Holds::UsedUp => use_up(&mut store, &[9; 32]),
+            Holds::Stock => make(&store, &[9; 32]),
+            Holds::UsedUp => use_up(&store, &[9; 32]),
             Holds::Burned => drop(store.append(&[9; 32], &Entry::Burned("test".into())).unwrap()),
             _ => {}
         }
@@ -617,10 +730,10 @@ mod tests {
         let some = |holds| [Holds::Begun, Holds::Stock].contains(&holds);
         for (mine, theirs) in [(Some([1; 32]), Some([2; 32])), (Some([1; 32]), None), (None, Some([1; 32]))] {
             for (here, there) in all.iter().flat_map(|here| all.map(|there| (*here, there))) {
-                let (_one, mut garblers) = of_pair(Party::Garbler, mine, here);
-                let (_other, mut evaluators) = of_pair(Party::Evaluator, theirs, there);
+                let (_one, garblers) = of_pair(Party::Garbler, mine, here);
+                let (_other, evaluators) = of_pair(Party::Evaluator, theirs, there);
                 let before = [told(&garblers), told(&evaluators)];
-                let met = agreed([&mut garblers, &mut evaluators]);
+                let met = agreed([&garblers, &evaluators]);
                 let pairs = [(Party::Garbler, &garblers), (Party::Evaluator, &evaluators)]
                     .map(|(role, store)| store.pair(&relation(role)).unwrap());
                 if some(here) || some(there) {
@@ -654,7 +767,7 @@ mod tests {
                 (Some(PAIR), false, true),
             ] {
                 let honest = if liar == Party::Garbler { Party::Evaluator } else { Party::Garbler };
-                let (_folder, mut mine) = of_pair(honest, Some(PAIR), Holds::Stock);
+                let (_folder, mine) = of_pair(honest, Some(PAIR), Holds::Stock);
                 let before = told(&mine);
                 let (channel, mut peer) = memory_pair();
                 let result = std::thread::scope(|scope| {
@@ -669,7 +782,7 @@ mod tests {
                     let observer = Box::new(Unobserved);
                     reconcile(
                         &mut Metered::new::<Empty>(channel, honest, observer),
-                        &mut mine,
+                        &mine,
                         &owner(honest),
                         &SESSION,
                     )
@@ -684,7 +797,7 @@ mod tests {
     /// A peer of another key, and the other role of the same two, have pairs of their own.
     #[test]
     fn a_store_knows_several_peers() {
-        let (_folder, mut store) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let (_folder, store) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let others = [
             Relation { role: Party::Evaluator, identities: TERMS.identities },
             Relation { role: Party::Garbler, identities: [[1; 32], [3; 32]] },
@@ -699,7 +812,7 @@ mod tests {
     }
 
     /// What a garbler's store makes of a peer that is gone before it says a word.
-    fn meet_nobody(store: &mut Store) -> Result<(), Error> {
+    fn meet_nobody(store: &Store) -> Result<(), Error> {
         let (channel, peer) = memory_pair();
         drop(peer);
         let mut line = Metered::new::<Empty>(channel, Party::Garbler, Box::new(Unobserved));
@@ -709,34 +822,34 @@ mod tests {
     /// Before anything is said: a pair that is made anew would cost the other protocol its stock.
     #[test]
     fn row_19_stock_of_another_protocol_is_refused() {
-        let (_folder, mut mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let other = Epoch { protocol: "another".into(), ..epoch(Party::Garbler) };
         mine.begin(&[9; 32], &other, b"secrets").unwrap();
-        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))), "what was never begun is nothing");
+        assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))), "what was never begun is nothing");
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
-        let refused = meet_nobody(&mut mine);
+        let refused = meet_nobody(&mine);
         assert!(
             matches!(&refused, Err(Error::Stock(why)) if why.contains("made by the protocol another") && why.contains("stock burn")),
             "{refused:?}"
         );
         assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");
         let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
-        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))));
+        assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))));
     }
 
     /// Stock that another release made is refused before anything is said, until it is burned.
     #[test]
     fn row_19_stock_of_another_version_is_refused() {
-        let (_folder, mut mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
+        let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let old = Epoch { version: PROTOCOL_VERSION - 1, ..epoch(Party::Garbler) };
         mine.begin(&[9; 32], &old, b"secrets").unwrap();
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
-        let refused = meet_nobody(&mut mine);
+        let refused = meet_nobody(&mine);
         assert!(
             matches!(&refused, Err(Error::Stock(why)) if why.contains("part 090909090909") && why.contains("stock burn")),
             "{refused:?}"
         );
         let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
-        assert!(matches!(meet_nobody(&mut mine), Err(Error::Io(_))));
+        assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))));
     }
 }

@@ -35,8 +35,8 @@ use crate::{Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Te
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
-use brickwork_stock::{Entry, Epoch, EpochId, Ranges, Serial, State, Step, Store, Writers};
-use meeting::{Owner, living, meet, other_levels, reconcile, room_for_one_more};
+use brickwork_stock::{Claim, Entry, Epoch, EpochId, Gate, Ranges, Serial, State, Step, Store, Writers};
+use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more};
 use records::{Batches, Items, Keeper};
 
 /// What to do about stock that a program lacks.
@@ -191,11 +191,72 @@ pub fn in_stock(
     Ok(false)
 }
 
-/// What both parties know to do next for a program.
-mod plan {
-    pub const REFUSE: u8 = 0;
-    pub const USE: u8 = 1;
-    pub const MAKE: u8 = 2;
+/// What is done next, and in which epoch. The garbler says it, and the evaluator says it again if it does so,
+/// too: of several sessions between the same stores each is in another epoch, whoever is first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    what: u8,
+    /// Zeros for none.
+    epoch: EpochId,
+    /// What is done, and where the log stands before it; or zeros.
+    next: [u8; 32],
+}
+
+impl Plan {
+    /// Neither is anything taken nor made.
+    const REFUSE: u8 = 0;
+    /// A program takes from the epoch.
+    const USE: u8 = 1;
+    /// What a program lacks is made.
+    const MAKE: u8 = 2;
+    /// Stock is added to the epoch, or to a new one.
+    const ADD: u8 = 3;
+    /// What the program takes is in epochs that other sessions have, and nothing is made.
+    const BUSY: u8 = 4;
+
+    const BYTES: usize = 65;
+
+    fn only(what: u8) -> Self {
+        Plan { what, epoch: [0; 32], next: [0; 32] }
+    }
+
+    /// Says it, behind what the peer said if it spoke first.
+    fn say(&self, run: &mut Metered) -> Result<(), Error> {
+        run.channel.send(msg::PLAN, &[&[self.what][..], &self.epoch, &self.next].concat())?;
+        run.channel.flush()?;
+        Ok(())
+    }
+
+    fn hear(run: &mut Metered) -> Result<Self, Error> {
+        let bytes = run.channel.receive(msg::PLAN, Self::BYTES)?;
+        let mut plan = Plan::only(bytes[0]);
+        plan.epoch.copy_from_slice(&bytes[1..33]);
+        plan.next.copy_from_slice(&bytes[33..]);
+        Ok(plan)
+    }
+}
+
+/// What this party finds for a program.
+enum Found {
+    /// The epoch that it takes from is this session's; what it takes, and the plan that says so.
+    Enough(Entry, Plan),
+    /// It is there, and another session has it.
+    Busy,
+    /// What is lacking.
+    Lacks(Error),
+}
+
+fn busy() -> Error {
+    Error::Busy(
+        "another session between these stores has the part that this one needs; run again when it is over"
+            .into(),
+    )
+}
+
+fn different() -> Error {
+    Error::Stock(
+        "this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells".into(),
+    )
 }
 
 /// Who has the connection.
@@ -232,21 +293,25 @@ impl<S: Side> Line<S> {
 }
 
 /// A connection between two parties with stock on disk. An error destroys it.
-pub struct Stocked<'o, S: Side> {
+pub struct Stocked<S: Side> {
     line: Line<S>,
-    held: Epochs<'o>,
+    held: Epochs,
 }
 
 /// What remains of [`Stocked`] while a session has the connection.
-struct Epochs<'o> {
-    store: &'o mut Store,
+struct Epochs {
+    store: Store,
     terms: Terms,
-    /// Those that both parties may use, oldest first.
+    /// Those that both parties may use, oldest first; any other session may have one of them meanwhile.
     epochs: Vec<EpochId>,
+    /// Whether other sessions had some when this one began: those it leaves to them.
+    busy: bool,
+    /// The one that this session has.
+    claim: Option<Claim>,
 }
 
 /// What became of a program.
-pub enum Ran<'o, S: Side> {
+pub enum Ran<S: Side> {
     /// It ran.
     Done {
         /// What it gave.
@@ -254,14 +319,14 @@ pub enum Ran<'o, S: Side> {
         /// The epoch that it took from.
         epoch: EpochId,
         /// The connection, for what comes next.
-        next: Stocked<'o, S>,
+        next: Stocked<S>,
     },
     /// Both parties lack something and want to make it; nothing was taken.
     Lacks {
         /// What, in words.
         why: Error,
         /// The connection, on which to make it.
-        next: Stocked<'o, S>,
+        next: Stocked<S>,
     },
 }
 
@@ -281,7 +346,7 @@ fn job_digest(steps: &[impl Asked]) -> [u8; 32] {
 }
 
 /// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
-fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
+fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     if let Err(Error::Peer(cheat)) = &result
         && let Err(error) =
             store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
@@ -293,7 +358,7 @@ fn burn_if_cheated<T>(store: &mut Store, epoch: &EpochId, result: Result<T, Erro
     result
 }
 
-impl<'o, S: Side> Stocked<'o, S> {
+impl<S: Side> Stocked<S> {
     /// Compares both stores, behind the greeting that gave `session`.
     ///
     /// # Errors
@@ -302,13 +367,13 @@ impl<'o, S: Side> Stocked<'o, S> {
     pub fn open(
         mut run: Metered,
         carried: S::Carried,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         session: &SessionId,
     ) -> Result<Self, Error> {
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
-        let epochs = reconcile(&mut run, store, &owner, session)?;
-        let held = Epochs { store, terms: terms.clone(), epochs };
+        let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
+        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, claim: None };
         Ok(Stocked { line: Line::Nobody(run, carried), held })
     }
 
@@ -327,7 +392,7 @@ impl<'o, S: Side> Stocked<'o, S> {
 
     /// Returns the store.
     pub fn store(&self) -> &Store {
-        self.held.store
+        &self.held.store
     }
 
     /// Returns what both parties agree on.
@@ -349,27 +414,61 @@ impl<'o, S: Side> Stocked<'o, S> {
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, job: &S::Job<'_>) -> Result<Self, Error> {
-        match self.choose(job)? {
-            Ok((epoch, _)) => {
+        // Nothing is claimed: which epoch it is, both say when the program begins.
+        let likely = |id: &&EpochId| {
+            !self.held.store.is_busy(id)
+                && Batches::of(&self.held.store, id)
+                    .is_ok_and(|batches| S::choose(job, &batches, &self.held.terms).is_ok())
+        };
+        match self.held.epochs.iter().find(likely).copied() {
+            Some(epoch) => {
                 let (held, session) = self.session(Some(epoch))?;
                 Ok(held.with(session))
             }
-            Err(_) => Ok(self),
+            None => Ok(self),
         }
     }
 
-    /// Returns the newest epoch to which something may be added: what the protocol allows ([`Side::may_begin`]),
-    /// and not so late that nothing could be taken any more.
+    /// Claims the newest epoch to which something may be added, and returns it: what the protocol allows
+    /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session has. The
+    /// garbler names it, and the evaluator finds the same; otherwise, or if there is none, both begin a new one.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn open_epoch(&self) -> Result<Option<EpochId>, Error> {
-        for id in self.held.epochs.iter().rev() {
-            if self.held.may_be_filled::<S>(id)? {
-                return Ok(Some(*id));
+    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Io`] if the peer goes away.
+    pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
+        let Stocked { line, held } = self;
+        let run = line.run_mut();
+        let nothing = Plan::only(Plan::ADD);
+        let plan = match S::ROLE {
+            Party::Garbler => {
+                let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
+                let plan = match found {
+                    Some(epoch) => Plan { what: Plan::ADD, epoch, next: *held.store.state(&epoch)?.head() },
+                    None => nothing,
+                };
+                plan.say(run)?;
+                match Plan::hear(run)? {
+                    theirs if theirs == plan => plan,
+                    theirs if theirs == nothing => nothing,
+                    _ => return Err(different()),
+                }
             }
+            Party::Evaluator => {
+                let plan = Plan::hear(run)?;
+                let may = plan.what == Plan::ADD
+                    && held.claim_this::<S>(&plan.epoch)?
+                    && held.may_be_filled::<S>(&plan.epoch)?
+                    && *held.store.state(&plan.epoch)?.head() == plan.next;
+                let plan = if may { plan } else { nothing };
+                plan.say(run)?;
+                plan
+            }
+        };
+        if plan == nothing {
+            held.claim = None;
+            return Ok(None);
         }
-        Ok(None)
+        Ok(Some(plan.epoch))
     }
 
     /// Makes stock in an epoch, or in a new one, a step after the other; those that an interrupted run of the
@@ -378,18 +477,20 @@ impl<'o, S: Side> Stocked<'o, S> {
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
     pub fn fill(self, epoch: Option<EpochId>, steps: &[S::Step<'_>]) -> Result<(Preprocessed, Self), Error> {
+        if epoch.is_some_and(|id| self.held.claim.as_ref().is_none_or(|claim| *claim.epoch() != id)) {
+            return Err(Error::Usage(
+                "stock is added to the epoch that `open_epoch` has just claimed".into(),
+            ));
+        }
         let (held, mut session) = self.session(epoch)?;
         let (job, of) = (job_digest(steps), steps.len() as u32);
         let epoch = *session.id();
-        if !held.may_be_filled::<S>(&epoch)? {
-            return Err(Error::Usage("nothing may be added to this part of the stock any more".into()));
-        }
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
         for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
             let step = Step { job, number, of, risk: asked.risk() };
-            let made = fill_step(held.store, &mut *session, &epoch, step, asked);
-            burn_if_cheated(held.store, &epoch, made)?;
+            let made = fill_step(&held.store, &mut *session, &epoch, step, asked);
+            burn_if_cheated(&held.store, &epoch, made)?;
         }
         let _ = held.store.append(&epoch, &Entry::Confirmed)?;
         Ok((Preprocessed { steps: of, resumed }, held.with(session)))
@@ -399,71 +500,83 @@ impl<'o, S: Side> Stocked<'o, S> {
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Stock`] if something is lacking and either party makes nothing.
-    pub fn run(mut self, job: &S::Job<'_>, lacking: Lacking) -> Result<Ran<'o, S>, Error> {
-        let chosen = self.choose(job)?;
-        let (what, step) = match (&chosen, lacking) {
-            (Ok((epoch, entry)), _) => {
-                (plan::USE, digest("brickwork 2026-11 stock use", &[epoch, &entry.digest()]))
-            }
-            (Err(_), Lacking::Make) => (plan::MAKE, [0; 32]),
-            (Err(_), Lacking::Refuse) => (plan::REFUSE, [0; 32]),
+    pub fn run(mut self, job: &S::Job<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
+        let only = match &self.line {
+            Line::Session(session) if session.stays() => Some(*session.id()),
+            _ => None,
         };
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
         agree(&mut run.channel, &S::program(job), OTHER_PROGRAM)?;
-        run.channel.send(msg::PLAN, &[&[what][..], &step].concat())?;
-        let theirs = run.channel.receive(msg::PLAN, 33)?;
-        match (what, theirs[0], chosen) {
-            (plan::REFUSE, _, Err(why)) => Err(why),
-            (_, plan::REFUSE, _) => {
-                Err(Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into()))
+        let (entry, plan) = match S::ROLE {
+            Party::Garbler => {
+                let found = self.held.find::<S>(job, only, None)?;
+                let (mine, done) = planned(found, lacking);
+                mine.say(run)?;
+                let theirs = Plan::hear(run)?;
+                match (done, theirs.what) {
+                    (Done::Refuses(why), _) => return Err(why),
+                    (_, Plan::REFUSE) => return Err(peer_refuses()),
+                    (_, Plan::BUSY) => return Err(busy()),
+                    (Done::Makes(why), Plan::MAKE) => return Ok(self.lacks(why)),
+                    (Done::Uses(entry), Plan::USE) if theirs == mine => (entry, mine),
+                    _ => return Err(different()),
+                }
             }
-            (plan::USE, plan::USE, Ok((epoch, entry))) if theirs[1..] == step => {
-                let (held, mut session) = self.session(Some(epoch))?;
-                let done = take(held.store, &mut *session, &epoch, &entry, job);
-                let outcome = burn_if_cheated(held.store, &epoch, done)?;
-                let _ = held.store.append(&epoch, &Entry::Confirmed)?;
-                Ok(Ran::Done { outcome, epoch, next: held.with(session) })
+            Party::Evaluator => {
+                let theirs = Plan::hear(run)?;
+                // Of all that it may take from, it takes what the garbler names.
+                let named = (theirs.what == Plan::USE).then_some(theirs.epoch);
+                let found = self.held.find::<S>(job, only, named)?;
+                match (theirs.what, found) {
+                    (Plan::USE, Found::Busy) => {
+                        Plan::only(Plan::BUSY).say(run)?;
+                        return Err(busy());
+                    }
+                    (Plan::USE, Found::Enough(entry, mine)) => {
+                        mine.say(run)?;
+                        if mine != theirs {
+                            return Err(different());
+                        }
+                        (entry, mine)
+                    }
+                    (Plan::USE, Found::Lacks(_)) => {
+                        Plan::only(Plan::USE).say(run)?;
+                        return Err(different());
+                    }
+                    (what, found) => {
+                        let (mine, done) = planned(found, lacking);
+                        // What it has and the garbler has not is with another session there.
+                        let mine = if mine.what == Plan::USE { make_or_refuse(lacking) } else { mine };
+                        mine.say(run)?;
+                        return match (what, done) {
+                            (Plan::BUSY, _) => Err(busy()),
+                            (_, Done::Refuses(why)) => Err(why),
+                            (Plan::REFUSE, _) => Err(peer_refuses()),
+                            (Plan::MAKE, Done::Makes(why)) => Ok(self.lacks(why)),
+                            (Plan::MAKE, Done::Uses(_)) if lacking == Lacking::Make => Ok(self.lacks(busy())),
+                            _ => Err(different()),
+                        };
+                    }
+                }
             }
-            (plan::MAKE, plan::MAKE, Err(why)) => Ok(Ran::Lacks { why, next: self }),
-            _ => Err(Error::Stock(
-                "this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells"
-                    .into(),
-            )),
-        }
+        };
+        let epoch = plan.epoch;
+        let (held, mut session) = self.session(Some(epoch))?;
+        let done = take(&held.store, &mut *session, &epoch, &entry, job);
+        let outcome = burn_if_cheated(&held.store, &epoch, done)?;
+        let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        Ok(Ran::Done { outcome, epoch, next: held.with(session) })
     }
 
-    /// The oldest epoch that has what the program needs, and the entry that takes it; or what is lacking. Where
-    /// something is carried on there is one only.
-    fn choose(&self, job: &S::Job<'_>) -> Result<Result<(EpochId, Entry), Error>, Error> {
-        let Epochs { store, terms, epochs } = &self.held;
-        let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
-        let mut lacking = Error::Stock(format!(
-            "the program needs {}, and there is nothing{}{}",
-            S::needs(job),
-            S::level(terms),
-            other_levels(store, &owner)?
-        ));
-        let only = match &self.line {
-            Line::Session(session) if session.stays() => Some(session.id()),
-            _ => None,
-        };
-        for id in epochs.iter().filter(|id| only.is_none_or(|only| only == *id)) {
-            if store.state(id)?.entries_left() == 0 {
-                // What is left of it is lost; `preprocess` makes another.
-                continue;
-            }
-            match S::choose(job, &Batches::of(store, id)?, terms) {
-                Ok(taken) => return Ok(Ok((*id, Entry::Use { program: S::program(job), taken }))),
-                Err(Error::Stock(why)) => lacking = Error::Stock(why),
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(Err(lacking))
+    /// What is left where both make what is lacking.
+    fn lacks(mut self, why: Error) -> Ran<S> {
+        self.held.claim = None;
+        Ran::Lacks { why, next: self }
     }
 
     /// The session of an epoch; a new one if there is none.
-    fn session(self, epoch: Option<EpochId>) -> Result<(Epochs<'o>, Box<S>), Error> {
+    fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<S>), Error> {
         let Stocked { line, mut held } = self;
         let (mut run, carried) = match line {
             Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((held, session)),
@@ -473,7 +586,8 @@ impl<'o, S: Side> Stocked<'o, S> {
         let session = match epoch {
             Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
             None => {
-                room_for_one_more(held.epochs.len())?;
+                held.claim = None;
+                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);
                 let now = std::time::SystemTime::now()
                     .duration_since(std::time::UNIX_EPOCH)
@@ -487,7 +601,11 @@ impl<'o, S: Side> Stocked<'o, S> {
                     created: now,
                 };
                 let id = *session.id();
+                let gate = held.store.gate(&held.owner::<S>().relation())?;
+                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
+                held.claim = Some(gate.claim(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
+                drop(gate);
                 // Nothing is made before both have it.
                 meet(session.run(), &id)?;
                 held.epochs.push(id);
@@ -501,21 +619,124 @@ impl<'o, S: Side> Stocked<'o, S> {
 /// Entries that an epoch must have left for a step: the two of the step, and as many for programs.
 const ENTRIES_FOR_A_STEP: u64 = 1 << 10;
 
-impl<'o> Epochs<'o> {
+impl Epochs {
     /// Whether something may be added to an epoch.
     fn may_be_filled<S: Side>(&self, id: &EpochId) -> Result<bool, Error> {
         let state = self.store.state(id)?;
         // A peer may say that it has begun one more: then this party has, too.
-        Ok(state.entries_left() >= ENTRIES_FOR_A_STEP && S::may_begin(&state, &self.terms)?)
+        Ok(state.burned().is_none()
+            && state.entries_left() >= ENTRIES_FOR_A_STEP
+            && S::may_begin(&state, &self.terms)?)
     }
 
-    fn with<S: Side>(self, session: Box<S>) -> Stocked<'o, S> {
+    fn with<S: Side>(self, session: Box<S>) -> Stocked<S> {
         Stocked { line: Line::Session(session), held: self }
+    }
+
+    fn owner<S: Side>(&self) -> Owner<'_> {
+        Owner { protocol: S::PROTOCOL, role: S::ROLE, terms: &self.terms }
+    }
+
+    /// Claims an epoch, in place of what this session had, unless it has it; whether it has it now.
+    fn claim(&mut self, gate: &Gate, id: &EpochId) -> bool {
+        if self.claim.as_ref().is_some_and(|claim| claim.epoch() == id) {
+            return true;
+        }
+        let claim = gate.claim(id);
+        let claimed = claim.is_some();
+        if claimed {
+            self.claim = claim;
+        }
+        claimed
+    }
+
+    /// Claims an epoch that both parties may use, if nobody has it.
+    fn claim_this<S: Side>(&mut self, id: &EpochId) -> Result<bool, Error> {
+        let gate = self.store.gate(&self.owner::<S>().relation())?;
+        Ok(self.epochs.contains(id) && self.claim(&gate, id))
+    }
+
+    /// Claims the newest epoch that fits and nobody has.
+    fn claim_first<S: Side, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
+        &mut self,
+        fits: F,
+    ) -> Result<Option<EpochId>, Error> {
+        let gate = self.store.gate(&self.owner::<S>().relation())?;
+        for id in self.epochs.clone().iter().rev() {
+            if fits(self, id)? && self.claim(&gate, id) {
+                return Ok(Some(*id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Claims the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator for
+    /// whom none is named only looks. Where something is carried on there is one `only`.
+    fn find<S: Side>(
+        &mut self,
+        job: &S::Job<'_>,
+        only: Option<EpochId>,
+        named: Option<EpochId>,
+    ) -> Result<Found, Error> {
+        let gate = self.store.gate(&self.owner::<S>().relation())?;
+        let mut lacking = Error::Stock(format!(
+            "the program needs {}, and there is nothing{}{}{}",
+            S::needs(job),
+            S::level(&self.terms),
+            other_levels(&self.store, &self.owner::<S>())?,
+            if self.busy { " but what another session has" } else { "" }
+        ));
+        let mut is_busy = false;
+        for id in self.epochs.clone() {
+            let may = [only, named].into_iter().flatten().all(|may| may == id);
+            let state = match self.store.state(&id) {
+                // What is left in one without entries is lost; `preprocess` makes another.
+                Ok(state) if state.burned().is_none() && state.entries_left() > 0 && may => state,
+                _ => continue,
+            };
+            match S::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
+                // What the evaluator takes, the garbler names.
+                Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.claim(&gate, &id) => {
+                    let entry = Entry::Use { program: S::program(job), taken };
+                    let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
+                    return Ok(Found::Enough(entry, Plan { what: Plan::USE, epoch: id, next }));
+                }
+                Ok(_) => is_busy = true,
+                Err(Error::Stock(why)) => lacking = Error::Stock(why),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(if is_busy { Found::Busy } else { Found::Lacks(lacking) })
     }
 }
 
+/// What this party does about what it found.
+enum Done {
+    Uses(Entry),
+    Makes(Error),
+    Refuses(Error),
+}
+
+fn make_or_refuse(lacking: Lacking) -> Plan {
+    Plan::only(if lacking == Lacking::Make { Plan::MAKE } else { Plan::REFUSE })
+}
+
+fn planned(found: Found, lacking: Lacking) -> (Plan, Done) {
+    match (found, lacking) {
+        (Found::Enough(entry, plan), _) => (plan, Done::Uses(entry)),
+        (Found::Busy, Lacking::Make) => (make_or_refuse(lacking), Done::Makes(busy())),
+        (Found::Busy, Lacking::Refuse) => (Plan::only(Plan::BUSY), Done::Refuses(busy())),
+        (Found::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
+        (Found::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
+    }
+}
+
+fn peer_refuses() -> Error {
+    Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())
+}
+
 fn fill_step<S: Side>(
-    store: &mut Store,
+    store: &Store,
     session: &mut S,
     epoch: &EpochId,
     step: Step,
@@ -539,7 +760,7 @@ fn fill_step<S: Side>(
 }
 
 fn take<S: Side>(
-    store: &mut Store,
+    store: &Store,
     session: &mut S,
     epoch: &EpochId,
     entry: &Entry,

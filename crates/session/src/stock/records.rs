@@ -67,12 +67,12 @@ pub trait Records: Sized {
 
 /// Puts batches of one step into a store.
 pub struct Keeper<'a> {
-    store: &'a mut Store,
+    store: &'a Store,
     epoch: &'a EpochId,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(store: &'a mut Store, epoch: &'a EpochId) -> Self {
+    pub(super) fn new(store: &'a Store, epoch: &'a EpochId) -> Self {
         Keeper { store, epoch }
     }
 

@@ -263,10 +263,10 @@ fn one<const ROLE: u8>(
     what: What,
 ) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
     let role = <Toy<ROLE> as Side>::ROLE;
-    let mut store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
+    let store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(channel, role, observer);
-    let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
             let epoch = line.open_epoch()?;
@@ -278,7 +278,7 @@ fn one<const ROLE: u8>(
             let message = if ROLE == 0 { message.to_vec() } else { vec![0; message.len()] };
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
-                Ran::Lacks { next, .. } => {
+                Ran::Lacks { mut next, .. } => {
                     let epoch = next.open_epoch()?;
                     next.fill(epoch, &[Asks(job.len())])?.1.run(&job, Lacking::Refuse)?
                 }
@@ -335,6 +335,217 @@ impl World {
             store.epochs().unwrap().into_iter().map(of).collect()
         })
     }
+}
+
+/// Two parties, each with one store that is open once, and connections between them at the same time.
+struct Together {
+    world: World,
+    stores: [Store; 2],
+}
+
+impl Together {
+    /// With this many epochs of so many pads each.
+    fn new(epochs: usize, pads: usize) -> Self {
+        let world = World::new();
+        let open = |role: Party| Store::open(&world.root.path().join(format!("{role:?}")), &KEY).unwrap();
+        let stores = [Party::Garbler, Party::Evaluator].map(open);
+        let both = Together { world, stores };
+        for _ in 0..epochs {
+            let (garbler, evaluator) = both.open([Fate::Lives; 2]);
+            std::thread::scope(|scope| {
+                let garbler = scope.spawn(|| garbler.fill(None, &[Asks(pads)]).map(drop));
+                evaluator.fill(None, &[Asks(pads)]).unwrap();
+                garbler.join().unwrap().unwrap();
+            });
+        }
+        both
+    }
+
+    fn line<const ROLE: u8>(
+        &self,
+        channel: brickwork_wire::Channel,
+        fate: Fate,
+    ) -> Result<Stocked<Toy<ROLE>>, Error> {
+        let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+        let carried = Carried { fate, sent: self.world.sent };
+        Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
+    }
+
+    /// Both parties' ends of a new connection, behind the meeting.
+    fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
+        self.try_open(fates).unwrap()
+    }
+
+    fn try_open(&self, fates: [Fate; 2]) -> Result<(Stocked<Toy<0>>, Stocked<Toy<1>>), Error> {
+        let (left, right) = memory_pair();
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| self.line::<0>(left, fates[0]));
+            let evaluator = self.line::<1>(right, fates[1]);
+            Ok((garbler.join().unwrap()?, evaluator?))
+        })
+    }
+
+    /// Of each epoch, oldest first, why it is burned, and what is left.
+    fn left(&self, role: usize) -> Vec<(Option<String>, u64)> {
+        let store = &self.stores[role];
+        let of = |(id, _): (EpochId, Epoch)| {
+            let left = store.batches(&id).unwrap().iter().map(|batch| batch.left).sum();
+            (store.state(&id).unwrap().burned().map(str::to_owned), left)
+        };
+        store.epochs().unwrap().into_iter().map(of).collect()
+    }
+}
+
+/// What both parties end with who run a program on a connection that is open; the connections, if it is good.
+#[allow(clippy::type_complexity)]
+fn runs(
+    (garbler, evaluator): (Stocked<Toy<0>>, Stocked<Toy<1>>),
+    message: &[u8],
+    lacking: Lacking,
+) -> [Result<(Vec<u8>, EpochId, Box<dyn std::any::Any + Send>), Error>; 2] {
+    fn one<const ROLE: u8>(
+        line: Stocked<Toy<ROLE>>,
+        message: &[u8],
+        lacking: Lacking,
+    ) -> Result<(Vec<u8>, EpochId, Box<dyn std::any::Any + Send>), Error> {
+        let ran = match line.run(&message, lacking)? {
+            Ran::Lacks { mut next, .. } => {
+                let epoch = next.open_epoch()?;
+                next.fill(epoch, &[Asks(message.len())])?.1.run(&message, Lacking::Refuse)?
+            }
+            done => done,
+        };
+        match ran {
+            Ran::Done { outcome, epoch, next } => Ok((outcome, epoch, Box::new(next))),
+            Ran::Lacks { why, .. } => Err(why),
+        }
+    }
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(garbler, message, lacking));
+        let zeros = vec![0; message.len()];
+        let evaluator = one(evaluator, &zeros, lacking);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs; each
+/// takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a session
+/// had is free when it ends.
+#[test]
+fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
+    let both = Together::new(2, 6);
+    let lines = [(); 3].map(|()| both.open([Fate::Lives; 2]));
+    let [first, second, third] = lines;
+    let first = runs(first, b"first", Lacking::Refuse).map(Result::unwrap);
+    let second = runs(second, b"other", Lacking::Refuse).map(Result::unwrap);
+    assert_eq!((&first[1].0[..], &second[1].0[..]), (&b"first"[..], &b"other"[..]));
+    assert_eq!((first[0].1, second[0].1), (first[1].1, second[1].1));
+    assert!(first[0].1 != second[0].1, "two sessions in one epoch");
+    let refused = runs(third, b"x", Lacking::Refuse);
+    assert!(refused.iter().all(|met| matches!(met, Err(Error::Busy(_)))), "a session took what another has");
+    // One that begins now is told of nothing that it could use.
+    let late = runs(both.open([Fate::Lives; 2]), b"x", Lacking::Refuse);
+    let lacks = |met: &Result<_, _>| matches!(met, Err(Error::Stock(why)) if why.contains("another session"));
+    assert!(late.iter().all(lacks), "a session took what another has");
+    let made = runs(both.open([Fate::Lives; 2]), b"made", Lacking::Make).map(Result::unwrap);
+    assert!(made[1].0 == b"made" && ![first[0].1, second[0].1].contains(&made[0].1));
+    drop((first, second, made));
+    let again = runs(both.open([Fate::Lives; 2]), b"x", Lacking::Refuse).map(Result::unwrap);
+    assert_eq!(again[1].0, b"x");
+    drop(again);
+    assert_eq!(both.left(0), both.left(1));
+    let innocent =
+        |(burned, _): &(Option<String>, u64)| burned.as_ref().is_none_or(|why| why == "it is used up");
+    assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
+}
+
+/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch that
+/// nothing happened to.
+#[test]
+fn rows_16_20_and_24_the_other_session_goes_on() {
+    for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
+        let both = Together::new(2, 8);
+        let (bad, good) = (both.open([fate, Fate::Lives]), both.open([Fate::Lives; 2]));
+        let good = runs(good, b"before", Lacking::Refuse).map(Result::unwrap);
+        let epoch = good[0].1;
+        let met = runs(bad, b"bad", Lacking::Refuse);
+        assert!(met.iter().any(Result::is_err), "{fate:?}");
+        drop(met);
+        // A meeting while the good one has its epoch says nothing about that one.
+        drop(both.try_open([Fate::Lives; 2]));
+        for store in &both.stores {
+            assert!(store.state(&epoch).unwrap().burned().is_none(), "{fate:?}");
+        }
+        drop(good);
+        let cheated = |why: &Option<String>| why.as_ref().is_some_and(|why| why.contains("cheated"));
+        assert_eq!(
+            both.left(1).iter().filter(|(why, _)| cheated(why)).count(),
+            usize::from(fate == Fate::SendsTooMuch)
+        );
+        // The first meeting burns what the cheater's peer has burned; the next ones run.
+        let last = (0..2)
+            .find_map(|_| both.try_open([Fate::Lives; 2]).ok().map(|line| runs(line, b"x", Lacking::Make)));
+        assert!(last.unwrap().iter().all(Result::is_ok), "{fate:?}");
+        assert!(both.stores.iter().all(|store| store.state(&epoch).unwrap().burned().is_none()), "{fate:?}");
+    }
+}
+
+/// Rows 16, 20 and 24: many sessions of the same two parties, all at once, each to the end: no pad hides two
+/// messages, nothing is burned, and both logs are the same.
+#[test]
+fn rows_16_20_and_24_many_sessions_at_once() {
+    let both = Together::new(3, 20);
+    let one = |k: usize| -> usize {
+        let message = [k as u8 + 1; 3];
+        let (left, right) = memory_pair();
+        let done = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| {
+                let line = both.line::<0>(left, Fate::Lives)?;
+                match line.run(&&message[..], Lacking::Refuse)? {
+                    Ran::Done { next, .. } => next.close().map(drop),
+                    Ran::Lacks { why, .. } => Err(why),
+                }
+            });
+            let evaluator = || {
+                let line = both.line::<1>(right, Fate::Lives)?;
+                match line.run(&&[0; 3][..], Lacking::Refuse)? {
+                    Ran::Done { outcome, next, .. } => next.close().map(|_| outcome),
+                    Ran::Lacks { why, .. } => Err(why),
+                }
+            };
+            let evaluator = evaluator();
+            (garbler.join().unwrap(), evaluator)
+        });
+        // Who finds nothing free is told so, and no more.
+        let innocent = |error: &Error| {
+            matches!(error, Error::Busy(_) | Error::Io(_))
+                || matches!(error, Error::Stock(why) if !why.contains("story"))
+        };
+        assert!(done.0.as_ref().err().is_none_or(innocent), "{:?}", done.0);
+        match &done.1 {
+            Ok(heard) => assert_eq!(heard[..], message),
+            Err(error) => assert!(innocent(error), "{error:?}"),
+        }
+        usize::from(done.1.is_ok())
+    };
+    let ran: usize = std::thread::scope(|scope| {
+        let one = &one;
+        let sessions: Vec<_> =
+            (0..4).map(|t| scope.spawn(move || (0..10).map(|k| one(10 * t + k)).sum::<usize>())).collect();
+        sessions.into_iter().map(|session| session.join().unwrap()).sum()
+    });
+    println!("counted: {ran} of 40 sessions found an epoch");
+    assert!(ran >= 10, "{ran}");
+    drop(both.open([Fate::Lives; 2]));
+    assert_eq!(both.left(0), both.left(1));
+    assert!(
+        both.left(0).iter().all(|(burned, _)| burned.as_deref().is_none_or(|why| why == "it is used up"))
+    );
+    let logs = both.stores.each_ref().map(|store| {
+        let shared = |id: &EpochId| *store.state(id).unwrap().head();
+        store.epochs().unwrap().iter().map(|(id, _)| shared(id)).collect::<BTreeSet<_>>()
+    });
+    assert_eq!(logs[0], logs[1]);
 }
 
 /// Steps are filled, used from over several connections, and made on the spot where they lack.
@@ -399,7 +610,7 @@ fn row_16_a_cheat_burns_another_protocols_epoch() {
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
+    let (store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
     let epoch = Epoch {
         protocol: "toy".into(),
         version: PROTOCOL_VERSION,
@@ -420,7 +631,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         .draw(1)
         .unwrap();
     let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
-    Keeper::new(&mut store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    Keeper::new(&store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
     for entry in [Entry::Stored, Entry::Made] {
         let _ = store.append(&id, &entry).unwrap();
     }
@@ -467,21 +678,18 @@ fn row_21_a_closed_epoch_is_not_filled() {
         [garbler.join().unwrap(), evaluator]
     });
     for result in filled {
-        assert!(
-            matches!(&result, Err(Error::Usage(why)) if why.contains("nothing may be added")),
-            "{result:?}"
-        );
+        assert!(matches!(&result, Err(Error::Usage(why)) if why.contains("has just claimed")), "{result:?}");
     }
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }
 
 /// Fills the first epoch of a store, whatever it says of itself.
 fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channel) -> Result<(), Error> {
-    let mut store = Store::open(folder, &KEY)?;
+    let store = Store::open(folder, &KEY)?;
     let (id, _) = store.epochs()?[0];
     let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
     let carried = Carried { fate: Fate::Lives, sent: Box::leak(Box::default()) };
-    let line = Stocked::<Toy<ROLE>>::open(run, carried, &mut store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
     assert_eq!(line.open_epoch()?, None);
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }

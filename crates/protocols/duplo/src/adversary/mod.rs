@@ -35,14 +35,14 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
 ///
 /// # Errors
 /// As [`Stocked::open`].
-pub fn stocked<'o>(
+pub fn stocked(
     party: Party,
     channel: Channel,
-    store: &'o mut Store,
+    store: &Store,
     terms: &Terms,
     observer: impl Observer + 'static,
     hooks: Hooks,
-) -> Result<Stocked<'o>, Error> {
+) -> Result<Stocked, Error> {
     Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
 }
 

@@ -95,14 +95,14 @@ impl std::fmt::Debug for FromStock {
 }
 
 /// A connection between two parties with stock on disk.
-pub struct Stocked<'o>(Of<'o>);
+pub struct Stocked(Of);
 
-enum Of<'o> {
-    Garbler(Box<Inner<'o, Garbler>>),
-    Evaluator(Box<Inner<'o, Evaluator>>),
+enum Of {
+    Garbler(Box<Inner<Garbler>>),
+    Evaluator(Box<Inner<Evaluator>>),
 }
 
-impl<'o> Stocked<'o> {
+impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<'o> Stocked<'o> {
     pub fn open(
         party: Party,
         channel: Channel,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
@@ -125,7 +125,7 @@ impl<'o> Stocked<'o> {
     /// As [`Stocked::open`].
     pub fn open_proposing(
         channel: Channel,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         program: &Program,
         decomposition: &str,
@@ -161,7 +161,7 @@ impl<'o> Stocked<'o> {
     pub(super) fn open_with(
         party: Party,
         channel: Channel,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         cut: &Decomposition,
         observer: impl Observer + 'static,
@@ -247,17 +247,17 @@ impl<'o> Stocked<'o> {
     }
 }
 
-struct Inner<'o, R: Role> {
-    line: stocked::Stocked<'o, OnDisk<R>>,
+struct Inner<R: Role> {
+    line: stocked::Stocked<OnDisk<R>>,
     schedules: Schedules,
     /// What the garbler proposed for the first program.
     cut: Decomposition,
 }
 
-impl<'o, R: Role> Inner<'o, R> {
+impl<R: Role> Inner<R> {
     fn open(
         mut run: Metered,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         cut: &Decomposition,
         hooks: Hooks,
@@ -293,7 +293,7 @@ impl<'o, R: Role> Inner<'o, R> {
     }
 
     fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
-        let Inner { line, schedules, cut } = self;
+        let Inner { mut line, schedules, cut } = self;
         let epoch = line.open_epoch()?;
         let parameters = Parameters::for_steps(steps, line.terms().security)?;
         let steps: Vec<Filling> = steps
@@ -335,11 +335,11 @@ impl<'o, R: Role> Inner<'o, R> {
 /// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking is
 /// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program
 /// needs.
-fn make<'o, R: Role>(
-    line: stocked::Stocked<'o, OnDisk<R>>,
+fn make<R: Role>(
+    mut line: stocked::Stocked<OnDisk<R>>,
     program: &Program,
     why: &Error,
-) -> Result<(Request, stocked::Stocked<'o, OnDisk<R>>), Error> {
+) -> Result<(Request, stocked::Stocked<OnDisk<R>>), Error> {
     let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
     let mut epoch = line.open_epoch()?;
     let mut request = match epoch {

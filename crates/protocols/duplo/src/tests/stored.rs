@@ -117,9 +117,9 @@ fn connect(
     let ots = program.input_width(Party::Evaluator);
     let request = Request { ots: matches!(what, What::Fill).then_some(ots), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
-        let (mut store, observer) = (store(root, party), Unobserved);
+        let (store, observer) = (store(root, party), Unobserved);
         let session =
-            Stocked::open_with(party, channel, &mut store, &TERMS, &Decomposition::NONE, observer, hooks)?;
+            Stocked::open_with(party, channel, &store, &TERMS, &Decomposition::NONE, observer, hooks)?;
         match what {
             What::Fill | What::FillWithoutOts => {
                 session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
@@ -451,10 +451,10 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
         let (left, right) = memory_pair();
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
-                let (mut store, observer) = (store(root.path(), Party::Garbler), Unobserved);
+                let (store, observer) = (store(root.path(), Party::Garbler), Unobserved);
                 let open = match name {
-                    "" => Stocked::open(Party::Garbler, left, &mut store, &TERMS, observer),
-                    name => Stocked::open_proposing(left, &mut store, &TERMS, program, name, observer),
+                    "" => Stocked::open(Party::Garbler, left, &store, &TERMS, observer),
+                    name => Stocked::open_proposing(left, &store, &TERMS, program, name, observer),
                 };
                 assert_eq!(
                     open.unwrap().proposed(&given, None).unwrap().1,
@@ -462,8 +462,8 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
                     "only an evaluator has something proposed to it"
                 );
             });
-            let (mut store, observer) = (store(root.path(), Party::Evaluator), Unobserved);
-            let session = Stocked::open(Party::Evaluator, right, &mut store, &TERMS, observer).unwrap();
+            let (store, observer) = (store(root.path(), Party::Evaluator), Unobserved);
+            let session = Stocked::open(Party::Evaluator, right, &store, &TERMS, observer).unwrap();
             garbler.join().unwrap();
             session.proposed(&given, accepts.then_some(&make))
         })

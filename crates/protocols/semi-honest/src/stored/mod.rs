@@ -113,16 +113,16 @@ impl std::fmt::Debug for FromStock {
 }
 
 /// A connection between two parties with stock on disk. An error destroys it.
-pub struct Stocked<'o>(Of<'o>);
+pub struct Stocked(Of);
 
-enum Of<'o> {
-    Garbler(Box<Line<'o, extension::Sender>>),
-    Evaluator(Box<Line<'o, extension::Receiver>>),
+enum Of {
+    Garbler(Box<Line<extension::Sender>>),
+    Evaluator(Box<Line<extension::Receiver>>),
 }
 
-type Line<'o, C> = stocked::Stocked<'o, OnDisk<C>>;
+type Line<C> = stocked::Stocked<OnDisk<C>>;
 
-impl<'o> Stocked<'o> {
+impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl<'o> Stocked<'o> {
     pub fn open(
         party: Party,
         channel: Channel,
-        store: &'o mut Store,
+        store: &Store,
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
@@ -197,7 +197,7 @@ impl<'o> Stocked<'o> {
     }
 }
 
-fn open<'o, C: Role>(mut run: Metered, store: &'o mut Store, terms: &Terms) -> Result<Line<'o, C>, Error> {
+fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
     run.phase("setup");
     let program = blake3::derive_key("brickwork 2026-11 semi-honest stock", &[]);
     let digests = Digests { stock: true, program, parameters: [0; 32] };
@@ -207,24 +207,25 @@ fn open<'o, C: Role>(mut run: Metered, store: &'o mut Store, terms: &Terms) -> R
 }
 
 /// Fills the newest epoch, or a new one.
-fn fill<C: Role>(line: Line<C>, count: usize) -> Result<(Preprocessed, Line<C>), Error> {
+fn fill<C: Role>(mut line: Line<C>, count: usize) -> Result<(Preprocessed, Line<C>), Error> {
     let epoch = line.open_epoch()?;
     line.fill(epoch, &Filling::steps(count))
 }
 
-fn run<'o, C: Role>(
-    line: Line<'o, C>,
+fn run<C: Role>(
+    line: Line<C>,
     layout: &Layout,
     input: &[bool],
     lacking: Lacking,
-) -> Result<(FromStock, Line<'o, C>), Error> {
+) -> Result<(FromStock, Line<C>), Error> {
     let _ = layout.inputs(C::ROLE, input)?;
     let job = Job { layout, input };
     let (ran, made) = match line.run(&job, lacking)? {
-        Ran::Lacks { why, next } => {
-            let missing = side::missing(&next, layout)?;
+        Ran::Lacks { why, mut next } => {
+            let epoch = next.open_epoch()?;
+            let missing = side::missing(next.store(), epoch, layout)?;
             tracing::warn!("{why}; {missing} OTs are made on the spot");
-            let (_, next) = fill(next, missing)?;
+            let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
             (next.run(&job, Lacking::Refuse)?, Some(missing))
         }
         done => (done, None),

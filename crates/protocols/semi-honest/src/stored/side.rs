@@ -16,9 +16,11 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
 use brickwork_session::stock::records::{Batches, Items, Keeper, Records, Stream};
-use brickwork_session::stock::{Asked, Side, Stocked};
+use brickwork_session::stock::{Asked, Side};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
+use brickwork_stock::{
+    Batch, EpochId, Range, Ranges, SERIALS, Serial, State, Store, Writers, encoded_secret,
+};
 
 /// What the items of a batch are. There is but one kind.
 const OTS: u8 = 0;
@@ -100,10 +102,10 @@ pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, 
     Ok(taken)
 }
 
-/// OTs that a run lacks, in the epoch that is filled next.
-pub(super) fn missing<C: Role>(line: &Stocked<OnDisk<C>>, layout: &Layout) -> Result<usize, Error> {
-    let left = match line.open_epoch()? {
-        Some(epoch) => Batches::of(line.store(), &epoch)?.left(OTS),
+/// OTs that a run lacks in the epoch that is filled next, if there is one.
+pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) -> Result<usize, Error> {
+    let left = match epoch {
+        Some(epoch) => Batches::of(store, &epoch)?.left(OTS),
         None => 0,
     };
     // If there are enough, they could not be taken all the same, and others are made.

@@ -273,7 +273,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
     for party in BOTH {
-        let mut store = folders.store(party);
+        let store = folders.store(party);
         let epoch = brickwork_stock::Epoch {
             protocol: "duplo".into(),
             version: brickwork_session::PROTOCOL_VERSION,
