@@ -341,7 +341,7 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
             semi_honest::cost::predict(&program, executions, ots, &Machine::free(), &Link::LOOPBACK).unwrap();
         let zeros = |party| vec![false; executions * program.input_width(party)];
         let run = |party, channel, watch| {
-            let mut store = stored(party);
+            let store = stored(party);
             let line = semi_honest::Stocked::open(party, channel, &store, &terms, watch).unwrap();
             line.run(&program, executions, &zeros(party), lacking).unwrap().1.close().unwrap()
         };
@@ -358,7 +358,7 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     };
     let fill = |count: usize| {
         let fill = |party, channel, watch| {
-            let mut store = stored(party);
+            let store = stored(party);
             let line = semi_honest::Stocked::open(party, channel, &store, &terms, watch).unwrap();
             line.preprocess(count).unwrap().1.close().unwrap()
         };

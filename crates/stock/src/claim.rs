@@ -9,16 +9,15 @@ use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{EpochId, Relation, Store, key_of};
 use brickwork_base::Error;
 
 /// How long one waits for another session that is about to compare logs with the same peer.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is taken at this moment.
 #[derive(Default)]
 struct Now {
-    epochs: HashSet<EpochId>,
+    epochs: HashSet<[u8; 32]>,
     /// Peers whose gate is held.
     gates: HashSet<[u8; 32]>,
 }
@@ -30,6 +29,31 @@ pub(super) struct Claims {
 }
 
 impl Claims {
+    /// Takes the gate of a peer, when no other session holds it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another session holds it for so long.
+    pub fn gate(&self, peer: [u8; 32], patience: Duration) -> Result<Gate, Error> {
+        let until = Instant::now() + patience;
+        let mut now = self.lock();
+        while !now.gates.insert(peer) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::Busy(
+                    "another session with this peer is comparing the stores and does not end; try again later"
+                        .into(),
+                ));
+            }
+            now = self.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(Gate { peer, claims: self.clone() })
+    }
+
+    /// Whether a session of this process has claimed an epoch at this moment.
+    pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
+        self.lock().epochs.contains(epoch)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Now> {
         // Each change is a single insertion or removal.
         self.now.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -45,12 +69,12 @@ pub struct Gate {
 
 impl Gate {
     /// Whether a session has claimed an epoch.
-    pub fn is_busy(&self, epoch: &EpochId) -> bool {
+    pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.claims.lock().epochs.contains(epoch)
     }
 
     /// Claims an epoch, of which the caller becomes the only writer; `None` if another session is it.
-    pub fn claim(&self, epoch: &EpochId) -> Option<Claim> {
+    pub fn claim(&self, epoch: &[u8; 32]) -> Option<Claim> {
         let free = self.claims.lock().epochs.insert(*epoch);
         free.then(|| Claim { epoch: *epoch, claims: self.claims.clone() })
     }
@@ -67,7 +91,7 @@ impl Drop for Gate {
 #[derive(Debug)]
 #[must_use]
 pub struct Claim {
-    epoch: EpochId,
+    epoch: [u8; 32],
     claims: Claims,
 }
 
@@ -79,7 +103,7 @@ impl std::fmt::Debug for Claims {
 
 impl Claim {
     /// Returns the epoch.
-    pub fn epoch(&self) -> &EpochId {
+    pub fn epoch(&self) -> &[u8; 32] {
         &self.epoch
     }
 }
@@ -90,41 +114,10 @@ impl Drop for Claim {
     }
 }
 
-impl Store {
-    /// Takes the gate of a peer, when no other session holds it.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if another session holds it for half a minute.
-    pub fn gate(&self, relation: &Relation) -> Result<Gate, Error> {
-        self.gate_within(relation, PATIENCE)
-    }
-
-    fn gate_within(&self, relation: &Relation, patience: Duration) -> Result<Gate, Error> {
-        let (peer, claims, until) = (key_of(relation), &self.shared.claims, Instant::now() + patience);
-        let mut now = claims.lock();
-        while !now.gates.insert(peer) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Error::Busy(
-                    "another session with this peer is comparing the stores and does not end; try again later"
-                        .into(),
-                ));
-            }
-            now = claims.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(Gate { peer, claims: claims.clone() })
-    }
-
-    /// Whether a session of this process has claimed an epoch at this moment.
-    pub fn is_busy(&self, epoch: &EpochId) -> bool {
-        self.shared.claims.lock().epochs.contains(epoch)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StoreKey;
+    use crate::{Relation, Store, StoreKey};
     use brickwork_base::Party;
 
     /// An epoch has one writer at a time, whoever asks, and is free again when that one is gone.
@@ -151,7 +144,7 @@ mod tests {
         let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         let peer = Relation { role: Party::Garbler, identities: [[1; 32], [2; 32]] };
         let held = store.gate(&peer).unwrap();
-        let refused = store.gate_within(&peer, Duration::from_millis(1));
+        let refused = store.shared.claims.gate(crate::key_of(&peer), Duration::from_millis(1));
         assert!(matches!(refused.map(drop), Err(Error::Busy(_))));
         drop(store.gate(&Relation { role: Party::Evaluator, ..peer }).unwrap());
         std::thread::scope(|scope| {

@@ -446,6 +446,19 @@ impl Store {
         self.shared.poisoned.none()
     }
 
+    /// Takes the gate of a peer, when no other session holds it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another session holds it for half a minute.
+    pub fn gate(&self, relation: &Relation) -> Result<Gate, Error> {
+        self.shared.claims.gate(key_of(relation), claim::PATIENCE)
+    }
+
+    /// Whether a session of this process has claimed an epoch at this moment.
+    pub fn is_busy(&self, epoch: &EpochId) -> bool {
+        self.shared.claims.is_busy(epoch)
+    }
+
     /// The pair of stores that this one and a peer's are, if they have met.
     ///
     /// # Errors

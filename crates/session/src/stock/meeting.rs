@@ -362,6 +362,9 @@ pub(super) fn reconcile(
     owner: &Owner,
     session: &SessionId,
 ) -> Result<Reconciled, Error> {
+    // What shows here alone does not wait for the peer.
+    of_this_protocol(store, owner)?;
+    of_this_version(&held(store, owner)?)?;
     // The evaluator looks at its logs when the garbler has looked at its own.
     let heard = match owner.role {
         Party::Garbler => None,

@@ -122,16 +122,22 @@ fn setup(script: &mut Script, program: &Program) {
 
 /// Both stores meet, and both agree on what the program takes and burn it.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
-    // Behind their number, of each epoch its identifier, where its log stands, and that no entry is open.
+    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands, and
+    // that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
-    let standings = varint(epochs) + epochs * (2 * DIGEST + 1);
+    let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
     script.phase("setup");
     both(script, [GREETING_BYTES as u64]);
-    both(script, [ACQUAINTANCE_BYTES as u64, standings]);
-    both(script, [DIGEST]);
+    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has judged.
+    for party in [Garbler, Evaluator] {
+        script.message(party, ACQUAINTANCE_BYTES as u64);
+        script.message(party, standings);
+    }
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
     script.phase("prepare");
     both(script, [DIGEST]); // the program
-    both(script, [1 + DIGEST]); // what it takes from where
+    // What it takes from where.
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, 1 + 2 * DIGEST));
     both(script, [DIGEST]); // that it is burned
     for by in [Garbler, Evaluator] {
         script.work(by, &SCHEDULE, gates(program), 1);
