@@ -31,6 +31,7 @@ pub trait Played {
         &self,
         program: &Program,
         executions: u32,
+        choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 
