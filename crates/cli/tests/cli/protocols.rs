@@ -262,3 +262,35 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, words);
     is_error(&finish(listening), 7, words);
 }
+
+/// A program as a function of CompGC and back: its component is the circuit of that name beside it. What leaves its
+/// bounds, or names what is not there, is refused.
+#[test]
+fn functions_of_compgc_are_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let given = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&given).unwrap()).unwrap();
+    let function = at("function.json");
+    good(&["compile", &given, "--emit", "compgc", "-o", &function]);
+    let component = format!("{}.bwp", program.components()[0].name);
+    bad(&["info", &function], 3, &component);
+    std::fs::copy(&given, at(&component)).unwrap();
+    let run = ["run", &function, "--garbler", "7", "--evaluator", "9"];
+    let (_, ran) = good(&[&run[..], &linked(Linking::Scmc)].concat());
+    assert_eq!(ran["output_bits"], json!({ "garbler": "0", "evaluator": "1" }), "{ran}");
+    let text = std::fs::read_to_string(&function).unwrap();
+    for (from, to, why) in [
+        ("\"gc_id\": 1", "\"gc_id\": 2", "no component 2"),
+        ("\"end_wire_idx\": 31", "\"end_wire_idx\": 4000", "no range"),
+        ("\"EVAL\"", "\"NOTHING\"", "not a function"),
+        ("\"num\": 1", "\"num\": 2", "num is 2"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&function, text.replacen(from, to, 1)).unwrap();
+        bad(&["info", &function], 3, why);
+    }
+    let name = &program.components()[0].name;
+    std::fs::write(&function, text.replace(name.as_str(), "../up")).unwrap();
+    bad(&["info", &function], 3, "names no component");
+}
