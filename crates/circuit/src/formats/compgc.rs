@@ -264,12 +264,12 @@ impl Reader {
         what: &dyn Fn() -> String,
     ) -> Result<(), Error> {
         let copy = self.copy(id, what)?;
+        if copy.first.is_some() {
+            return Err(wrong(what, &format!("component {id} is evaluated already")));
+        }
         let to = range(ends, copy.inputs.len() as u32, what)?;
         if from.len() != to.len() {
             return Err(wrong(what, &format!("{} wires cannot lead to {}", from.len(), to.len())));
-        }
-        if copy.first.is_some() {
-            return Err(wrong(what, &format!("component {id} is evaluated already")));
         }
         for (wire, input) in from.zip(to) {
             if copy.inputs[input as usize].replace(wire).is_some() {
