@@ -1,5 +1,6 @@
-//! Times CompGC with the programs of its paper, both parties as two threads over loopback TLS, on random inputs:
-//! `cargo run --release -p brickwork --example compgc -- ROUNDS [DIR]`. With a folder it writes the programs there.
+//! Times CompGC with the programs of its paper, both parties as two threads over loopback TLS, on random
+//! inputs: `cargo run --release -p brickwork --example compgc -- ROUNDS [DIR]`. With a folder it writes the
+//! programs there.
 //!
 //! Both outputs are compared with a simulation. Bytes are those of the online phase, from the moment when the
 //! inputs are there; CPU is that of the evaluator's thread meanwhile, the median of the rounds.
@@ -38,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             seconds.sort_by(f64::total_cmp);
             println!(
-                "  {:8}  online {:9} bytes to the evaluator, {:5} from it; evaluator {:.3} ms CPU, least {:.3}",
+                "  {:8}  online {:9} bytes to the evaluator, {:5} from it; {:.3} ms CPU, least {:.3}",
                 linking.name(),
                 bytes[0],
                 bytes[1],

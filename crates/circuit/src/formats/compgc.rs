@@ -20,9 +20,9 @@
 //! }
 //! ```
 //!
-//! All ranges hold their ends. A copy of a component has an id from 1 on; 0 is the input, the garbler's bits and
-//! then the evaluator's. What a component computes is not said: its `type` names it, and whoever reads a function
-//! brings it. An output goes to the evaluator, unless `to` says `garbler` or `both`.
+//! All ranges hold their ends. A copy of a component has an id from 1 on; 0 is the input, the garbler's bits
+//! and then the evaluator's. What a component computes is not said: its `type` names it, and whoever reads a
+//! function brings it. An output goes to the evaluator, unless `to` says `garbler` or `both`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -113,9 +113,9 @@ enum To {
 /// Reads a function. `component` gives the component of a name; it is asked once for each.
 ///
 /// # Errors
-/// [`Error::Input`] that says which entry is wrong: an id that is not there or there twice, a range that leaves its
-/// component, an input wire that is set twice or not at all, a chain from what is not evaluated; and those of
-/// `component`.
+/// [`Error::Input`] that says which entry is wrong: an id that is not there or there twice, a range that
+/// leaves its component, an input wire that is set twice or not at all, a chain from what is not evaluated;
+/// and those of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
     let function: Function =
         serde_json::from_slice(bytes).map_err(|e| Error::Input(format!("not a function of CompGC: {e}")))?;
@@ -296,8 +296,8 @@ impl Reader {
     }
 }
 
-/// Writes a program as a function: its slots become copies 1, 2, …, named after their components, which are not
-/// written. Ports are lost, but for how many bits each party gives, and who learns which wires.
+/// Writes a program as a function: its slots become copies 1, 2, …, named after their components, which are
+/// not written. Ports are lost, but for how many bits each party gives, and who learns which wires.
 ///
 /// # Errors
 /// [`Error::Input`] if the function has no JSON form.

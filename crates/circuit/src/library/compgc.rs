@@ -21,8 +21,8 @@ fn next_key(b: &mut Builder, key: &[Bit], constant: &[Bit]) -> Vec<Bit> {
     chain(b, key, previous)
 }
 
-/// The components of AES-128: its first round, the eight in the middle, the last one. Each makes the round key
-/// for itself.
+/// The components of AES-128: its first round, the eight in the middle, the last one. Each makes the round
+/// key for itself.
 struct Rounds {
     first: ComponentId,
     middle: ComponentId,
@@ -64,8 +64,8 @@ impl Rounds {
     }
 }
 
-/// AES-128 in ten components, one a round, with 6400 AND gates in all: the garbler's key, the evaluator's block,
-/// the ciphertext for both.
+/// AES-128 in ten components, one a round, with 6400 AND gates in all: the garbler's key, the evaluator's
+/// block, the ciphertext for both.
 ///
 /// # Errors
 /// None but those of the circuits' limits, as for all programs here.
@@ -136,8 +136,8 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     })
 }
 
-/// The Levenshtein distance of two texts of so many symbols, each of so many bits: a component for each pair of
-/// symbols. The garbler's text, the evaluator's, the distance for both.
+/// The Levenshtein distance of two texts of so many symbols, each of so many bits: a component for each pair
+/// of symbols. The garbler's text, the evaluator's, the distance for both.
 ///
 /// # Errors
 /// [`Error::Usage`] if a text or a symbol is empty.

@@ -10,8 +10,8 @@ use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
-/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what it
-/// does not promise.
+/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what
+/// it does not promise.
 #[test]
 fn semi_honest_parties_compute_and_say_so() {
     let keys = Keys::new();
@@ -263,8 +263,8 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
-/// A program as a function of CompGC and back: its component is the circuit of that name beside it. What leaves its
-/// bounds, or names what is not there, is refused.
+/// A program as a function of CompGC and back: its component is the circuit of that name beside it. What
+/// leaves its bounds, or names what is not there, is refused.
 #[test]
 fn functions_of_compgc_are_programs() {
     let folder = tempfile::tempdir().unwrap();

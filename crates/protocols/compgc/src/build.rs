@@ -13,8 +13,8 @@ use brickwork_base::label::{Label, Labels};
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::Soldering;
 
-/// `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs. Returns the false labels
-/// of all wires.
+/// `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs. Returns the false
+/// labels of all wires.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,

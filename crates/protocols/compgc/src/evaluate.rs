@@ -25,8 +25,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
     party.run.channel.flush()
 }
 
-/// `wires` are the active labels of the program's inputs, to which those of all other wires are added; `links`
-/// turn labels of wires into those of inputs. Returns what decodes the evaluator's outputs.
+/// `wires` are the active labels of the program's inputs, to which those of all other wires are added;
+/// `links` turn labels of wires into those of inputs. Returns what decodes the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

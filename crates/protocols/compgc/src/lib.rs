@@ -1,24 +1,25 @@
 //! CompGC (Groce, Ledger, Malozemoff, Yerukhimovich 2016), **semi-honest**: it protects against a party that
-//! follows the protocol and looks at everything it sees, and against nobody else. Components are garbled ahead
-//! of time and *linked* when the inputs are there, so the online phase carries labels instead of tables.
+//! follows the protocol and looks at everything it sees, and against nobody else. Components are garbled
+//! ahead of time and *linked* when the inputs are there, so the online phase carries labels instead of
+//! tables.
 //!
-//! All components have one offset. A link from a wire to an input is the difference of their false labels, and
-//! so of their true ones, too: whoever has the active label of the wire gets that of the input, and learns
-//! nothing. The evaluator's inputs go through OTs with random choices, corrected online (Beaver 1995): the
-//! OTs' offset is that of the wires, so the correction is a bit, and nothing comes back.
+//! All components have one offset. A link from a wire to an input is the difference of their false labels,
+//! and so of their true ones, too: whoever has the active label of the wire gets that of the input, and
+//! learns nothing. The evaluator's inputs go through OTs with random choices, corrected online (Beaver 1995):
+//! the OTs' offset is that of the wires, so the correction is a bit, and nothing comes back.
 //!
 //! ```text
-//!            1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
-//!            2  E -> G  OT extension with random choices
-//!               G -> E  start of the hash keys, tables of all components, corrections of their outputs (scmc)
-//!   online   3  E -> G  where the evaluator's inputs differ from its choices
-//!            4  G -> E  labels of the garbler's inputs, links, σ of the evaluator's outputs
-//!            5  E -> G  colours of the labels of the garbler's outputs
+//!           1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
+//!           2  E -> G  OT extension with random choices
+//!              G -> E  start of the hash keys, tables of all components, corrections of their outputs (scmc)
+//!   online  3  E -> G  where the evaluator's inputs differ from its choices
+//!           4  G -> E  labels of the garbler's inputs, links, σ of the evaluator's outputs
+//!           5  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
 //! [`Linking`] says how much of it is known when: with `standard` nothing before 3 depends on how components
 //! are linked, with `scmc` all but the inputs is known at 2, and a link serves a whole block of wires; with
-//! `naive` keys and tables move to 4, for comparison. No wire but the evaluator's outputs is ever decoded.
+//! `naive` keys and tables move to 4, for comparison. Only outputs are ever decoded.
 //! The functions [`garbler`] and [`evaluator`] are the whole protocol, and beside their calls stand the
 //! crossings of the link.
 #![forbid(unsafe_code)]

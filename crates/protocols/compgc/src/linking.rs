@@ -42,8 +42,8 @@ impl Linking {
     }
 }
 
-/// The false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value alone, and
-/// never told: where two values share it, the labels of two wires of each give the offset away.
+/// The false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value alone,
+/// and never told: where two values share it, the labels of two wires of each give the offset away.
 pub(super) fn block(base: Label, t: &Seed, width: usize) -> Labels {
     let mut stream = Rng::expand(t, "brickwork compgc block");
     Zeroizing::new((0..width).map(|_| base ^ stream.label()).collect())

@@ -13,8 +13,8 @@ pub const CORRECTIONS: Tag = Tag(182);
 pub const CHOICES: Tag = Tag(183);
 /// Garbler: the active labels of its inputs, 16 bytes each.
 pub const INPUT_LABELS: Tag = Tag(184);
-/// Garbler, with `scmc`: what brings the label of each of the evaluator's inputs to its place in its block, 16
-/// bytes each.
+/// Garbler, with `scmc`: what brings the label of each of the evaluator's inputs to its place in its block,
+/// 16 bytes each.
 pub const INPUT_CORRECTIONS: Tag = Tag(185);
 /// Garbler: the links, one label each, slot after slot.
 pub const LINKS: Tag = Tag(186);

@@ -19,8 +19,8 @@ use brickwork_primitives::receive;
 pub(super) struct Garbled {
     /// Of the OTs: the label for choice 0 of each.
     pub ots: Labels,
-    /// Of each wire of the program; of the evaluator's inputs only with `scmc`, where this is what their labels
-    /// are brought to.
+    /// Of each wire of the program; of the evaluator's inputs only with `scmc`, where this is what their
+    /// labels are brought to.
     pub wires: Labels,
     /// Of the inputs of all slots; none with `naive`, where they are those of the wires.
     pub inputs: Labels,
@@ -81,8 +81,8 @@ impl Garbler {
 }
 
 /// Garbles all slots and sends their keys and tables. `inputs` are the false labels of all their inputs; with
-/// `naive` there are none, and they are those of the wires. Wires get the labels that they are garbled with, or,
-/// with `scmc`, keep those that they have: then what brings the one to the other is returned.
+/// `naive` there are none, and they are those of the wires. Wires get the labels that they are garbled with,
+/// or, with `scmc`, keep those that they have: then what brings the one to the other is returned.
 pub(super) fn garble(
     party: &mut Garbler,
     layout: &Layout,

@@ -13,7 +13,8 @@ fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {
     (delta, blocks.iter().map(active).collect())
 }
 
-/// What an evaluator can compute from the active labels of two blocks: for each pair of wires the sum of four.
+/// What an evaluator can compute from the active labels of two blocks: for each pair of wires the sum of
+/// four.
 fn sums<'a>(one: &'a [Label], other: &'a [Label]) -> impl Iterator<Item = Label> + 'a {
     let wires = one.len().min(other.len());
     (0..wires).flat_map(move |i| (0..i).map(move |j| one[i] ^ one[j] ^ other[i] ^ other[j]))
@@ -33,9 +34,9 @@ fn guess<'a>(blocks: impl IntoIterator<Item = &'a [Label]>) -> Option<(Label, us
     counts.into_iter().max_by_key(|&(_, count)| count).map(|(bits, count)| (Label::from_bits(bits), count))
 }
 
-/// `A ⊕ H(T ⊕ i)` of two wires in two blocks: all four A and H cancel, and what is left is a multiple of R. An
-/// evaluator that only looks has R in half of the pairs, and with it both labels of every wire: it can evaluate
-/// every component on inputs of its choice, and tell the bits of others apart.
+/// `A ⊕ H(T ⊕ i)` of two wires in two blocks: all four A and H cancel, and what is left is a multiple of R.
+/// An evaluator that only looks has R in half of the pairs, and with it both labels of every wire: it can
+/// evaluate every component on inputs of its choice, and tell the bits of others apart.
 #[test]
 fn the_printed_scheme_gives_the_offset_away() {
     let mut rng = Rng::replayable("test");
@@ -54,8 +55,8 @@ fn the_printed_scheme_gives_the_offset_away() {
     }
 }
 
-/// A program in which one value has three readers, several values go into one component, and blocks are of one
-/// width: what the printed scheme breaks at.
+/// A program in which one value has three readers, several values go into one component, and blocks are of
+/// one width: what the printed scheme breaks at.
 fn chained(rng: &mut Rng) -> Program {
     let word = |name: &str| Port::new(name, Type::Uint(16));
     let mut program =
@@ -90,8 +91,8 @@ fn the_repaired_scheme_does_not() {
                 assert!(sums(one, other).all(|sum| sum != inside.delta.label()));
             }
         }
-        // A value that is read twice makes pairs of blocks agree with a third one: what is most frequent comes
-        // as often as there are such pairs, and is random.
+        // A value that is read twice makes pairs of blocks agree with a third one: what is most frequent
+        // comes as often as there are such pairs, and is random.
         let (found, _) = guess(blocks.iter().copied()).expect("most sums are not zero");
         assert_ne!(found, inside.delta.label());
         // The blocks are blocks: a link is one label, and the inputs are the wires plus this label.

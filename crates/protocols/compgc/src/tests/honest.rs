@@ -51,8 +51,8 @@ fn outputs_and_bytes_are_right() {
     }
 }
 
-/// Labels that a run of each linking takes, counted by hand: two slots of one component, the second reads half
-/// of what the first one gives, and wires of both parties.
+/// Labels that a run of each linking takes, counted by hand: two slots of one component, the second reads
+/// half of what the first one gives, and wires of both parties.
 #[test]
 fn links_are_counted_as_on_paper() {
     let mut rng = Rng::replayable("test");
@@ -160,8 +160,8 @@ fn standard_components_do_not_depend_on_their_links() {
 }
 
 /// Of a run the evaluator is told the colours of its outputs' false labels, and nothing by which it could
-/// decode another wire: the colour of the active label of any other wire, whatever its bit, is 0 as often as 1,
-/// and so is its sum with any other one that is no copy of the same wire.
+/// decode another wire: the colour of the active label of any other wire, whatever its bit, is 0 as often as
+/// 1, and so is its sum with any other one that is no copy of the same wire.
 #[test]
 fn intermediate_wires_do_not_decode() {
     const RUNS: usize = 100;
