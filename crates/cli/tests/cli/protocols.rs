@@ -278,7 +278,7 @@ fn functions_of_compgc_are_programs() {
     std::fs::copy(&given, at(&component)).unwrap();
     let run = ["run", &function, "--garbler", "7", "--evaluator", "9"];
     let (_, ran) = good(&[&run[..], &linked(Linking::Scmc)].concat());
-    assert_eq!(ran["output_bits"], json!({ "garbler": "0", "evaluator": "1" }), "{ran}");
+    assert_eq!(ran["output_bits"], json!({ "garbler": "01", "evaluator": "01" }), "{ran}");
     let text = std::fs::read_to_string(&function).unwrap();
     for (from, to, why) in [
         ("\"gc_id\": 1", "\"gc_id\": 2", "no component 2"),
