@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Parameters};
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
@@ -231,6 +232,27 @@ fn check_semi_honest(program: Program, executions: usize, lanes: u8) {
     is_exact(&predicted, run, &format!("{executions} x {} over {lanes} lanes", program.name()));
 }
 
+/// The same for CompGC, with each linking.
+fn check_compgc(program: Program, lanes: u8) {
+    let program = Arc::new(program);
+    let link = Link { lanes, ..Link::LOOPBACK };
+    let job = job(&program, 40, 1);
+    let zeros = |party| vec![false; program.input_width(party)];
+    for linking in Linking::ALL {
+        let predicted = compgc::cost::predict(&program, linking, &Machine::free(), &link).unwrap();
+        let run = clocked(
+            lanes.into(),
+            |channel, watch| {
+                compgc::garbler(channel, &job, linking, &zeros(Party::Garbler), watch).unwrap();
+            },
+            |channel, watch| {
+                compgc::evaluator(channel, &job, linking, &zeros(Party::Evaluator), watch).unwrap().phases
+            },
+        );
+        is_exact(&predicted, run, &format!("{linking:?} {} over {lanes} lanes", program.name()));
+    }
+}
+
 /// A component of `ands` AND gates in a row.
 fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
     let mut builder = Builder::new(inputs);
@@ -294,6 +316,7 @@ fn bytes_and_rounds_of_random_programs_are_as_predicted() {
     }
     for executions in [1, 2, 3, 5, 8, 17, 100] {
         check_semi_honest(random_program(&mut rng), executions, 1 + executions as u8 % 3);
+        check_compgc(random_program(&mut rng), 1 + executions as u8 % 3);
     }
 }
 
@@ -481,4 +504,18 @@ fn a_machine_is_estimated_at_once() {
     let cpu =
         |machine: &Machine| duplo::cost::predict(&program, &parameters, machine, &Link::LOOPBACK).cpu_seconds;
     assert!(cpu(&slow) > cpu(&fast));
+}
+
+/// No component, components of each linking, inputs or outputs of one party alone.
+#[test]
+fn compgc_bytes_and_rounds_are_as_predicted() {
+    check_compgc(aes::aes_128().unwrap(), 1);
+    check_compgc(aes::cbc_mac(3).unwrap(), 2);
+    check_compgc(aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().repeat(3).unwrap(), 1);
+    for from in [Party::Garbler, Party::Evaluator] {
+        for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
+            check_compgc(wires(from, 5, to), 1);
+            check_compgc(wires(from, 40_000, to), 3);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
+use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo};
 use brickwork::plan::{self, Machine};
 use brickwork::semi_honest::SemiHonest;
@@ -94,9 +95,15 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args)]
 pub struct Parameters {
-    /// The protocol: duplo holds against a cheater, semi-honest only against a peer that follows it
+    /// The protocol: duplo holds against a cheater, semi-honest and compgc only against a peer that follows
+    /// it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
+    /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
+    /// but for the program that they were garbled for) or naive (all is garbled online); standard, if it is
+    /// not given
+    #[arg(long, value_name = "NAME")]
+    pub linking: Option<Linking>,
     /// The commitment scheme of duplo; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
@@ -112,6 +119,8 @@ pub struct Parameters {
 pub enum Protocol {
     Duplo,
     SemiHonest,
+    #[value(name = "compgc")]
+    CompGc,
 }
 
 impl Protocol {
@@ -120,6 +129,25 @@ impl Protocol {
         match self {
             Protocol::Duplo => Duplo::NAME,
             Protocol::SemiHonest => SemiHonest::NAME,
+            Protocol::CompGc => CompGc::NAME,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Linking {
+    Standard,
+    Scmc,
+    Naive,
+}
+
+impl Linking {
+    /// What the protocol calls it.
+    pub fn of_protocol(self) -> compgc::Linking {
+        match self {
+            Linking::Standard => compgc::Linking::Standard,
+            Linking::Scmc => compgc::Linking::Scmc,
+            Linking::Naive => compgc::Linking::Naive,
         }
     }
 }
@@ -147,12 +175,26 @@ impl Parameters {
         self.security.unwrap_or(SECURITY)
     }
 
+    /// How components are linked, of a protocol that links them.
+    pub fn linking(&self) -> compgc::Linking {
+        self.linking.unwrap_or(Linking::Standard).of_protocol()
+    }
+
+    /// The protocol, and how it goes about it where both parties must have said the same.
+    pub fn way(&self) -> String {
+        match self.protocol {
+            Protocol::CompGc => format!("{} --linking {}", CompGc::NAME, self.linking().name()),
+            protocol => protocol.name().into(),
+        }
+    }
+
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
-        let Parameters { protocol, commitments, security, executions } = self;
+        let Parameters { protocol, linking, commitments, security, executions } = self;
         let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
         [format!("--protocol={}", protocol.name())]
             .into_iter()
+            .chain(linking.map(|linking| format!("--linking={}", linking.of_protocol().name())))
             .chain(commitments)
             .chain(security.map(|bits| format!("--security={bits}")))
             .chain(executions.executions.map(|n| format!("--executions={n}")))

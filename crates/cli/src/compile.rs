@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use brickwork::circuit::formats::{bristol, duplo};
+use brickwork::circuit::formats::{bristol, compgc, duplo};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -33,6 +33,8 @@ enum Format {
     Bwp,
     GcDuplo,
     Bristol,
+    #[value(name = "compgc")]
+    CompGc,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
@@ -45,6 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Format::Bwp => ("bwp", program.to_bytes()),
         Format::GcDuplo => ("GC_duplo", duplo::write(&program).map_err(other_format)?.into_bytes()),
         Format::Bristol => ("txt", bristol::write(&program).map_err(other_format)?.into_bytes()),
+        Format::CompGc => ("json", compgc::write(&program).map_err(other_format)?),
     };
     let output = arguments.output.clone().unwrap_or_else(|| file.with_extension(extension));
     if output == *file {

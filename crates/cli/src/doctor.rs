@@ -348,9 +348,12 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
 fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
     let played = protocols::played(work.flags.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
-    if let Some(Only { cost, .. }) =
-        played.only_way(work.origin.given, executions, &Estimate::of(&work.flags)?)?
-    {
+    if let Some(Only { cost, .. }) = played.only_way(
+        work.origin.given,
+        executions,
+        &work.flags.choices(false),
+        &Estimate::of(&work.flags)?,
+    )? {
         let memory = cost.memory_bytes(work.party);
         return Ok(((None, memory), "this protocol leaves nothing to choose".into()));
     }

@@ -89,7 +89,7 @@ impl Sheet {
         };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
-            name: work.flags.parameters.protocol.name().into(),
+            name: work.flags.parameters.way(),
             role: files::role(work.party).into(),
             security: work.job.security,
             executions: work.executions(),

@@ -80,14 +80,16 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let executions = arguments.parameters.executions.executions;
     let protocol = protocols::played(arguments.parameters.protocol);
-    protocol.allows(&Choices {
+    let choices = Choices {
         parameters: &arguments.parameters,
         buckets: &arguments.choice,
         cut: &wish,
         lanes: arguments.lanes,
+        stored: arguments.stocked,
         audited: false,
         drawn: arguments.svg.is_some(),
-    })?;
+    };
+    protocol.allows(&choices)?;
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
@@ -103,7 +105,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         })?;
         return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
     }
-    if let Some(only) = protocol.only_way(&program, repetitions, &estimate)? {
+    if let Some(only) = protocol.only_way(&program, repetitions, &choices, &estimate)? {
         return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
     }
     let Estimate { machine, link } = estimate;

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use brickwork::circuit::Program;
+use brickwork::Error;
 use brickwork::circuit::formats::{self, InputMap, Kind};
+use brickwork::circuit::{Component, Program, library};
 use brickwork_lang::Diagnostics;
 
 use crate::arguments::ProgramArguments;
@@ -45,7 +46,10 @@ pub fn load_with(
         return source::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let program = formats::load_mapped(&bytes, &name, map);
+    let program = match formats::kind(&bytes) {
+        Some(Kind::CompGc) if map.is_empty() => formats::compgc::read(&bytes, |name| beside(path, name)),
+        _ => formats::load_mapped(&bytes, &name, map),
+    };
     let hint = match map.is_empty() {
         true => "is it the right file, and complete?",
         false => {
@@ -53,6 +57,33 @@ pub fn load_with(
         }
     };
     program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))
+}
+
+/// The component of this name, for a function of CompGC: what a .bwp or Bristol file of that name beside it
+/// computes, as one component; or else one of the library.
+fn beside(function: &Path, name: &str) -> Result<Component, Error> {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+        return Err(Error::Input(format!("{name:?} names no component: letters, digits, _ and - do")));
+    }
+    for path in ["bwp", "txt"].map(|kind| function.with_file_name(format!("{name}.{kind}"))) {
+        if !path.exists() {
+            continue;
+        }
+        let shown = path.display().to_string();
+        let bytes = read_all(File::open(&path), MAX_PROGRAM_BYTES, &shown)
+            .map_err(|failure| Error::Input(failure.message().into()))?;
+        // Not a function again, which could name itself.
+        if formats::kind(&bytes) == Some(Kind::CompGc) {
+            return Err(Error::Input(format!("{shown}: a component is a circuit, not a function")));
+        }
+        let whole = formats::load(&bytes, &shown)?.whole()?;
+        return whole.components().first().cloned().ok_or_else(|| Error::Input(format!("{shown} is empty")));
+    }
+    library::compgc::component_named(name).map_err(|e| {
+        Error::Input(format!(
+            "{e}: neither {name}.bwp nor {name}.txt is beside the function, nor is it known"
+        ))
+    })
 }
 
 /// The program that is garbled: `program` itself, or its repetition.

@@ -33,6 +33,8 @@ pub struct Choices<'a> {
     pub buckets: &'a Choice,
     pub cut: &'a Wish,
     pub lanes: u8,
+    /// Whether there is a store.
+    pub stored: bool,
     /// Whether what must not show is to be noted.
     pub audited: bool,
     /// Whether what there is to choose is to be drawn.
@@ -47,6 +49,7 @@ impl<'a> Flags<'a> {
             buckets: self.choice,
             cut: self.cut,
             lanes: self.resources.lanes,
+            stored: self.stock.store.is_some(),
             audited,
             drawn: false,
         }

@@ -6,15 +6,17 @@
 //! | Bristol Fashion | [`load`] | [`bristol::write`] |
 //! | old Bristol | [`load`] | |
 //! | `.GC_duplo` | [`load`] | [`duplo::write`] |
+//! | functions of CompGC | [`compgc::read`]; [`load`] knows the library's components only | [`compgc::write`] |
 //!
 //! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not
 //! exactly understood is refused with the line it stands in.
 
 pub mod bristol;
+pub mod compgc;
 pub mod duplo;
 mod lines;
 
-use super::Program;
+use super::{Program, library};
 use brickwork_base::Error;
 pub use bristol::InputMap;
 use lines::Lines;
@@ -108,7 +110,8 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
         }
         Some(Kind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
         Some(Kind::Wir) => unbuilt("a .wir source must be compiled first; as a program it"),
-        Some(Kind::CompGc) => unbuilt("this looks like a CompGC function (JSON), and those"),
+        Some(Kind::CompGc) => compgc::read(bytes, library::compgc::component_named)
+            .map_err(|e| Error::Input(format!("{name}: {e}"))),
         Some(Kind::Scd) => unbuilt("this looks like an SCD circuit, and those"),
         None => Err(Error::Input(format!(
             "{name}: this is no kind of file that can be read; a .bwp program, a Bristol circuit or a .GC_duplo program is"

@@ -61,7 +61,7 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
 }
 
 /// The product with x in the field of AES; free.
-fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
+pub(super) fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let top = byte[7];
     (0..8)
         .map(|i| match i {
@@ -367,7 +367,7 @@ impl KeySteps {
 }
 
 /// Each word, from the most significant on, plus the one that came out before it.
-fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
+pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     let mut new: Vec<Vec<Bit>> = Vec::new();
     for word in words.rchunks(32) {
         previous = xor(b, word, &previous);

@@ -4,6 +4,7 @@
 //! constants among the inputs make it cheaper.
 
 pub mod aes;
+pub mod compgc;
 mod examples;
 pub mod matrix;
 pub mod papers;

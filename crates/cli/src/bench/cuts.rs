@@ -172,6 +172,7 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
         program: &ProgramArguments { file: file.to_owned(), map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
+            linking: None,
             commitments: None,
             security: Some(arguments.security),
             executions: Executions { executions: None },

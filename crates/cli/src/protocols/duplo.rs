@@ -98,11 +98,17 @@ impl Work<'_> {
 }
 
 impl Played for Duplo {
-    fn allows(&self, _: &Choices) -> Result<(), Failure> {
-        Ok(())
+    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
+        match choices.parameters.linking {
+            Some(_) => Err(Failure::usage(
+                "--linking says nothing with --protocol duplo: it solders wires that are committed to",
+                "leave --linking out, or take --protocol compgc",
+            )),
+            None => Ok(()),
+        }
     }
 
-    fn only_way(&self, _: &Program, _: u32, _: &Estimate) -> Result<Option<Only>, Failure> {
+    fn only_way(&self, _: &Program, _: u32, _: &Choices, _: &Estimate) -> Result<Option<Only>, Failure> {
         Ok(None)
     }
 

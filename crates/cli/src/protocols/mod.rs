@@ -1,12 +1,14 @@
 //! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its name
 //! among [`Protocol`] and its line in [`played`].
 
+mod compgc;
 mod duplo;
 mod seam;
 mod semi_honest;
 
 use brickwork::Error;
 use brickwork::circuit::Program;
+use brickwork::compgc::CompGc;
 use brickwork::duplo::Duplo;
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
@@ -47,5 +49,6 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     match protocol {
         Protocol::Duplo => &Duplo,
         Protocol::SemiHonest => &SemiHonest,
+        Protocol::CompGc => &CompGc,
     }
 }

@@ -32,6 +32,7 @@ pub trait Played {
         &self,
         program: &Program,
         executions: u32,
+        choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 

@@ -45,6 +45,7 @@ impl Played for SemiHonest {
                 "nothing is opened and checked, so there is no 2^-S",
             ),
             (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
+            (parameters.linking.is_some(), "--linking", "the program is garbled as a whole"),
             (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
                 !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
@@ -68,6 +69,7 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
+        _: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         only_way(program, executions, Ots::Made, estimate)

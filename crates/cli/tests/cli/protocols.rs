@@ -1,6 +1,7 @@
 //! Protocols besides DUPLO, as users meet them.
 
 use brickwork::circuit::{Party, Program};
+use brickwork::compgc::{self, Linking};
 use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
 
@@ -10,8 +11,8 @@ use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
-/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what it
-/// does not promise.
+/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what
+/// it does not promise.
 #[test]
 fn semi_honest_parties_compute_and_say_so() {
     let keys = Keys::new();
@@ -299,4 +300,139 @@ fn semi_honest_runs_from_stock_are_planned() {
         2,
         "no component is made ahead of time",
     );
+}
+
+/// The flags of CompGC with a linking.
+fn linked(linking: Linking) -> [&'static str; 4] {
+    ["--protocol", "compgc", "--linking", linking.name()]
+}
+
+/// Two processes with each linking; what each sends is known before, and what is not promised is said.
+#[test]
+fn compgc_parties_compute_and_say_so() {
+    let keys = Keys::new();
+    let program = Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap()).unwrap();
+    for (linking, flags, inputs, learned) in [
+        (Linking::Naive, &[][..], ["1000000", "1250000"], json!({ "alice": 0, "bob": 1 })),
+        (Linking::Standard, &[][..], ["7", "5"], json!({ "alice": 1, "bob": 0 })),
+        (
+            Linking::Scmc,
+            &["--executions", "2"][..],
+            ["[7, 9]", "[9, 7]"],
+            json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]),
+        ),
+    ] {
+        let executions = flags.len().max(1);
+        let flags = [&linked(linking)[..], &["--json", "--timeout", "60"], flags].concat();
+        let [garbler, evaluator] = [
+            Side { input: inputs[0], ..Side::garbler(&keys) },
+            Side { input: inputs[1], ..Side::evaluator(&keys) },
+        ];
+        let (listening, address) = garbler.listen(&flags);
+        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        let whole = if executions == 1 { program.clone() } else { program.repeat(executions).unwrap() };
+        for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("compgc")));
+            let security = json!({
+                "model": "semi-honest",
+                "computational_bits": 111.0,
+                "warning": compgc::WARNING,
+                "linking": linking.name(),
+                "garbled": linking.garbled(),
+            });
+            assert_eq!(json["security"], security);
+            assert_eq!(json["and_gates"], whole.and_gates());
+            assert!(text(&output.stderr).contains(compgc::WARNING) || role == "garbler");
+            let sent = |field: &str| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            };
+            let expected = compgc::sent_bytes(&whole, linking).unwrap();
+            assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        }
+    }
+}
+
+/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, and so is a
+/// peer with another linking.
+#[test]
+fn compgc_is_planned_and_refuses_what_it_is_not() {
+    let file = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    for linking in Linking::ALL {
+        let flags = linked(linking);
+        let (said, planned) = good(&[&["plan", &file, "--executions", "3"], &flags[..]].concat());
+        assert!(said.contains("SEMI-HONEST ONLY") && said.contains(linking.garbled()), "{said}");
+        let sent = |field: &str| -> u64 {
+            planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+        };
+        let expected = compgc::sent_bytes(&program.repeat(3).unwrap(), linking).unwrap();
+        assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+    }
+    let flags = ["--protocol", "compgc"];
+    let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY") && ran["security"]["linking"] == "standard", "{said}");
+    let (said, timed) =
+        good(&[&["bench", "protocol", &file, "--rounds", "1"], &linked(Linking::Scmc)[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    for flag in [
+        ["--security", "40"],
+        ["--commitments", "split"],
+        ["--buckets", "standard"],
+        ["--cut", "whole"],
+        ["--store", "nowhere"],
+        ["--lanes", "2"],
+        ["--audit", "nowhere"],
+    ] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol compgc");
+        assert!(!Path::new("nowhere").exists());
+    }
+    for other in ["duplo", "semi-honest"] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--protocol", other];
+        bad(&[&run[..], &["--linking", "scmc"]].concat(), 2, "--linking says nothing");
+    }
+
+    let keys = Keys::new();
+    let flags = [&linked(Linking::Scmc)[..], &["--json", "--timeout", "60"]].concat();
+    let (listening, address) = Side::garbler(&keys).listen(&flags);
+    let words = "the garbler has --protocol compgc --linking scmc, the evaluator --protocol compgc --linking \
+                 standard";
+    let flags = [&linked(Linking::Standard)[..], &["--json"]].concat();
+    is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, words);
+    is_error(&finish(listening), 7, words);
+}
+
+/// A program as a function of CompGC and back: its component is the circuit of that name beside it. What
+/// leaves its bounds, or names what is not there, is refused.
+#[test]
+fn functions_of_compgc_are_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let given = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&given).unwrap()).unwrap();
+    let function = at("function.json");
+    good(&["compile", &given, "--emit", "compgc", "-o", &function]);
+    let component = format!("{}.bwp", program.components()[0].name);
+    bad(&["info", &function], 3, &component);
+    std::fs::copy(&given, at(&component)).unwrap();
+    let run = ["run", &function, "--garbler", "7", "--evaluator", "9"];
+    let (_, ran) = good(&[&run[..], &linked(Linking::Scmc)].concat());
+    assert_eq!(ran["output_bits"], json!({ "garbler": "01", "evaluator": "01" }), "{ran}");
+    let text = std::fs::read_to_string(&function).unwrap();
+    for (from, to, why) in [
+        ("\"gc_id\": 1", "\"gc_id\": 2", "no component 2"),
+        ("\"end_wire_idx\": 31", "\"end_wire_idx\": 4000", "no range"),
+        ("\"EVAL\"", "\"NOTHING\"", "not a function"),
+        ("\"num\": 1", "\"num\": 2", "num is 2"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&function, text.replacen(from, to, 1)).unwrap();
+        bad(&["info", &function], 3, why);
+    }
+    let name = &program.components()[0].name;
+    std::fs::write(&function, text.replace(name.as_str(), "../up")).unwrap();
+    bad(&["info", &function], 3, "names no component");
 }

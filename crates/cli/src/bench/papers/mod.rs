@@ -218,6 +218,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
         parameters: &Parameters {
             protocol: Protocol::Duplo,
+            linking: None,
             commitments: None,
             security: Some(40),
             executions: Executions { executions },

@@ -30,8 +30,8 @@ struct Folders(tempfile::TempDir);
 type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
 
 fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did, Error> {
-    let mut store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open(party, channel, &mut store, &terms(), Unobserved)?;
+    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+    let line = Stocked::open(party, channel, &store, &terms(), Unobserved)?;
     match what {
         What::Fill(count) => {
             let (done, line) = line.preprocess(count)?;

@@ -1,0 +1,125 @@
+//! CompGC at the command line: for parties that trust each other to follow it, and want little to be left for
+//! the time when the inputs are there.
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::compgc::{self, CompGc, SecurityReport, WARNING};
+use brickwork::session::Protocol;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
+use serde_json::Value;
+
+use super::seam::{Done, Only, Played, Ready, promise};
+use crate::arguments::Buckets;
+use crate::cut::{Cut, Wish};
+use crate::failure::Failure;
+use crate::meeting::{Offer, Sheet};
+use crate::outcome::cost_json;
+use crate::programs;
+use crate::progress::Bar;
+use crate::work::{Choices, Estimate, Work, fits_memory};
+
+impl Played for CompGc {
+    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
+        let parameters = choices.parameters;
+        let nothing = [
+            (
+                parameters.security.is_some(),
+                "--security",
+                "nothing is opened and checked, so there is no 2^-S",
+            ),
+            (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
+            (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (
+                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                "--cut",
+                "what is garbled and linked are the components of the file",
+            ),
+            (choices.stored, "--store", "it makes its components and OTs within the run, before the inputs"),
+            (choices.lanes > 1, "--lanes", "it sends over one connection"),
+            (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (choices.drawn, "--svg", "there is nothing to choose"),
+        ];
+        match nothing.into_iter().find(|(given, ..)| *given) {
+            Some((_, flag, why)) => Err(Failure::usage(
+                format!("{flag} says nothing with --protocol compgc: {why}"),
+                format!("leave {flag} out, or take --protocol duplo"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn only_way(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let linking = choices.parameters.linking();
+        let program = program.repeat(executions as usize)?;
+        let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
+        Ok(Some(Only { cost, security: promise(&SecurityReport::of(linking))? }))
+    }
+
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
+        programs::repeated(given, executions)
+    }
+
+    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
+        tracing::warn!("{WARNING}");
+        let Estimate { machine, link } = Estimate::of(&work.flags)?;
+        let cost =
+            compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;
+        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
+    }
+
+    fn promise_text(&self, security: &Value) -> String {
+        format!(
+            "Security: SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol: it could \
+             learn this party's input, or choose what this party learns. Against a peer that follows it: \
+             {:.0}-bit computational security\nLinking: {}; {}\n",
+            security["computational_bits"].as_f64().unwrap_or_default(),
+            security["linking"].as_str().unwrap_or_default(),
+            security["garbled"].as_str().unwrap_or_default(),
+        )
+    }
+}
+
+/// A party.
+struct Member<'w> {
+    work: &'w Work<'w>,
+    /// What the run is expected to take.
+    predicted: Value,
+}
+
+impl Ready for Member<'_> {
+    fn offer(&self) -> Option<Offer> {
+        None
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(own, met, None, None)
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let bar = Box::new(Bar::of::<CompGc>(quiet));
+        let Work { party, job, flags, .. } = self.work;
+        let linking = flags.parameters.linking();
+        let report = match party {
+            Party::Garbler => CompGc::garbler(channel, job, &linking, input, bar)?,
+            Party::Evaluator => CompGc::evaluator(channel, job, &linking, input, bar)?,
+        };
+        Ok(Done {
+            cut: Cut::Given,
+            and_gates: job.program.and_gates(),
+            security: promise(&report.security)?,
+            predicted: self.predicted.clone(),
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: false,
+            made: None,
+        })
+    }
+}

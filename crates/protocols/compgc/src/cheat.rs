@@ -1,0 +1,16 @@
+use brickwork_base::{Malformed, cheats};
+use brickwork_primitives::ot;
+
+cheats! {
+    /// What a peer can send that is no message of this protocol. That it follows the protocol is not checked.
+    pub enum Cheat of "compgc" {
+        /// A message out of its place, or of another length than it must have.
+        UnexpectedMessage = Malformed::UnexpectedMessage,
+        /// Base OT: a message holds an encoding of no point of the group.
+        BaseOtPoint = ot::Cheat::BaseOtPoint,
+        /// Base OT: a message holds the identity.
+        BaseOtIdentity = ot::Cheat::BaseOtIdentity,
+        /// OT extension: the receiver's rows do not agree on its choices.
+        OtExtension = ot::Cheat::OtExtension,
+    }
+}

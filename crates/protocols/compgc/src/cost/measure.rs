@@ -1,0 +1,106 @@
+//! This protocol's own work, measured by doing a little of it.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use super::script;
+use super::work::{ALL, BEYOND, INPUT, SLOT};
+use crate::linking::Linking;
+use crate::preprocess::keys;
+use crate::report::CompGc;
+use crate::{evaluator, garbler};
+use brickwork_base::label::Label;
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
+use brickwork_circuit::{Circuit, Gate};
+use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
+use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
+use brickwork_primitives::solder::Soldering;
+use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+
+/// The kinds of work of this protocol, besides those of the primitives.
+impl Measure for CompGc {
+    fn kinds(&self) -> &'static [&'static Work] {
+        ALL
+    }
+
+    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+        const TIMES: usize = 256;
+        let mut rng = Rng::new("brickwork calibration")?;
+        let labels: Vec<Label> = (0..1 << 12).map(|_| rng.label()).collect();
+        let mut carried = Vec::with_capacity(labels.len());
+        let inputs = fastest(labels.len() as f64, || {
+            carried.clear();
+            let link = Soldering::of_one_offset(labels[0], labels[1]);
+            carried.extend(labels.iter().map(|&label| black_box(link).carry(label, Label::ZERO)));
+            black_box(&carried);
+            Ok(())
+        })?;
+        measured.set(&INPUT, inputs);
+
+        // A gate takes next to nothing beside all that is done for a slot.
+        let gate = Schedule::new(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?);
+        let (start, delta) = (rng.block(), [rng.delta()]);
+        let (inputs, mut outputs) = ([rng.label(), rng.label()], [Label::ZERO]);
+        let slots = fastest(TIMES as f64, || {
+            (0..TIMES as u32).try_for_each(|copy| {
+                let mut tables = Collect::new(1, HalfGates::table_bytes(&gate));
+                HalfGates::garble(&gate, &keys(start, 1), &[copy], &delta, &inputs, &mut outputs, &mut tables)
+            })
+        })?;
+        measured.set(&SLOT, slots);
+        Ok(())
+    }
+
+    /// What a run of a single AES takes in each phase beyond the sum of its parts.
+    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+        let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
+        let linking = Linking::Standard;
+        let job = |identities| Job {
+            program: program.clone(),
+            security: 40,
+            threads: machine.threads as usize,
+            table_memory: TABLE_MEMORY,
+            identities,
+        };
+        let zeros = |party| vec![false; program.input_width(party)];
+        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        beyond(machine, &script(&program, linking)?, &kinds, measured, || {
+            let (_, report) = over_loopback(
+                |channel, identities| {
+                    garbler(channel, &job(identities), linking, &zeros(Party::Garbler), Unobserved)
+                },
+                |channel, identities| {
+                    evaluator(channel, &job(identities), linking, &zeros(Party::Evaluator), Unobserved)
+                },
+            )?;
+            Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_plan::{KNOWN_KERNELS, measure};
+    use brickwork_primitives::cost::{Primitives, probe};
+
+    /// A machine is measured for this protocol: every kind of work, each under a name of its own.
+    #[test]
+    fn all_work_is_measured() {
+        let machine = measure(probe, &[&Primitives, &CompGc]).unwrap();
+        assert!(machine.is_sound(), "{machine:?}");
+        assert!(machine.has(Primitives.kinds().iter().chain(CompGc.kinds()).copied()), "{machine:?}");
+        for (k, work) in ALL.iter().enumerate() {
+            let others = Primitives.kinds().iter().chain(&ALL[..k]);
+            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
+            for kernel in KNOWN_KERNELS {
+                let known = Machine::known(kernel, 2).seconds(work, 1.0);
+                let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
+                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
+            }
+        }
+        assert!([&INPUT, &SLOT].iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{machine:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Still crossing 4: the evaluator goes through the slots in the order of the program, and the garbler tells
+//! what decodes the evaluator's outputs.
+
+use zeroize::Zeroizing;
+
+use crate::decode::Decoding;
+use crate::layout::Layout;
+use crate::linking::Linking;
+use crate::msg;
+use crate::preprocess::{Received, keys};
+use crate::setup::{Evaluator, Garbler};
+use brickwork_base::bits::{pack, unpack};
+use brickwork_base::label::{Label, Labels};
+use brickwork_base::{Error, Party};
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_primitives::solder::Soldering;
+
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> Result<(), Error> {
+    party.run.phase("evaluate");
+    let decoding = pack(layout.outputs(Party::Evaluator).map(|wire| wires[wire as usize].colour()));
+    if !decoding.is_empty() {
+        party.run.channel.send(msg::DECODING, &decoding)?;
+    }
+    // The evaluator may have nothing to answer.
+    party.run.channel.flush()
+}
+
+/// `wires` are the active labels of the program's inputs, to which those of all other wires are added;
+/// `links` turn labels of wires into those of inputs. Returns what decodes the evaluator's outputs.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    layout: &Layout,
+    received: &Received,
+    wires: &mut Labels,
+    links: &[Soldering],
+) -> Result<Decoding, Error> {
+    party.run.phase("evaluate");
+    let count = layout.outputs(Party::Evaluator).count();
+    let decoding = match count {
+        0 => Vec::new(),
+        count => unpack(&party.run.channel.receive(msg::DECODING, count.div_ceil(8))?, count)?,
+    };
+    let mut links = links.iter();
+    let first = layout.driven_wires().start;
+    wires.resize(layout.program.wires(), Label::ZERO);
+    let most = layout.program.components().iter().map(|component| component.circuit.inputs()).max();
+    let mut inputs: Labels = Zeroizing::new(Vec::with_capacity(most.unwrap_or(0)));
+    for (k, slot) in layout.program.slots().enumerate() {
+        inputs.clear();
+        match layout.linking {
+            Linking::Naive => inputs.extend(slot.inputs.iter().map(|&wire| wires[wire as usize])),
+            Linking::Standard | Linking::Scmc => {
+                for (link, soldering) in layout.links_of(k).iter().zip(&mut links) {
+                    let from = &wires[link.from as usize..][..link.wires];
+                    inputs.extend(from.iter().map(|&label| soldering.carry(label, Label::ZERO)));
+                }
+            }
+        }
+        let component = slot.component.0 as usize;
+        let plan = party.plans[component].as_ref().expect("a component of a slot is used");
+        let keys = keys(received.starts[component], plan.and_gates());
+        let (copies, tables) = ([layout.copies[k]], [&received.tables[layout.tables[k].clone()]]);
+        let outputs = layout.slot_outputs(k);
+        let made = &mut wires[outputs.clone()];
+        HalfGates::evaluate(plan, &keys, &copies, &inputs, &mut &tables[..], made)?;
+        if layout.linking == Linking::Scmc {
+            let corrections = &received.corrections[outputs.start - first..outputs.end - first];
+            made.iter_mut().zip(corrections).for_each(|(label, &correction)| *label ^= correction);
+        }
+    }
+    Ok(Decoding(decoding))
+}

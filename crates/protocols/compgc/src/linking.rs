@@ -1,0 +1,50 @@
+//! How components become a program: what is garbled when, and what a link costs.
+
+use zeroize::Zeroizing;
+
+use brickwork_base::label::{Label, Labels};
+use brickwork_base::random::{Rng, Seed};
+
+/// How garbled components are linked. Both parties must mean the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Linking {
+    /// Not at all: the whole program is garbled and sent online. Only OTs are made ahead of time.
+    Naive,
+    /// Components are garbled ahead of time, whatever will be computed with them; online each of their input
+    /// wires takes one label.
+    Standard,
+    /// Components are garbled once it is known how they are linked, but before the inputs are; online each
+    /// block of wires that goes from one port to another takes one label.
+    Scmc,
+}
+
+impl Linking {
+    /// All of them.
+    pub const ALL: [Linking; 3] = [Linking::Naive, Linking::Standard, Linking::Scmc];
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Linking::Naive => "naive",
+            Linking::Standard => "standard",
+            Linking::Scmc => "scmc",
+        }
+    }
+
+    /// What is garbled ahead of time, in words.
+    pub fn garbled(self) -> &'static str {
+        match self {
+            Linking::Naive => "nothing is garbled ahead of time",
+            Linking::Standard => "components are garbled ahead of time, whatever will be computed with them",
+            Linking::Scmc => "components are garbled ahead of time, for this program alone",
+        }
+    }
+}
+
+/// The false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value alone,
+/// and never told: where two values share it, the labels of two wires of each give the offset away.
+pub(super) fn block(base: Label, t: &Seed, width: usize) -> Labels {
+    let mut stream = Rng::expand(t, "brickwork compgc block");
+    Zeroizing::new((0..width).map(|_| base ^ stream.label()).collect())
+}

@@ -1,0 +1,180 @@
+//! Crossing 2, before the inputs are known: OTs with random choices, and the garbled components with their
+//! tables. With `standard` nothing here depends on how components will be linked; with `naive` there are only
+//! the OTs.
+
+use zeroize::Zeroizing;
+
+use crate::layout::{LANES, Layout};
+use crate::linking::{Linking, block};
+use crate::msg;
+use crate::setup::{Evaluator, Garbler};
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_circuit::Circuit;
+use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Scheme as _};
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
+use brickwork_primitives::receive;
+
+/// What the garbler has: false labels.
+pub(super) struct Garbled {
+    /// Of the OTs: the label for choice 0 of each.
+    pub ots: Labels,
+    /// Of each wire of the program; of the evaluator's inputs only with `scmc`, where this is what their
+    /// labels are brought to.
+    pub wires: Labels,
+    /// Of the inputs of all slots; none with `naive`, where they are those of the wires.
+    pub inputs: Labels,
+}
+
+/// What the evaluator has.
+pub(super) struct Received {
+    /// The choice of each OT, and its label.
+    pub choices: Zeroizing<Vec<u8>>,
+    pub ots: Labels,
+    /// Of each component the start of its keys, and the tables of all slots.
+    pub starts: Vec<u128>,
+    pub tables: Vec<u8>,
+    /// Of each output wire of each slot, with `scmc`.
+    pub corrections: Vec<Label>,
+}
+
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, Error> {
+    party.run.phase("preprocess");
+    let ots = match layout.evaluator_inputs() {
+        0 => Labels::default(),
+        count => Zeroizing::new(party.cot.draw(&mut party.run.channel, count)?),
+    };
+    let mut wires: Labels = Zeroizing::new(vec![Label::ZERO; layout.program.wires()]);
+    party.draw_known(layout, &mut wires);
+    let mut inputs = Labels::default();
+    if layout.linking != Linking::Naive {
+        *inputs = vec![Label::ZERO; layout.slot_inputs()];
+        for link in &layout.links {
+            // What the wires will be is known of those of the linked values and of the garbler's inputs.
+            let shift = if link.free { Label::ZERO } else { party.rng.label() };
+            for k in 0..link.wires {
+                inputs[link.to + k] = wires[link.from as usize + k] ^ shift;
+            }
+        }
+        let corrections = garble(party, layout, &mut wires, &inputs)?;
+        if !corrections.is_empty() {
+            party.run.channel.send(msg::CORRECTIONS, bytemuck::cast_slice(&corrections))?;
+        }
+        // The online phase may be far away: nothing waits for it.
+        party.run.channel.flush()?;
+    }
+    Ok(Garbled { ots, wires, inputs })
+}
+
+impl Garbler {
+    /// Draws the false labels of wires that are known before anything is garbled: those of the garbler's
+    /// inputs, and those of all linked values, which all have a base and a T of their own.
+    fn draw_known(&mut self, layout: &Layout, wires: &mut [Label]) {
+        if layout.values.is_empty() {
+            wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = self.rng.label());
+        }
+        for value in &layout.values {
+            let (base, t) = (self.rng.label(), Zeroizing::new(self.rng.seed()));
+            wires[value.clone()].copy_from_slice(&block(base, &t, value.len()));
+        }
+    }
+}
+
+/// Garbles all slots and sends their keys and tables. `inputs` are the false labels of all their inputs; with
+/// `naive` there are none, and they are those of the wires. Wires get the labels that they are garbled with,
+/// or, with `scmc`, keep those that they have: then what brings the one to the other is returned.
+pub(super) fn garble(
+    party: &mut Garbler,
+    layout: &Layout,
+    wires: &mut Labels,
+    inputs: &[Label],
+) -> Result<Vec<Label>, Error> {
+    let Garbler { run, rng, delta, plans, .. } = party;
+    if layout.order.is_empty() {
+        return Ok(Vec::new());
+    }
+    let starts: Vec<u128> = plans.iter().map(|_| rng.block()).collect();
+    run.channel.send(msg::KEYS, bytemuck::cast_slice(&starts))?;
+    let first = layout.driven_wires().start;
+    let mut corrections = match layout.linking {
+        Linking::Scmc => vec![Label::ZERO; layout.driven_wires().len()],
+        _ => Vec::new(),
+    };
+    let mut tables = run.channel.message(msg::TABLES);
+    let most = |width: fn(&Circuit) -> usize| {
+        let widths = layout.program.components().iter().map(|component| width(&component.circuit));
+        Zeroizing::new(Vec::with_capacity(LANES * widths.max().unwrap_or(0)))
+    };
+    let (mut given, mut made): (Labels, Labels) = (most(|c| c.inputs()), most(|c| c.outputs().len()));
+    for slots in layout.side_by_side() {
+        let (id, component) = layout.component(slots[0]);
+        let plan = plans[id].as_ref().expect("a component of a slot is used");
+        let keys = keys(starts[id], plan.and_gates());
+        given.clear();
+        for &slot in slots {
+            match inputs.is_empty() {
+                true => given.extend(layout.program.slot(slot).inputs.iter().map(|&w| wires[w as usize])),
+                false => given.extend(&inputs[layout.first_inputs[slot]..layout.first_inputs[slot + 1]]),
+            }
+        }
+        let width = component.circuit.outputs().len();
+        made.resize(width * slots.len(), Label::ZERO);
+        let copies: Vec<u32> = slots.iter().map(|&slot| layout.copies[slot]).collect();
+        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![**delta; slots.len()]);
+        let mut sink = Collect::new(slots.len(), HalfGates::table_bytes(plan));
+        HalfGates::garble(plan, &keys, &copies, &deltas, &given, &mut made, &mut sink)?;
+        sink.finish().iter().try_for_each(|bytes| tables.push(bytes))?;
+        for (&slot, made) in slots.iter().zip(made.chunks_exact(width.max(1))) {
+            for (wire, &label) in layout.slot_outputs(slot).zip(made) {
+                match layout.linking {
+                    Linking::Scmc => corrections[wire - first] = label ^ wires[wire],
+                    _ => wires[wire] = label,
+                }
+            }
+        }
+    }
+    tables.finish()?;
+    Ok(corrections)
+}
+
+/// Where the hash keys of a component come from, whichever of its copies are garbled side by side.
+pub(super) fn keys(start: u128, and_gates: usize) -> GarblingKeys {
+    GarblingKeys::streamed(start, LANES, and_gates)
+}
+
+pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Received, Error> {
+    party.run.phase("preprocess");
+    let (choices, ots) = match layout.evaluator_inputs() {
+        0 => Default::default(),
+        count => party.cot.draw(&mut party.run.channel, &mut party.rng, count)?,
+    };
+    let mut received = Received {
+        choices,
+        ots: Zeroizing::new(ots),
+        starts: Vec::new(),
+        tables: Vec::new(),
+        corrections: Vec::new(),
+    };
+    if layout.linking != Linking::Naive {
+        received.receive(party, layout)?;
+    }
+    if layout.linking == Linking::Scmc && !layout.order.is_empty() {
+        let count = layout.driven_wires().len();
+        received.corrections = receive::labels(&mut party.run.channel, msg::CORRECTIONS, count)?;
+    }
+    party.run.channel.flush()?;
+    Ok(received)
+}
+
+impl Received {
+    /// Receives keys and tables.
+    pub fn receive(&mut self, party: &mut Evaluator, layout: &Layout) -> Result<(), Error> {
+        if layout.order.is_empty() {
+            return Ok(());
+        }
+        self.starts = vec![0; party.plans.len()];
+        party.run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(&mut self.starts))?;
+        self.tables = party.run.channel.receive(msg::TABLES, layout.table_bytes())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+mod attack;
+mod honest;
+
+use std::sync::Arc;
+
+use super::*;
+use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_wire::memory_pair;
+
+fn job(program: &Arc<Program>) -> Job {
+    let identities = [[1; 32], [2; 32]];
+    Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities }
+}
+
+fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
+    [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
+}
+
+/// A component with these widths of its ports, of random gates.
+fn component(name: &str, inputs: &[u32], outputs: &[u32], gates: u64, rng: &mut Rng) -> Component {
+    let ports = |widths: &[u32]| -> Vec<Port> {
+        let named = widths.iter().enumerate();
+        named.map(|(k, &width)| Port::new(format!("p{k}"), Type::Uint(width))).collect()
+    };
+    let mut builder = Builder::new(inputs.iter().sum());
+    let mut wires = builder.all_inputs();
+    for _ in 0..gates {
+        let mut any = || wires[rng.below(wires.len() as u64) as usize];
+        let (a, b) = (any(), any());
+        let next = if rng.below(2) == 0 { builder.and(a, b) } else { !builder.xor(a, b) };
+        wires.push(next);
+    }
+    let outs: Vec<_> = (0..outputs.iter().sum::<u32>())
+        .map(|_| wires[wires.len() - 1 - rng.below(wires.len().min(40) as u64) as usize])
+        .collect();
+    Component {
+        name: name.into(),
+        inputs: ports(inputs),
+        outputs: ports(outputs),
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
+/// Slots that read blocks of wires, parts of blocks, and single wires, of components with several ports; one
+/// component is never used.
+fn random_program(rng: &mut Rng) -> Program {
+    let width = |rng: &mut Rng| 1 + rng.below(9) as u32;
+    let ports = |rng: &mut Rng, count: u64, name: &str| -> Vec<Port> {
+        (0..rng.below(count)).map(|k| Port::new(format!("{name}{k}"), Type::Uint(width(rng)))).collect()
+    };
+    let (x, mut y) = (ports(rng, 3, "x"), ports(rng, 3, "y"));
+    y.push(Port::new("last", Type::Uint(2)));
+    let mut program = ProgramBuilder::new("random", x, y).unwrap();
+    let kinds: Vec<_> = (0..4)
+        .map(|k| {
+            let widths: Vec<u32> = (0..1 + rng.below(3)).map(|_| width(rng)).collect();
+            let outputs: Vec<u32> = (0..1 + rng.below(3)).map(|_| width(rng)).collect();
+            let made = component(&format!("c{k}"), &widths, &outputs, rng.below(60), rng);
+            (program.component(made).unwrap(), widths)
+        })
+        .collect();
+    for _ in 0..rng.below(50) {
+        let (kind, widths) = kinds[rng.below(3) as usize].clone();
+        let mut inputs = Vec::new();
+        for width in widths {
+            let wires = program.wires();
+            if rng.below(3) > 0 && wires >= width {
+                let first = rng.below(u64::from(wires - width) + 1) as u32;
+                inputs.extend(first..first + width);
+            } else {
+                inputs.extend((0..width).map(|_| rng.below(wires.into()) as u32));
+            }
+        }
+        program.slot(kind, &inputs).unwrap();
+    }
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
+        let width = rng.below(13) as u32;
+        if width > 0 {
+            let wires = (0..width).map(|_| rng.below(program.wires().into()) as u32).collect();
+            program.output(Port::new(format!("{to:?}"), Type::Uint(width)), to, wires).unwrap();
+        }
+    }
+    program.output(Port::new("one", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
+    program.finish().unwrap()
+}
+
+/// What a run knows inside, beside its outputs: the false labels of all wires and of the inputs of all slots,
+/// and the active ones.
+struct Inside {
+    delta: Delta,
+    falses: Labels,
+    false_inputs: Vec<Label>,
+    actives: Labels,
+    active_inputs: Vec<Label>,
+    /// Bits of decoding that the evaluator was told.
+    told: usize,
+}
+
+/// A run, step by step as the two parties do it, which are kept.
+fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Inside {
+    let job = job(program);
+    let layout = Layout::new(program, linking).unwrap();
+    let (left, right) = memory_pair();
+    let metered = |channel, party| Metered::new::<CompGc>(channel, party, Box::new(Unobserved));
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| {
+            let mut party = setup::garbler(metered(left, Party::Garbler), &job, &layout).unwrap();
+            let garbled = preprocess::garbler(&mut party, &layout).unwrap();
+            let theirs = prepare::garbler(&mut party, &layout, &garbled).unwrap();
+            let false_inputs = garbled.inputs.to_vec();
+            let wires = build::garbler(&mut party, &layout, garbled, inputs[0], &theirs).unwrap();
+            evaluate::garbler(&mut party, &layout, &wires).unwrap();
+            decode::garbler(&mut party, &layout, &wires).unwrap();
+            (*party.delta, wires, false_inputs)
+        });
+        let mut party = setup::evaluator(metered(right, Party::Evaluator), &job, &layout).unwrap();
+        let mut received = preprocess::evaluator(&mut party, &layout).unwrap();
+        prepare::evaluator(&mut party, inputs[1], &received).unwrap();
+        let (mut actives, links) = build::evaluator(&mut party, &layout, &mut received).unwrap();
+        let decoding = evaluate::evaluator(&mut party, &layout, &received, &mut actives, &links).unwrap();
+        let told = decoding.0.len();
+        decode::evaluator(&mut party, &layout, &actives, decoding).unwrap();
+        let mut active_inputs = vec![Label::ZERO; layout.slot_inputs()];
+        for (link, soldering) in layout.links.iter().zip(links) {
+            for k in 0..link.wires {
+                active_inputs[link.to + k] = soldering.carry(actives[link.from as usize + k], Label::ZERO);
+            }
+        }
+        let (delta, falses, false_inputs) = garbler.join().unwrap();
+        Inside { delta, falses, false_inputs, actives, active_inputs, told }
+    })
+}
