@@ -20,7 +20,7 @@
 //! **Several sessions.** What another session of either party has claimed is busy: it is not compared, not
 //! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
 //! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
-//! its [`Gate`], and keeps that until it has the evaluator's answer; so none of its sessions begins to write
+//! its [`Gate`](brickwork_stock::Gate), and keeps that until it has the evaluator's answer; so none of its sessions begins to write
 //! in that time. Nor does one of the evaluator's, as nothing is written in an epoch that the garbler has not
 //! named for it, and the evaluator looks only when it has heard the garbler, behind a gate of its own, and judges
 //! only when the garbler has answered: that of a garbler which is gone by then is no evidence. If both
