@@ -425,7 +425,6 @@ fn claims<'a>(
     view: &'a View<'a>,
     (solderings, sealed): (Vec<Solderings<'a>>, Solderings<'a>),
 ) {
-    let layout = view.layout;
     let each = |all: &mut Claims<'a>, solderings: Solderings<'a>, wires: usize| {
         let openings = move |item: usize, of: Range<usize>, values: &mut [Label]| {
             solderings.openings(item * wires + of.start..item * wires + of.end, values);
@@ -439,7 +438,6 @@ fn claims<'a>(
         .map(|((shape, ..), &solderings)| each(all, solderings, shape.inputs))
         .collect();
     groups.push(each(all, sealed, 1));
-    let of_sealed = groups[groups.len() - 1];
 
     for ((&(shape, inputs, offsets), solderings), &group) in view.batches.iter().zip(solderings).zip(&groups)
     {
@@ -455,6 +453,19 @@ fn claims<'a>(
         });
     }
 
+    weigh_locations(all, program, view, sealed, groups);
+}
+
+/// Gives the wires at all locations their weights in the claims of the solderings that begin or end there:
+/// `groups` are those of the batches, and last those of the sealed outputs.
+fn weigh_locations<'a>(
+    all: &mut Claims<'a>,
+    program: &'a Program,
+    view: &'a View<'a>,
+    sealed: Solderings<'a>,
+    groups: Vec<ClaimGroup>,
+) {
+    let (layout, of_sealed) = (view.layout, groups[groups.len() - 1]);
     let (uses, groups) = (Arc::new(Uses::of(program, view)), Arc::new(groups));
     let used = |uses: &Uses, groups: &[ClaimGroup], weights: &Weights, wire: usize| {
         uses.of_wire(wire).fold(0, |sum, (of, k)| sum ^ weights.of(groups[of], k))

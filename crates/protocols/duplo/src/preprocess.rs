@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::challenge::{BatchSizes, Challenge};
+use super::challenge::{Assignment, BatchSizes, Challenge};
 use super::chunked::{IN_HAND, send_list};
 use super::claims;
 use super::items::{Origin, Places};
@@ -359,27 +359,45 @@ impl GarblerMade {
         party: &mut Garbler<C>,
         seed: &Seed,
     ) -> Result<GarblerOpenedBatch, Error> {
-        let delta_ka = party.delta_ka();
-        let Garbler { run, hooks, window, .. } = party;
-        let GarblerMade {
-            id,
+        let (shape, challenge) = (self.shape, Challenge::expand(seed, &self.shape.batch));
+        let assignment = challenge.assignment(shape.batch.size);
+        let chosen = &challenge.chosen;
+        let deltas: Zeroizing<Vec<Delta>> =
+            Zeroizing::new(chosen.iter().map(|&copy| self.deltas[copy as usize]).collect());
+        self.send_opened(party, &challenge.opened, &assignment)?;
+        self.send_delta_differences(party, &deltas)?;
+        let flips = self.solder_buckets(party, &assignment, &deltas)?;
+        self.send_tables(party, chosen, &deltas)?;
+        let GarblerMade { origin, component, at, inputs, offsets, outputs, .. } = self;
+        let at = at.heads(chosen, shape.batch.size);
+        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
+        let batch = GarblerBatch {
             origin,
             component,
             shape,
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
             at,
-            inputs,
-            offsets,
-            outputs,
-            schedule,
-            keys,
-            deltas,
-        } = self;
-        let challenge = Challenge::expand(seed, &shape.batch);
-        let Challenge { opened, chosen } = &challenge;
-        let assignment = challenge.assignment(shape.batch.size);
-        let deltas: Zeroizing<Vec<Delta>> =
-            Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
+        };
+        let claims = claims::CopyClaims {
+            shape,
+            assignment,
+            inputs: inputs.into_shares(),
+            offsets: offsets.into_shares(),
+            outputs: outputs.shares().same(),
+        };
+        Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
+    }
 
+    /// Opens the copies `opened`: their offsets, then their input wires.
+    fn send_opened<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        opened: &[u32],
+        assignment: &Assignment,
+    ) -> Result<(), Error> {
+        let Garbler { run, hooks, .. } = party;
+        let &GarblerMade { id, shape, ref inputs, ref offsets, .. } = self;
         let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
         offsets.scatter(1, |copy| assignment.place(copy).ok(), &mut opened_offsets)?;
         let open = |range: Range<usize>| {
@@ -404,7 +422,17 @@ impl GarblerMade {
             Ok(values)
         };
         let count = opened.len() * (1 + shape.inputs);
-        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
+        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})
+    }
+
+    /// Sends S_c = Δ_c ⊕ Δ_ka of each chosen copy, whose offsets are `deltas`.
+    fn send_delta_differences<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        deltas: &[Delta],
+    ) -> Result<(), Error> {
+        let (id, delta_ka) = (self.id, party.delta_ka());
+        let Garbler { run, hooks, .. } = party;
         let delta_difference = |range: Range<usize>| {
             Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>())
         };
@@ -416,8 +444,18 @@ impl GarblerMade {
             IN_HAND,
             delta_difference,
             |_| {},
-        )?;
+        )
+    }
 
+    /// Solders the head of each bucket to the inputs of the other copies. Returns which solderings flip.
+    fn solder_buckets<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        assignment: &Assignment,
+        deltas: &[Delta],
+    ) -> Result<Bits, Error> {
+        let Garbler { run, hooks, window, .. } = party;
+        let &GarblerMade { id, shape, ref inputs, .. } = self;
         let BatchSizes { size, buckets, .. } = shape.batch;
         let mut flips = Bits::default();
         let mut values = Labels::new(Vec::new());
@@ -455,15 +493,26 @@ impl GarblerMade {
                 flips.extend(solderings.iter().map(|soldering| soldering.flip()));
             },
         )?;
-        drop(values);
+        Ok(flips)
+    }
 
+    /// Garbles the chosen copies again and sends their tables, those that are made while those before them
+    /// are sent.
+    fn send_tables<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        chosen: &[u32],
+        deltas: &[Delta],
+    ) -> Result<(), Error> {
+        let Garbler { run, hooks, .. } = party;
+        let &GarblerMade { id, shape, ref inputs, ref schedule, ref keys, .. } = self;
         let order = tables::ranked(chosen);
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
             let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
             let input = |range: Range<usize>, values: &mut [Label]| {
-                values_of(&inputs, shape.inputs, &copies[range], values)
+                values_of(inputs, shape.inputs, &copies[range], values)
             };
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
@@ -476,7 +525,7 @@ impl GarblerMade {
                 )
             };
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
-            garble_copies(&schedule, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
+            garble_copies(schedule, keys, &copies, &deltas, shape, input, sink, |sink| sink)
                 .map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
@@ -495,25 +544,7 @@ impl GarblerMade {
             run.progress(((next - done) * shape.table_bytes) as u64);
             (ready, done) = (made?, next);
         }
-        drop((ready, order));
-        let at = at.heads(chosen, size);
-        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
-        let batch = GarblerBatch {
-            origin,
-            component,
-            shape,
-            inputs: heads(&inputs, shape.inputs),
-            offsets: heads(&offsets, 1),
-            at,
-        };
-        let claims = claims::CopyClaims {
-            shape,
-            assignment,
-            inputs: inputs.into_shares(),
-            offsets: offsets.into_shares(),
-            outputs: outputs.shares().same(),
-        };
-        Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
+        Ok(())
     }
 }
 
