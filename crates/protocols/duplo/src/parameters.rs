@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::instance::{CotSender, level};
 use super::items::Origin;
-use super::stock::Request;
+use super::request::Request;
 use crate::{BatchReport, SecurityReport};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;

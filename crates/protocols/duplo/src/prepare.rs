@@ -28,14 +28,15 @@ use zeroize::Zeroizing;
 use super::authenticators::{
     AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
+use super::batch::{EvaluatorBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge, pair};
 use super::chunked::{IN_HAND, send_list};
 use super::claims;
+use super::counters::Counters;
 use super::hooks::Hooks;
 use super::items::{Origin, Places};
-use super::preprocess::{self, EvaluatorBatch, Shape};
-use super::sessions::EvaluatorCore;
-use super::stock::Counters;
+use super::party::EvaluatorCore;
+use super::preprocess;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};

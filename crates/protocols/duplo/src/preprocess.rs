@@ -22,18 +22,19 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
+use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge};
 use super::chunked::{IN_HAND, send_list};
 use super::claims;
 use super::items::{Origin, Places};
-use super::sessions::EvaluatorCore;
-use super::stock::Request;
+use super::party::EvaluatorCore;
+use super::request::Request;
 use super::tables::{self, Room, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{SEED_BYTES, Seed};
-use brickwork_circuit::{Circuit, ComponentDigest};
+use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::commit::{
     self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
 };
@@ -53,112 +54,6 @@ const COPIES_A_TASK: usize = 16;
 /// So many times as many go one after the other where there are enough for all threads: memory for their
 /// wires, new and wiped in the end, costs a tenth of garbling them.
 const TURNS_A_TASK: usize = 4;
-
-/// The sizes of a batch of copies.
-#[derive(Clone, Copy)]
-pub(super) struct Shape {
-    pub batch: BatchSizes,
-    pub inputs: usize,
-    pub outputs: usize,
-    pub table_bytes: usize,
-}
-
-impl Shape {
-    pub fn new(circuit: &Circuit, batch: BatchSizes) -> Self {
-        Shape {
-            batch,
-            inputs: circuit.inputs(),
-            outputs: circuit.outputs().len(),
-            table_bytes: 2 * LABEL_BYTES * circuit.and_gates(),
-        }
-    }
-
-    fn with_buckets(&self, buckets: usize) -> Self {
-        Shape { batch: self.batch.with_buckets(buckets), ..*self }
-    }
-
-    /// Solderings inside buckets: from the head's inputs to those of each other copy.
-    pub fn bucket_solderings(&self) -> usize {
-        self.batch.pairs() * self.inputs
-    }
-
-    /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
-    pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
-        let (head, copy) = self.batch.pair(k / self.inputs);
-        (head, copy, k % self.inputs)
-    }
-}
-
-/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
-pub(super) struct GarblerBatch {
-    pub origin: Origin,
-    pub component: ComponentDigest,
-    pub shape: Shape,
-    /// Of the heads.
-    pub at: Places,
-    /// `[bucket][input wire]` of the heads.
-    pub inputs: Row,
-    /// `[bucket]` of the heads.
-    pub offsets: Row,
-}
-
-/// What the evaluator keeps of a component's chosen copies, bucket after bucket.
-pub(super) struct EvaluatorBatch {
-    pub origin: Origin,
-    pub component: ComponentDigest,
-    pub shape: Shape,
-    pub schedule: Arc<Schedule>,
-    pub keys: GarblingKeys,
-    /// Which copy of the batch each chosen one is.
-    pub copies: Vec<u32>,
-    /// `[bucket][input wire]` of the heads.
-    pub inputs: Shares,
-    /// `[bucket]` of the heads.
-    pub offsets: Shares,
-    /// S_c of each copy.
-    pub delta_differences: Vec<Label>,
-    /// As [`Shape::bucket_soldering`] counts them.
-    pub solderings: SpilledVec<Soldering>,
-    pub tables: Tables,
-}
-
-impl GarblerBatch {
-    /// Some of its buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let all = self.shape.batch.buckets;
-        GarblerBatch {
-            origin: self.origin,
-            component: self.component,
-            shape: self.shape.with_buckets(buckets.len()),
-            at: self.at.slice(buckets.clone()),
-            inputs: self.inputs.of_items(all, buckets.clone()),
-            offsets: self.offsets.of_items(all, buckets),
-        }
-    }
-}
-
-impl EvaluatorBatch {
-    /// Some of its buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
-        let Shape { inputs, .. } = self.shape;
-        let all = self.shape.batch.buckets;
-        let pairs = self.shape.batch.size - 1;
-        EvaluatorBatch {
-            origin: self.origin,
-            component: self.component,
-            shape: self.shape.with_buckets(buckets.len()),
-            schedule: self.schedule.clone(),
-            keys: self.keys,
-            copies: self.copies[copies.clone()].to_vec(),
-            inputs: self.inputs.of_items(all, buckets.clone()),
-            offsets: self.offsets.of_items(all, buckets.clone()),
-            delta_differences: self.delta_differences[copies.clone()].to_vec(),
-            solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
-            tables: self.tables.slice(copies),
-        }
-    }
-}
 
 /// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input
 /// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,

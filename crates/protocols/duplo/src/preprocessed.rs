@@ -20,38 +20,18 @@ use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, Solderings, UseOpenings};
-use super::items::Items;
-use super::ots::{self, EvaluatorOts, EvaluatorRandomCots, GarblerOts, GarblerRandomCots};
+use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::items::PreprocessedItems;
+use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
+use super::party::EvaluatorCore;
 use super::prepare;
 use super::preprocess;
-use super::sessions::EvaluatorCore;
+use super::request::Request;
 use super::setup::{self, PendingOffsets};
-use super::stock::Request;
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
 use brickwork_primitives::spill::Spill;
-
-/// Items that were made together: components, the pool for the garbler's wires, OTs.
-pub(super) struct PreprocessedItems<B, G, O> {
-    pub components: Vec<B>,
-    pub pools: Vec<G>,
-    pub ots: Option<O>,
-}
-
-impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// For a stock.
-    ///
-    /// # Errors
-    /// As [`Items::gathered`].
-    pub fn gathered(self) -> Result<Self, Error> {
-        Ok(PreprocessedItems {
-            components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            ots: self.ots.map(Items::gathered).transpose()?,
-        })
-    }
-}
 
 /// The garbler's items.
 pub(super) type GarblerPreprocessed = PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerOts>;
