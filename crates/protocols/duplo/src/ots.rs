@@ -151,7 +151,7 @@ pub(super) struct GarblerRandomCots {
 }
 
 /// The garbler's OTs, committed to.
-pub(super) struct GarblerCommitted {
+pub(super) struct GarblerCommittedOts {
     at: Places,
     committed: Row,
     wires: Row,
@@ -170,7 +170,7 @@ pub(super) fn garbler_random_cots(
 }
 
 impl GarblerRandomCots {
-    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommitted, Error> {
+    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         let first = sender.next_row();
         let mut committed = sender.begin_row(self.labels.len())?;
@@ -178,11 +178,11 @@ impl GarblerRandomCots {
         let committed = sender.finish(committed);
         let at = Places::begin([first, sender.next_row()]);
         let wires = sender.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
-        Ok(GarblerCommitted { at, committed, wires, cots: self })
+        Ok(GarblerCommittedOts { at, committed, wires, cots: self })
     }
 }
 
-impl GarblerCommitted {
+impl GarblerCommittedOts {
     pub fn new_commitments(&self) -> [New<'_>; 2] {
         [&self.committed, &self.wires].map(New::from)
     }
@@ -193,7 +193,7 @@ impl GarblerCommitted {
         party: &mut Garbler<C>,
     ) -> Result<(GarblerOts, RevealedCombinations), Error> {
         let Garbler { run, hooks, ot, .. } = party;
-        let GarblerCommitted { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
+        let GarblerCommittedOts { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
         let revealed = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
         let (seed, revealed) = revealed.split_at(SEED_BYTES);
@@ -232,7 +232,7 @@ pub(super) struct EvaluatorRandomCots {
 
 /// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
-pub(super) struct EvaluatorCommitted<C> {
+pub(super) struct EvaluatorCommittedOts<C> {
     committed: C,
     wires: C,
     cots: EvaluatorRandomCots,
@@ -255,34 +255,37 @@ impl EvaluatorRandomCots {
     pub fn receive<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
-    ) -> Result<EvaluatorCommitted<Pending>, Error> {
+    ) -> Result<EvaluatorCommittedOts<Pending>, Error> {
         let EvaluatorCore { run, receiver, .. } = core;
         let all = self.choices.len();
         let committed = receiver.receive(&mut run.channel, all)?;
         let wires = receiver.receive_random(&mut run.channel, all - self.binding, Lsb::Random)?;
-        Ok(EvaluatorCommitted { committed, wires, cots: self })
+        Ok(EvaluatorCommittedOts { committed, wires, cots: self })
     }
 }
 
-impl EvaluatorCommitted<Pending> {
+impl EvaluatorCommittedOts<Pending> {
     pub fn pending(&self) -> [&Pending; 2] {
         [&self.committed, &self.wires]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
-        let EvaluatorCommitted { committed, wires, cots } = self;
-        EvaluatorCommitted { committed: committed.accept(proof), wires: wires.accept(proof), cots }
+    pub fn accept(self, proof: &Proof) -> EvaluatorCommittedOts<Shares> {
+        let EvaluatorCommittedOts { committed, wires, cots } = self;
+        EvaluatorCommittedOts { committed: committed.accept(proof), wires: wires.accept(proof), cots }
     }
 }
 
-impl EvaluatorCommitted<Shares> {
+impl EvaluatorCommittedOts<Shares> {
     /// Shows random combinations of the OTs.
     pub fn reveal<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
     ) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
-        let EvaluatorCommitted { committed, wires, cots: EvaluatorRandomCots { choices, labels, binding } } =
-            self;
+        let EvaluatorCommittedOts {
+            committed,
+            wires,
+            cots: EvaluatorRandomCots { choices, labels, binding },
+        } = self;
         let count = choices.len() - binding;
         let mut seed = [0; SEED_BYTES];
         core.rng.fill(&mut seed);

@@ -97,7 +97,7 @@ fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, 
 }
 
 /// All authenticators of one kind, committed to.
-pub(super) struct GarblerMade {
+pub(super) struct GarblerKeyAuthenticators {
     kind: AuthenticatorKind,
     origin: Origin,
     at: Places,
@@ -106,7 +106,7 @@ pub(super) struct GarblerMade {
     offsets: Row,
 }
 
-impl GarblerMade {
+impl GarblerKeyAuthenticators {
     pub fn new_commitments(&self) -> [New<'_>; 2] {
         [&self.wires, &self.offsets].map(New::from)
     }
@@ -135,11 +135,11 @@ const READ_BY_A_TASK: usize = 1 << 12;
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
-) -> Result<[GarblerMade; 2], Error> {
+) -> Result<[GarblerKeyAuthenticators; 2], Error> {
     let delta_ka = party.delta_ka();
     let Garbler { run, sender, hooks, session, counters, .. } = party;
     let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
-    let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerMade, Error> {
+    let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerKeyAuthenticators, Error> {
         let (count, hasher) =
             (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(first_index));
         let step = hooks.step(IN_HAND, count);
@@ -198,7 +198,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             message.push(bytemuck::cast_slice(&authenticators))?;
         }
         message.finish()?;
-        Ok(GarblerMade { kind, origin, at, made: first_index, wires, offsets })
+        Ok(GarblerKeyAuthenticators { kind, origin, at, made: first_index, wires, offsets })
     };
     Ok([make(plain)?, make(input)?])
 }
@@ -216,7 +216,7 @@ fn chosen_values(
     row.scatter(1, here, values)
 }
 
-impl GarblerMade {
+impl GarblerKeyAuthenticators {
     /// Opens the authenticators that the challenge asks for and joins the others into buckets. `uses` are
     /// ranges of buckets, all of them; returns the authenticators of each, and which solderings in buckets
     /// flip.
@@ -235,7 +235,7 @@ impl GarblerMade {
         self.send_delta_differences(party, &assignment, if plain { 0 } else { challenge.chosen.len() })?;
         let flips = self.solder_buckets(party, &assignment, &batch)?;
 
-        let GarblerMade { origin, at, made, wires, offsets, .. } = self;
+        let GarblerKeyAuthenticators { origin, at, made, wires, offsets, .. } = self;
         let of_use = |buckets: &Range<usize>| {
             let at = at.heads(&challenge.chosen[buckets.start * size..buckets.end * size], size);
             let heads = Arc::new(Selection::new(at.items.clone(), 1));
@@ -275,7 +275,7 @@ impl GarblerMade {
     ) -> Result<(), Error> {
         let (delta_ka, plain) = (party.delta_ka(), self.is_plain());
         let Garbler { run, hooks, window, .. } = party;
-        let GarblerMade { wires, offsets, .. } = self;
+        let GarblerKeyAuthenticators { wires, offsets, .. } = self;
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
             let here = |authenticator: usize| {
@@ -399,7 +399,7 @@ pub(super) struct GarblerOpenedCopies {
 /// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
-    made: [GarblerMade; 2],
+    made: [GarblerKeyAuthenticators; 2],
     batches: Vec<preprocess::GarblerOpenedBatch>,
     seeds: &[Seed],
 ) -> Result<GarblerPrepared, Error> {
@@ -453,7 +453,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
 
 /// All authenticators of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the
 /// proof, [`Shares`].
-pub(super) struct EvaluatorReceived<C> {
+pub(super) struct EvaluatorKeyAuthenticators<C> {
     kind: AuthenticatorKind,
     origin: Origin,
     hasher: Hasher,
@@ -467,11 +467,11 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     parameters: &Parameters,
     spill: &Spill,
-) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
+) -> Result<[EvaluatorKeyAuthenticators<Pending>; 2], Error> {
     let EvaluatorCore { run, receiver, session, counters, .. } = core;
     let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut receive =
-        |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
+        |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorKeyAuthenticators<Pending>, Error> {
             let count = origin.bucketing.copies() as usize;
             // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
             // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
@@ -490,7 +490,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             };
             // They lie in the order of buckets later.
             let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
-            Ok(EvaluatorReceived {
+            Ok(EvaluatorKeyAuthenticators {
                 kind,
                 origin,
                 hasher: Hasher::new(session, kind).after(first_index),
@@ -502,14 +502,14 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     Ok([receive(plain)?, receive(input)?])
 }
 
-impl EvaluatorReceived<Pending> {
+impl EvaluatorKeyAuthenticators<Pending> {
     pub fn pending(&self) -> [&Pending; 2] {
         [&self.wires, &self.offsets]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
-        let EvaluatorReceived { kind, origin, hasher, hashes, wires, offsets } = self;
-        EvaluatorReceived {
+    pub fn accept(self, proof: &Proof) -> EvaluatorKeyAuthenticators<Shares> {
+        let EvaluatorKeyAuthenticators { kind, origin, hasher, hashes, wires, offsets } = self;
+        EvaluatorKeyAuthenticators {
             kind,
             origin,
             hasher,
@@ -562,7 +562,7 @@ fn rows_of_uses(
     uses.iter().map(of_use).collect()
 }
 
-impl EvaluatorReceived<Shares> {
+impl EvaluatorKeyAuthenticators<Shares> {
     /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of
     /// them; returns the authenticators of each.
     fn open(
@@ -591,7 +591,7 @@ impl EvaluatorReceived<Shares> {
         let (received_wires, received_offsets) =
             if plain { (received, SpilledVec::default()) } else { (spill.put(made)?, received) };
         let heads = self.heads(&challenge, uses);
-        let EvaluatorReceived { origin, hasher, hashes, wires, offsets, .. } = self;
+        let EvaluatorKeyAuthenticators { origin, hasher, hashes, wires, offsets, .. } = self;
         let gathered = spill.gather(&hashes, &challenge.chosen)?;
         drop(hashes);
         let claims = claims::AuthenticatorClaims::new(
@@ -727,7 +727,7 @@ pub(super) struct EvaluatorPrepared {
 /// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
-    received: [EvaluatorReceived<Shares>; 2],
+    received: [EvaluatorKeyAuthenticators<Shares>; 2],
     batches: Vec<EvaluatorBatch>,
     spill: &Spill,
     seeds: &[Seed],

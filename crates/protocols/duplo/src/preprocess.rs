@@ -124,7 +124,7 @@ impl TableSink for InOrder {
 }
 
 /// All copies of a component, committed to.
-pub(super) struct GarblerMade {
+pub(super) struct GarblerCopies {
     id: usize,
     origin: Origin,
     component: ComponentDigest,
@@ -141,7 +141,7 @@ pub(super) struct GarblerMade {
     deltas: Zeroizing<Vec<Delta>>,
 }
 
-impl GarblerMade {
+impl GarblerCopies {
     pub fn new_commitments(&self) -> [New<'_>; 3] {
         [&self.inputs, &self.offsets, &self.outputs].map(New::from)
     }
@@ -186,7 +186,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     request: &Request,
     parameters: &Parameters,
-) -> Result<Vec<GarblerMade>, Error> {
+) -> Result<Vec<GarblerCopies>, Error> {
     let Garbler { run, sender, rng, hooks, counters, .. } = party;
     let mut made = Vec::new();
     for (id, &bucketing) in
@@ -230,7 +230,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
         let origin = Origin::new(counters.serial()?, BatchKind::Component, bucketing);
         let component = component.digest();
-        made.push(GarblerMade {
+        made.push(GarblerCopies {
             id,
             origin,
             component,
@@ -247,7 +247,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(made)
 }
 
-impl GarblerMade {
+impl GarblerCopies {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
     pub fn open<C: commit::Scheme>(
         self,
@@ -263,7 +263,7 @@ impl GarblerMade {
         self.send_delta_differences(party, &deltas)?;
         let flips = self.solder_buckets(party, &assignment, &deltas)?;
         self.send_tables(party, chosen, &deltas)?;
-        let GarblerMade { origin, component, at, inputs, offsets, outputs, .. } = self;
+        let GarblerCopies { origin, component, at, inputs, offsets, outputs, .. } = self;
         let at = at.heads(chosen, shape.batch.size);
         let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
         let batch = GarblerBatch {
@@ -292,7 +292,7 @@ impl GarblerMade {
         assignment: &Assignment,
     ) -> Result<(), Error> {
         let Garbler { run, hooks, .. } = party;
-        let &GarblerMade { id, shape, ref inputs, ref offsets, .. } = self;
+        let &GarblerCopies { id, shape, ref inputs, ref offsets, .. } = self;
         let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
         offsets.scatter(1, |copy| assignment.place(copy).ok(), &mut opened_offsets)?;
         let open = |range: Range<usize>| {
@@ -350,7 +350,7 @@ impl GarblerMade {
         deltas: &[Delta],
     ) -> Result<Bits, Error> {
         let Garbler { run, hooks, window, .. } = party;
-        let &GarblerMade { id, shape, ref inputs, .. } = self;
+        let &GarblerCopies { id, shape, ref inputs, .. } = self;
         let BatchSizes { size, buckets, .. } = shape.batch;
         let mut flips = Bits::default();
         let mut values = Labels::new(Vec::new());
@@ -400,7 +400,7 @@ impl GarblerMade {
         deltas: &[Delta],
     ) -> Result<(), Error> {
         let Garbler { run, hooks, .. } = party;
-        let &GarblerMade { id, shape, ref inputs, ref schedule, ref keys, .. } = self;
+        let &GarblerCopies { id, shape, ref inputs, ref schedule, ref keys, .. } = self;
         let order = tables::ranked(chosen);
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
@@ -445,7 +445,7 @@ impl GarblerMade {
 
 /// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
-pub(super) struct EvaluatorReceived<C> {
+pub(super) struct EvaluatorCopies<C> {
     hashed: Hashed,
     inputs: C,
     offsets: C,
@@ -467,7 +467,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     request: &Request,
     parameters: &Parameters,
-) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
+) -> Result<Vec<EvaluatorCopies<Pending>>, Error> {
     let EvaluatorCore { run, receiver, counters, .. } = core;
     let mut received = Vec::new();
     for (id, &bucketing) in
@@ -491,20 +491,20 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             keys: GarblingKeys::new(start, copies, circuit.and_gates()),
             hashes,
         };
-        received.push(EvaluatorReceived { hashed, inputs, offsets, outputs });
+        received.push(EvaluatorCopies { hashed, inputs, offsets, outputs });
     }
     Ok(received)
 }
 
-impl EvaluatorReceived<Pending> {
+impl EvaluatorCopies<Pending> {
     pub fn pending(&self) -> [&Pending; 3] {
         [&self.inputs, &self.offsets, &self.outputs]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
+    pub fn accept(self, proof: &Proof) -> EvaluatorCopies<Shares> {
         let [inputs, offsets, outputs] =
             [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
-        EvaluatorReceived { hashed: self.hashed, inputs, offsets, outputs }
+        EvaluatorCopies { hashed: self.hashed, inputs, offsets, outputs }
     }
 }
 
@@ -517,7 +517,7 @@ pub(super) struct EvaluatorOpenedBatch {
     pub flips: Bits,
 }
 
-impl EvaluatorReceived<Shares> {
+impl EvaluatorCopies<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
     /// others.
     pub fn open<C: commit::Scheme>(
@@ -527,7 +527,7 @@ impl EvaluatorReceived<Shares> {
         seed: &Seed,
     ) -> Result<EvaluatorOpenedBatch, Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
-        let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
+        let EvaluatorCopies { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
         let shape = hashed.shape;
         let challenge = Challenge::expand(seed, &shape.batch);

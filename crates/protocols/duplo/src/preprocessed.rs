@@ -43,9 +43,9 @@ pub(super) type EvaluatorPreprocessed =
 /// What the garbler has committed to.
 #[derive(Default)]
 pub(super) struct GarblerCommitted {
-    components: Vec<preprocess::GarblerMade>,
-    authenticators: Option<[prepare::GarblerMade; 2]>,
-    ots: Option<ots::GarblerCommitted>,
+    components: Vec<preprocess::GarblerCopies>,
+    authenticators: Option<[prepare::GarblerKeyAuthenticators; 2]>,
+    ots: Option<ots::GarblerCommittedOts>,
 }
 
 impl GarblerCommitted {
@@ -176,9 +176,9 @@ impl GarblerOpenings {
 
 /// What the evaluator has commitments to, `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
-    components: Vec<preprocess::EvaluatorReceived<C>>,
-    authenticators: Option<[prepare::EvaluatorReceived<C>; 2]>,
-    ots: Option<ots::EvaluatorCommitted<C>>,
+    components: Vec<preprocess::EvaluatorCopies<C>>,
+    authenticators: Option<[prepare::EvaluatorKeyAuthenticators<C>; 2]>,
+    ots: Option<ots::EvaluatorCommittedOts<C>>,
     /// Where the openings of all of these go.
     spill: Spill,
 }
