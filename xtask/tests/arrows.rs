@@ -306,29 +306,6 @@ const STILL: &[(&str, &[&str])] = &[
     ("lang", &["arith", "arith::constant", "graph"]),
     ("lang", &["check", "check::body", "check::generic", "check::width"]),
     ("lang", &["parser", "parser::expr"]),
-    (
-        "protocols/duplo",
-        &[
-            "authenticators",
-            "build",
-            "challenge",
-            "chunked",
-            "claims",
-            "decode",
-            "evaluate",
-            "hooks::honest",
-            "memory",
-            "ots",
-            "parameters",
-            "prepare",
-            "preprocess",
-            "preprocessed",
-            "proposal",
-            "sessions",
-            "setup",
-            "stock",
-        ],
-    ),
 ];
 
 /// No module joins a circle, and the list of those that are still there is kept short.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Error;
+use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use super::items::{ComponentItems, Items, Origin, Places};
-use super::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use brickwork_base::label::Label;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::authenticator::{Authenticator, Hasher};

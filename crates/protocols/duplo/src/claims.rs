@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
+use super::batch::Shape;
 use super::challenge::{Assigned, Assignment, Challenge, pair};
-use super::preprocess::Shape;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};

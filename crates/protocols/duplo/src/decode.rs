@@ -22,9 +22,10 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::authenticators::{AtHand, EvaluatorAuthenticators};
-use super::build::{EvaluatorReady, GarblerReady, WireLocation};
+use super::build::{EvaluatorReady, GarblerReady};
 use super::evaluate::Evaluated;
-use super::sessions::EvaluatorCore;
+use super::layout::WireLocation;
+use super::party::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, Label, Labels};

@@ -25,12 +25,12 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::authenticators::EvaluatorComponent;
+use super::batch::Shape;
 use super::build::{EvaluatorReady, GarblerClaims, GarblerReady, Joined};
 use super::challenge::BatchSizes;
 use super::hooks::Hooks;
-use super::ots::EvaluatorOts;
-use super::preprocess::Shape;
-use super::sessions::EvaluatorCore;
+use super::input_ots::EvaluatorOts;
+use super::party::EvaluatorCore;
 use super::tables;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;

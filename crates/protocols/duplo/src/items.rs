@@ -95,3 +95,24 @@ pub(super) trait ComponentItems: Items {
     /// The number of output wires of a copy.
     fn outputs(&self) -> usize;
 }
+
+/// Items that were made together: components, the pool for the garbler's wires, OTs.
+pub(super) struct PreprocessedItems<B, G, O> {
+    pub components: Vec<B>,
+    pub pools: Vec<G>,
+    pub ots: Option<O>,
+}
+
+impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
+    /// For a stock.
+    ///
+    /// # Errors
+    /// As [`Items::gathered`].
+    pub fn gathered(self) -> Result<Self, Error> {
+        Ok(PreprocessedItems {
+            components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            ots: self.ots.map(Items::gathered).transpose()?,
+        })
+    }
+}

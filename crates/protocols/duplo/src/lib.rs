@@ -18,27 +18,33 @@
 #[cfg(any(test, feature = "adversary"))]
 pub mod adversary;
 mod authenticators;
+mod batch;
 mod build;
 mod challenge;
 mod cheat;
 mod chunked;
 mod claims;
 pub mod cost;
+mod counters;
 mod decode;
 mod evaluate;
 mod hooks;
+mod input_ots;
 mod instance;
 mod items;
 mod kept;
+mod layout;
 pub mod memory;
 pub mod msg;
 mod ots;
 mod parameters;
+mod party;
 mod prepare;
 mod preprocess;
 mod preprocessed;
 mod proposal;
 mod report;
+mod request;
 mod sessions;
 mod setup;
 mod steps;
@@ -61,15 +67,16 @@ pub use instance::Commitments;
 pub use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
+pub use party::{Evaluator, Garbler};
+use party::{EvaluatorMaterial, GarblerMaterial, threads};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
 pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
-pub use sessions::{Evaluator, EvaluatorBuilt, EvaluatorEvaluated, Garbler, GarblerBuilt, GarblerEvaluated};
-use sessions::{EvaluatorMaterial, GarblerMaterial, threads};
+pub use request::Request;
+pub use sessions::{EvaluatorBuilt, EvaluatorEvaluated, GarblerBuilt, GarblerEvaluated};
 use setup::{Begun, SetupRequest};
 pub use steps::{Secret, Step};
 use stock::ProgramMaterial;
-pub use stock::Request;
 pub use stored::{
     BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, Preprocessed, Stocked,
     compare_stores, executions, in_stock, inventory,

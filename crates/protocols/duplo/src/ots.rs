@@ -24,8 +24,9 @@ use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use super::items::{Items, Origin, Places};
-use super::sessions::EvaluatorCore;
+use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::items::Places;
+use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -34,113 +35,6 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
-
-/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
-/// committed.
-pub(super) struct GarblerOts {
-    pub at: Places,
-    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
-    pub committed: Row,
-    pub wires: Row,
-}
-
-/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
-/// b·Δ_ot.
-pub(super) struct EvaluatorOts {
-    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
-    pub committed: Shares,
-    pub wires: Shares,
-    pub choices: Zeroizing<Vec<u8>>,
-    pub labels: Labels,
-}
-
-impl Items for GarblerOts {
-    fn origins(&self) -> Vec<Origin> {
-        Vec::new()
-    }
-
-    fn len(&self) -> usize {
-        self.at.items.len()
-    }
-
-    fn slice(&self, items: Range<usize>) -> Self {
-        GarblerOts {
-            at: self.at.slice(items.clone()),
-            committed: self.committed.of_items(self.len(), items.clone()),
-            wires: self.wires.of_items(self.len(), items),
-        }
-    }
-
-    fn gathered(self) -> Result<Self, Error> {
-        Ok(GarblerOts {
-            committed: self.committed.first(self.at.items.len())?,
-            wires: self.wires.gathered()?,
-            at: self.at,
-        })
-    }
-}
-
-impl Items for EvaluatorOts {
-    fn origins(&self) -> Vec<Origin> {
-        Vec::new()
-    }
-
-    fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    fn slice(&self, items: Range<usize>) -> Self {
-        EvaluatorOts {
-            committed: self.committed.slice(items.clone()),
-            wires: self.wires.slice(items.clone()),
-            choices: self.choices[items.clone()].to_vec().into(),
-            labels: Labels::new(self.labels[items].to_vec()),
-        }
-    }
-
-    fn gathered(self) -> Result<Self, Error> {
-        Ok(EvaluatorOts {
-            committed: self.committed.slice(0..self.labels.len()),
-            wires: self.wires.gathered(),
-            ..self
-        })
-    }
-}
-
-impl GarblerOts {
-    /// All of them in a row.
-    pub fn join(mut all_items: Vec<Self>) -> Self {
-        if all_items.len() == 1 {
-            return all_items.swap_remove(0);
-        }
-        let mut all = GarblerOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
-        for piece in &all_items {
-            all.committed.append(&piece.committed);
-            all.wires.append(&piece.wires);
-        }
-        all
-    }
-}
-
-impl EvaluatorOts {
-    /// All of them in a row. What is in a row already is not copied.
-    pub fn join(mut all_items: Vec<Self>) -> Self {
-        if all_items.len() == 1 {
-            return all_items.swap_remove(0);
-        }
-        let (committed, wires) = (Shares::default(), Shares::default());
-        let mut all =
-            EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
-        for piece in &all_items {
-            all.committed.append(&piece.committed);
-            all.wires.append(&piece.wires);
-            // What grows leaves copies behind; so these are made anew.
-            all.choices = [&all.choices[..], &piece.choices].concat().into();
-            all.labels = Labels::new([&all.labels[..], &piece.labels].concat());
-        }
-        all
-    }
-}
 
 /// OTs that one task sums up.
 const OTS_A_TASK: usize = 4096;
@@ -257,7 +151,7 @@ pub(super) struct GarblerRandomCots {
 }
 
 /// The garbler's OTs, committed to.
-pub(super) struct GarblerCommitted {
+pub(super) struct GarblerCommittedOts {
     at: Places,
     committed: Row,
     wires: Row,
@@ -276,7 +170,7 @@ pub(super) fn garbler_random_cots(
 }
 
 impl GarblerRandomCots {
-    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommitted, Error> {
+    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         let first = sender.next_row();
         let mut committed = sender.begin_row(self.labels.len())?;
@@ -284,11 +178,11 @@ impl GarblerRandomCots {
         let committed = sender.finish(committed);
         let at = Places::begin([first, sender.next_row()]);
         let wires = sender.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
-        Ok(GarblerCommitted { at, committed, wires, cots: self })
+        Ok(GarblerCommittedOts { at, committed, wires, cots: self })
     }
 }
 
-impl GarblerCommitted {
+impl GarblerCommittedOts {
     pub fn new_commitments(&self) -> [New<'_>; 2] {
         [&self.committed, &self.wires].map(New::from)
     }
@@ -299,7 +193,7 @@ impl GarblerCommitted {
         party: &mut Garbler<C>,
     ) -> Result<(GarblerOts, RevealedCombinations), Error> {
         let Garbler { run, hooks, ot, .. } = party;
-        let GarblerCommitted { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
+        let GarblerCommittedOts { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
         let revealed = run.channel.receive(msg::OT_BINDING, SEED_BYTES + binding * (LABEL_BYTES + 1))?;
         let (seed, revealed) = revealed.split_at(SEED_BYTES);
@@ -338,7 +232,7 @@ pub(super) struct EvaluatorRandomCots {
 
 /// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
-pub(super) struct EvaluatorCommitted<C> {
+pub(super) struct EvaluatorCommittedOts<C> {
     committed: C,
     wires: C,
     cots: EvaluatorRandomCots,
@@ -361,34 +255,37 @@ impl EvaluatorRandomCots {
     pub fn receive<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
-    ) -> Result<EvaluatorCommitted<Pending>, Error> {
+    ) -> Result<EvaluatorCommittedOts<Pending>, Error> {
         let EvaluatorCore { run, receiver, .. } = core;
         let all = self.choices.len();
         let committed = receiver.receive(&mut run.channel, all)?;
         let wires = receiver.receive_random(&mut run.channel, all - self.binding, Lsb::Random)?;
-        Ok(EvaluatorCommitted { committed, wires, cots: self })
+        Ok(EvaluatorCommittedOts { committed, wires, cots: self })
     }
 }
 
-impl EvaluatorCommitted<Pending> {
+impl EvaluatorCommittedOts<Pending> {
     pub fn pending(&self) -> [&Pending; 2] {
         [&self.committed, &self.wires]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorCommitted<Shares> {
-        let EvaluatorCommitted { committed, wires, cots } = self;
-        EvaluatorCommitted { committed: committed.accept(proof), wires: wires.accept(proof), cots }
+    pub fn accept(self, proof: &Proof) -> EvaluatorCommittedOts<Shares> {
+        let EvaluatorCommittedOts { committed, wires, cots } = self;
+        EvaluatorCommittedOts { committed: committed.accept(proof), wires: wires.accept(proof), cots }
     }
 }
 
-impl EvaluatorCommitted<Shares> {
+impl EvaluatorCommittedOts<Shares> {
     /// Shows random combinations of the OTs.
     pub fn reveal<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
     ) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
-        let EvaluatorCommitted { committed, wires, cots: EvaluatorRandomCots { choices, labels, binding } } =
-            self;
+        let EvaluatorCommittedOts {
+            committed,
+            wires,
+            cots: EvaluatorRandomCots { choices, labels, binding },
+        } = self;
         let count = choices.len() - binding;
         let mut seed = [0; SEED_BYTES];
         core.rng.fill(&mut seed);

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::instance::{CotSender, level};
 use super::items::Origin;
-use super::stock::Request;
+use super::request::Request;
 use crate::{BatchReport, SecurityReport};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -342,8 +342,8 @@ impl Parameters {
         let components = self.components.iter().map(|&bucketing| (BatchKind::Component, bucketing));
         let authenticators =
             [(BatchKind::KeyAuthenticator, self.plain), (BatchKind::InputAuthenticator, self.input)];
-        let used = components.chain(authenticators).filter(|(_, cut)| cut.slots > 0);
-        used.map(|(kind, cut)| known_bound(kind, cut)).sum::<Upper>().to_fixed()
+        let used = components.chain(authenticators).filter(|(_, bucketing)| bucketing.slots > 0);
+        used.map(|(kind, bucketing)| known_bound(kind, bucketing)).sum::<Upper>().to_fixed()
     }
 
     fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {

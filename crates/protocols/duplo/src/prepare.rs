@@ -28,14 +28,15 @@ use zeroize::Zeroizing;
 use super::authenticators::{
     AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use super::challenge::{BatchSizes, Challenge, pair};
+use super::batch::{EvaluatorBatch, Shape};
+use super::challenge::{Assignment, BatchSizes, Challenge, pair};
 use super::chunked::{IN_HAND, send_list};
 use super::claims;
+use super::counters::Counters;
 use super::hooks::Hooks;
 use super::items::{Origin, Places};
-use super::preprocess::{self, EvaluatorBatch, Shape};
-use super::sessions::EvaluatorCore;
-use super::stock::Counters;
+use super::party::EvaluatorCore;
+use super::preprocess;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
@@ -96,7 +97,7 @@ fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, 
 }
 
 /// All authenticators of one kind, committed to.
-pub(super) struct GarblerMade {
+pub(super) struct GarblerKeyAuthenticators {
     kind: AuthenticatorKind,
     origin: Origin,
     at: Places,
@@ -105,7 +106,7 @@ pub(super) struct GarblerMade {
     offsets: Row,
 }
 
-impl GarblerMade {
+impl GarblerKeyAuthenticators {
     pub fn new_commitments(&self) -> [New<'_>; 2] {
         [&self.wires, &self.offsets].map(New::from)
     }
@@ -134,11 +135,11 @@ const READ_BY_A_TASK: usize = 1 << 12;
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
-) -> Result<[GarblerMade; 2], Error> {
+) -> Result<[GarblerKeyAuthenticators; 2], Error> {
     let delta_ka = party.delta_ka();
     let Garbler { run, sender, hooks, session, counters, .. } = party;
     let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
-    let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerMade, Error> {
+    let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerKeyAuthenticators, Error> {
         let (count, hasher) =
             (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(first_index));
         let step = hooks.step(IN_HAND, count);
@@ -197,12 +198,25 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             message.push(bytemuck::cast_slice(&authenticators))?;
         }
         message.finish()?;
-        Ok(GarblerMade { kind, origin, at, made: first_index, wires, offsets })
+        Ok(GarblerKeyAuthenticators { kind, origin, at, made: first_index, wires, offsets })
     };
     Ok([make(plain)?, make(input)?])
 }
 
-impl GarblerMade {
+/// The values of the chosen authenticators at these places.
+fn chosen_values(
+    assignment: &Assignment,
+    row: &Row,
+    places: Range<usize>,
+    values: &mut [Label],
+) -> Result<(), Error> {
+    let here = |authenticator: usize| {
+        assignment.place(authenticator).err().filter(|k| places.contains(k)).map(|k| k - places.start)
+    };
+    row.scatter(1, here, values)
+}
+
+impl GarblerKeyAuthenticators {
     /// Opens the authenticators that the challenge asks for and joins the others into buckets. `uses` are
     /// ranges of buckets, all of them; returns the authenticators of each, and which solderings in buckets
     /// flip.
@@ -212,21 +226,62 @@ impl GarblerMade {
         seed: &Seed,
         uses: &[Range<usize>],
     ) -> Result<(Vec<GarblerAuthenticators>, GarblerOpenedAuthenticators), Error> {
-        let delta_ka = party.delta_ka();
-        let Garbler { run, sender, hooks, window, .. } = party;
-        let GarblerMade { kind, origin, at, made, wires, offsets } = self;
-        let (batch, plain) = (BatchSizes::from(origin.bucketing), kind == AuthenticatorKind::Plain);
+        let (batch, plain) = (BatchSizes::from(self.origin.bucketing), self.is_plain());
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
         let assignment = challenge.assignment(size);
-        let Challenge { opened, chosen } = &challenge;
-        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
+        let count = challenge.opened.len();
+        let colours = if plain { colours(seed, count) } else { vec![0; count] };
+        self.send_opened(party, &assignment, &colours)?;
+        self.send_delta_differences(party, &assignment, if plain { 0 } else { challenge.chosen.len() })?;
+        let flips = self.solder_buckets(party, &assignment, &batch)?;
 
+        let GarblerKeyAuthenticators { origin, at, made, wires, offsets, .. } = self;
+        let of_use = |buckets: &Range<usize>| {
+            let at = at.heads(&challenge.chosen[buckets.start * size..buckets.end * size], size);
+            let heads = Arc::new(Selection::new(at.items.clone(), 1));
+            let offsets = if plain { Row::default() } else { offsets.pick(&heads) };
+            GarblerAuthenticators { origin, made, wires: wires.pick(&heads), offsets, at }
+        };
+        let authenticators = uses.iter().map(of_use).collect();
+        let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
+        let claims = claims::AuthenticatorClaims::new(
+            size,
+            uses.to_vec(),
+            &challenge,
+            &colours,
+            &flips,
+            wires,
+            offsets,
+        );
+        let in_memory = challenge.chosen.len() <= party.window;
+        let spill = if in_memory { Spill::memory() } else { Spill::file(party.sender.fault())? };
+        Ok((
+            authenticators,
+            GarblerOpenedAuthenticators { authenticators: claims, chosen: spill.put(challenge.chosen)? },
+        ))
+    }
+
+    fn is_plain(&self) -> bool {
+        self.kind == AuthenticatorKind::Plain
+    }
+
+    /// Opens the checked authenticators: of plain ones the label of the challenged colour, of input ones the
+    /// offset.
+    fn send_opened<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        assignment: &Assignment,
+        colours: &[u8],
+    ) -> Result<(), Error> {
+        let (delta_ka, plain) = (party.delta_ka(), self.is_plain());
+        let Garbler { run, hooks, window, .. } = party;
+        let GarblerKeyAuthenticators { wires, offsets, .. } = self;
         let open = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
             let here = |authenticator: usize| {
                 assignment.place(authenticator).ok().filter(|k| range.contains(k)).map(|k| k - range.start)
             };
-            if plain { &wires } else { &offsets }.scatter(1, here, &mut values)?;
+            if plain { wires } else { offsets }.scatter(1, here, &mut values)?;
             values
                 .iter_mut()
                 .zip(&colours[range])
@@ -234,46 +289,53 @@ impl GarblerMade {
             Ok(values)
         };
         let point = if plain { Point::OpenedPlain } else { Point::OpenedInput };
-        send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), opened.len(), *window, open, |_| {})?;
-        let chosen_values = |row: &Row, range: Range<usize>, values: &mut [Label]| {
-            row.scatter(
-                1,
-                |authenticator| {
-                    assignment
-                        .place(authenticator)
-                        .err()
-                        .filter(|k| range.contains(k))
-                        .map(|k| k - range.start)
-                },
-                values,
-            )
-        };
+        send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), colours.len(), *window, open, |_| {})
+    }
+
+    /// Sends S_g = Δ_g ⊕ Δ_ka of so many chosen authenticators.
+    fn send_delta_differences<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        assignment: &Assignment,
+        count: usize,
+    ) -> Result<(), Error> {
+        let delta_ka = party.delta_ka();
+        let Garbler { run, hooks, window, .. } = party;
         let delta_difference = |range: Range<usize>| {
             let mut values = vec![Label::ZERO; range.len()];
-            chosen_values(&offsets, range, &mut values)?;
+            chosen_values(assignment, &self.offsets, range, &mut values)?;
             values.iter_mut().for_each(|value| *value = *value ^ delta_ka);
             Ok(values)
         };
-        let with_difference = if plain { 0 } else { chosen.len() };
         send_list(
             run,
             hooks,
             (Point::InputDeltaDifferences, msg::DELTA_DIFFERENCES),
-            with_difference,
+            count,
             *window,
             delta_difference,
             |_| {},
-        )?;
+        )
+    }
 
+    /// Solders the head of each bucket to its other authenticators. Returns which solderings flip.
+    fn solder_buckets<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        assignment: &Assignment,
+        batch: &BatchSizes,
+    ) -> Result<Bits, Error> {
+        let (size, delta_ka, plain) = (batch.size, party.delta_ka(), self.is_plain());
+        let Garbler { run, hooks, window, .. } = party;
         let mut flips = Bits::default();
         let (mut values, mut deltas) = (Labels::default(), Labels::default());
         let solder = |buckets: Range<usize>| {
             let here = buckets.start * size..buckets.end * size;
             values.resize(here.len(), Label::ZERO);
-            chosen_values(&wires, here.clone(), &mut values)?;
+            chosen_values(assignment, &self.wires, here.clone(), &mut values)?;
             if !plain {
                 deltas.resize(here.len(), Label::ZERO);
-                chosen_values(&offsets, here.clone(), &mut deltas)?;
+                chosen_values(assignment, &self.offsets, here.clone(), &mut deltas)?;
             }
             let soldering = |k: usize| {
                 let (head, other) = pair(size, k);
@@ -303,31 +365,7 @@ impl GarblerMade {
                 flips.extend(solderings.iter().map(|soldering| soldering.flip()));
             },
         )?;
-        drop((values, deltas));
-
-        let of_use = |buckets: &Range<usize>| {
-            let at = at.heads(&chosen[buckets.start * size..buckets.end * size], size);
-            let heads = Arc::new(Selection::new(at.items.clone(), 1));
-            let offsets = if plain { Row::default() } else { offsets.pick(&heads) };
-            GarblerAuthenticators { origin, made, wires: wires.pick(&heads), offsets, at }
-        };
-        let authenticators = uses.iter().map(of_use).collect();
-        let (wires, offsets) = (wires.into_shares(), offsets.into_shares());
-        let claims = claims::AuthenticatorClaims::new(
-            size,
-            uses.to_vec(),
-            &challenge,
-            &colours,
-            &flips,
-            wires,
-            offsets,
-        );
-        let in_memory = challenge.chosen.len() <= *window;
-        let spill = if in_memory { Spill::memory() } else { Spill::file(sender.fault())? };
-        Ok((
-            authenticators,
-            GarblerOpenedAuthenticators { authenticators: claims, chosen: spill.put(challenge.chosen)? },
-        ))
+        Ok(flips)
     }
 }
 
@@ -361,7 +399,7 @@ pub(super) struct GarblerOpenedCopies {
 /// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
-    made: [GarblerMade; 2],
+    made: [GarblerKeyAuthenticators; 2],
     batches: Vec<preprocess::GarblerOpenedBatch>,
     seeds: &[Seed],
 ) -> Result<GarblerPrepared, Error> {
@@ -415,7 +453,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
 
 /// All authenticators of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the
 /// proof, [`Shares`].
-pub(super) struct EvaluatorReceived<C> {
+pub(super) struct EvaluatorKeyAuthenticators<C> {
     kind: AuthenticatorKind,
     origin: Origin,
     hasher: Hasher,
@@ -429,11 +467,11 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     parameters: &Parameters,
     spill: &Spill,
-) -> Result<[EvaluatorReceived<Pending>; 2], Error> {
+) -> Result<[EvaluatorKeyAuthenticators<Pending>; 2], Error> {
     let EvaluatorCore { run, receiver, session, counters, .. } = core;
     let ([plain, input], first_index) = (kinds(counters, parameters)?, first_index(counters, parameters)?);
     let mut receive =
-        |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorReceived<Pending>, Error> {
+        |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorKeyAuthenticators<Pending>, Error> {
             let count = origin.bucketing.copies() as usize;
             // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
             // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
@@ -452,7 +490,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             };
             // They lie in the order of buckets later.
             let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
-            Ok(EvaluatorReceived {
+            Ok(EvaluatorKeyAuthenticators {
                 kind,
                 origin,
                 hasher: Hasher::new(session, kind).after(first_index),
@@ -464,14 +502,14 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     Ok([receive(plain)?, receive(input)?])
 }
 
-impl EvaluatorReceived<Pending> {
+impl EvaluatorKeyAuthenticators<Pending> {
     pub fn pending(&self) -> [&Pending; 2] {
         [&self.wires, &self.offsets]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
-        let EvaluatorReceived { kind, origin, hasher, hashes, wires, offsets } = self;
-        EvaluatorReceived {
+    pub fn accept(self, proof: &Proof) -> EvaluatorKeyAuthenticators<Shares> {
+        let EvaluatorKeyAuthenticators { kind, origin, hasher, hashes, wires, offsets } = self;
+        EvaluatorKeyAuthenticators {
             kind,
             origin,
             hasher,
@@ -482,7 +520,49 @@ impl EvaluatorReceived<Pending> {
     }
 }
 
-impl EvaluatorReceived<Shares> {
+/// Receives S_g of so many chosen authenticators. Returns them, those of the heads, and whether one has a
+/// colour, which none may have.
+fn receive_delta_differences(
+    run: &mut Metered,
+    spill: &Spill,
+    size: usize,
+    count: usize,
+) -> Result<(SpilledVec<Label>, Vec<Label>, bool), Error> {
+    let (mut of_heads, mut done, mut coloured) = (Vec::new(), 0usize, false);
+    let all = spill.fill(count, |delta_differences: &mut [Label]| {
+        run.channel.receive_into(msg::DELTA_DIFFERENCES, bytemuck::cast_slice_mut(delta_differences))?;
+        coloured |= delta_differences.iter().any(|delta_difference| delta_difference.colour() != 0);
+        let heads = (done..).zip(&*delta_differences).filter(|(k, _)| k.is_multiple_of(size));
+        of_heads.extend(heads.map(|(_, delta_difference)| delta_difference));
+        done += delta_differences.len();
+        Ok(())
+    })?;
+    Ok((all, of_heads, coloured))
+}
+
+/// Splits the rows of all chosen authenticators into those of each use.
+fn rows_of_uses(
+    rows: AuthenticatorRows,
+    uses: &[Range<usize>],
+    size: usize,
+    plain: bool,
+) -> Vec<AuthenticatorRows> {
+    let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
+    let of_input = if plain { vec![0; uses.len()] } else { lengths(size) };
+    let mut indices = rows.indices.split(&lengths(size)).into_iter();
+    let mut hashes = rows.hashes.split(&lengths(size)).into_iter();
+    let mut delta_differences = rows.delta_differences.split(&of_input).into_iter();
+    let mut solderings = rows.solderings.split(&lengths(size.saturating_sub(1))).into_iter();
+    let of_use = |_: &Range<usize>| AuthenticatorRows {
+        indices: indices.next().unwrap_or_default(),
+        hashes: hashes.next().unwrap_or_default(),
+        delta_differences: delta_differences.next().unwrap_or_default(),
+        solderings: solderings.next().unwrap_or_default(),
+    };
+    uses.iter().map(of_use).collect()
+}
+
+impl EvaluatorKeyAuthenticators<Shares> {
     /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of
     /// them; returns the authenticators of each.
     fn open(
@@ -494,27 +574,72 @@ impl EvaluatorReceived<Shares> {
     ) -> Result<(Vec<EvaluatorAuthenticators>, EvaluatorOpenedAuthenticators), Error> {
         let batch = BatchSizes::from(self.origin.bucketing);
         let (size, challenge) = (batch.size, Challenge::expand(seed, &batch));
-        let opened = &challenge.opened;
-        let plain = self.kind == AuthenticatorKind::Plain;
+        let count = challenge.opened.len();
+        let plain = self.is_plain();
         let received: SpilledVec<Label> =
-            receive::values(&mut run.channel, spill, msg::OPENED_AUTHENTICATORS, opened.len())?;
-        let (mut head_delta_differences, mut count, mut coloured) = (Vec::new(), 0usize, false);
-        let delta_differences =
-            spill.fill(if plain { 0 } else { batch.chosen() }, |delta_differences: &mut [Label]| {
-                run.channel
-                    .receive_into(msg::DELTA_DIFFERENCES, bytemuck::cast_slice_mut(delta_differences))?;
-                coloured |= delta_differences.iter().any(|delta_difference| delta_difference.colour() != 0);
-                let heads = (count..).zip(&*delta_differences).filter(|(k, _)| k.is_multiple_of(size));
-                head_delta_differences.extend(heads.map(|(_, delta_difference)| delta_difference));
-                count += delta_differences.len();
-                Ok(())
-            })?;
+            receive::values(&mut run.channel, spill, msg::OPENED_AUTHENTICATORS, count)?;
+        let with_difference = if plain { 0 } else { batch.chosen() };
+        let (delta_differences, head_delta_differences, coloured) =
+            receive_delta_differences(run, spill, size, with_difference)?;
         let (solderings, flips) =
             receive::solderings(&mut run.channel, spill, msg::BUCKET_SOLDERINGS, batch.pairs())?;
         if coloured {
             return Err(Cheat::DeltaDifferenceColour.into());
         }
-        let colours = if plain { colours(seed, opened.len()) } else { vec![0; opened.len()] };
+        let colours = if plain { colours(seed, count) } else { vec![0; count] };
+        let made = self.check_opened(&challenge.opened, &colours, &received)?;
+        let (received_wires, received_offsets) =
+            if plain { (received, SpilledVec::default()) } else { (spill.put(made)?, received) };
+        let heads = self.heads(&challenge, uses);
+        let EvaluatorKeyAuthenticators { origin, hasher, hashes, wires, offsets, .. } = self;
+        let gathered = spill.gather(&hashes, &challenge.chosen)?;
+        drop(hashes);
+        let claims = claims::AuthenticatorClaims::new(
+            size,
+            uses.to_vec(),
+            &challenge,
+            &colours,
+            &flips,
+            wires,
+            offsets,
+        );
+        let values = claims::OpenedAuthenticators {
+            authenticators: spill.put(challenge.opened)?,
+            wires: received_wires,
+            offsets: received_offsets,
+        };
+        let indices = spill.put(challenge.chosen)?;
+        let rows = AuthenticatorRows { indices, hashes: gathered, delta_differences, solderings };
+        let of_use = |((buckets, (wires, offsets)), rows): ((&Range<usize>, _), _)| EvaluatorAuthenticators {
+            origin,
+            size,
+            hasher: hasher.clone(),
+            wires,
+            offsets,
+            head_delta_differences: match plain {
+                true => Vec::new(),
+                false => head_delta_differences[buckets.clone()].to_vec(),
+            },
+            rows,
+        };
+        let rows = rows_of_uses(rows, uses, size, plain);
+        let authenticators = uses.iter().zip(heads).zip(rows).map(of_use).collect();
+        Ok((authenticators, EvaluatorOpenedAuthenticators { authenticators: claims, values }))
+    }
+
+    fn is_plain(&self) -> bool {
+        self.kind == AuthenticatorKind::Plain
+    }
+
+    /// Checks the opened authenticators, some at a time. Returns the committed wires of input authenticators;
+    /// none of plain ones, whose wires are what was received.
+    fn check_opened(
+        &self,
+        opened: &[u32],
+        colours: &[u8],
+        received: &SpilledVec<Label>,
+    ) -> Result<Vec<Label>, Error> {
+        let plain = self.is_plain();
         let (mut made, mut checked) = (Vec::with_capacity(if plain { 0 } else { opened.len() }), 0);
         for some in opened.chunk_by(|a, b| a / AUTHENTICATORS_AT_ONCE == b / AUTHENTICATORS_AT_ONCE) {
             let here = checked..checked + some.len();
@@ -525,59 +650,19 @@ impl EvaluatorReceived<Shares> {
             }
             checked = here.end;
         }
-        let (received_wires, received_offsets) =
-            if plain { (received, SpilledVec::default()) } else { (spill.put(made)?, received) };
-        let EvaluatorReceived { origin, hasher, hashes, wires, offsets, .. } = self;
-        let gathered = spill.gather(&hashes, &challenge.chosen)?;
-        drop(hashes);
-        let of_heads = |buckets: &Range<usize>| {
+        Ok(made)
+    }
+
+    /// The commitments to the wires and the offsets of the heads of each use's buckets.
+    fn heads(&self, challenge: &Challenge, uses: &[Range<usize>]) -> Vec<(Shares, Shares)> {
+        let (size, plain) = (BatchSizes::from(self.origin.bucketing).size, self.is_plain());
+        let of_use = |buckets: &Range<usize>| {
             let heads =
                 challenge.heads(buckets.clone(), size).map(|authenticator| authenticator as u32).collect();
             let heads = Arc::new(Selection::new(heads, 1));
-            (wires.pick(&heads), if plain { Shares::default() } else { offsets.pick(&heads) })
+            (self.wires.pick(&heads), if plain { Shares::default() } else { self.offsets.pick(&heads) })
         };
-        let (head_wires, head_offsets): (Vec<Shares>, Vec<Shares>) = uses.iter().map(of_heads).unzip();
-        let (mut head_wires, mut head_offsets) = (head_wires.into_iter(), head_offsets.into_iter());
-        let claims = claims::AuthenticatorClaims::new(
-            size,
-            uses.to_vec(),
-            &challenge,
-            &colours,
-            &flips,
-            wires,
-            offsets,
-        );
-        let lengths = |each: usize| uses.iter().map(|buckets| buckets.len() * each).collect::<Vec<_>>();
-        let of_input = |each: usize| if plain { vec![0; uses.len()] } else { lengths(each) };
-        let values = claims::OpenedAuthenticators {
-            authenticators: spill.put(challenge.opened)?,
-            wires: received_wires,
-            offsets: received_offsets,
-        };
-        let mut indices = spill.put(challenge.chosen)?.split(&lengths(size)).into_iter();
-        let mut hashes = gathered.split(&lengths(size)).into_iter();
-        let mut delta_differences = delta_differences.split(&of_input(size)).into_iter();
-        let mut solderings = solderings.split(&lengths(size.saturating_sub(1))).into_iter();
-        let of_use = |buckets: &Range<usize>| EvaluatorAuthenticators {
-            origin,
-            size,
-            hasher: hasher.clone(),
-            wires: head_wires.next().unwrap_or_default(),
-            offsets: head_offsets.next().unwrap_or_default(),
-            head_delta_differences: if plain {
-                Vec::new()
-            } else {
-                head_delta_differences[buckets.clone()].to_vec()
-            },
-            rows: AuthenticatorRows {
-                indices: indices.next().unwrap_or_default(),
-                hashes: hashes.next().unwrap_or_default(),
-                delta_differences: delta_differences.next().unwrap_or_default(),
-                solderings: solderings.next().unwrap_or_default(),
-            },
-        };
-        let authenticators = uses.iter().map(of_use).collect();
-        Ok((authenticators, EvaluatorOpenedAuthenticators { authenticators: claims, values }))
+        uses.iter().map(of_use).collect()
     }
 
     /// The pairs of hashes of some opened authenticators, which are neighbours in ascending order.
@@ -642,7 +727,7 @@ pub(super) struct EvaluatorPrepared {
 /// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
-    received: [EvaluatorReceived<Shares>; 2],
+    received: [EvaluatorKeyAuthenticators<Shares>; 2],
     batches: Vec<EvaluatorBatch>,
     spill: &Spill,
     seeds: &[Seed],

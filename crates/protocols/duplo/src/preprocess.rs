@@ -22,18 +22,19 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use super::challenge::{BatchSizes, Challenge};
+use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
+use super::challenge::{Assignment, BatchSizes, Challenge};
 use super::chunked::{IN_HAND, send_list};
 use super::claims;
 use super::items::{Origin, Places};
-use super::sessions::EvaluatorCore;
-use super::stock::Request;
+use super::party::EvaluatorCore;
+use super::request::Request;
 use super::tables::{self, Room, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{SEED_BYTES, Seed};
-use brickwork_circuit::{Circuit, ComponentDigest};
+use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::commit::{
     self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
 };
@@ -53,112 +54,6 @@ const COPIES_A_TASK: usize = 16;
 /// So many times as many go one after the other where there are enough for all threads: memory for their
 /// wires, new and wiped in the end, costs a tenth of garbling them.
 const TURNS_A_TASK: usize = 4;
-
-/// The sizes of a batch of copies.
-#[derive(Clone, Copy)]
-pub(super) struct Shape {
-    pub batch: BatchSizes,
-    pub inputs: usize,
-    pub outputs: usize,
-    pub table_bytes: usize,
-}
-
-impl Shape {
-    pub fn new(circuit: &Circuit, batch: BatchSizes) -> Self {
-        Shape {
-            batch,
-            inputs: circuit.inputs(),
-            outputs: circuit.outputs().len(),
-            table_bytes: 2 * LABEL_BYTES * circuit.and_gates(),
-        }
-    }
-
-    fn with_buckets(&self, buckets: usize) -> Self {
-        Shape { batch: self.batch.with_buckets(buckets), ..*self }
-    }
-
-    /// Solderings inside buckets: from the head's inputs to those of each other copy.
-    pub fn bucket_solderings(&self) -> usize {
-        self.batch.pairs() * self.inputs
-    }
-
-    /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
-    pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
-        let (head, copy) = self.batch.pair(k / self.inputs);
-        (head, copy, k % self.inputs)
-    }
-}
-
-/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
-pub(super) struct GarblerBatch {
-    pub origin: Origin,
-    pub component: ComponentDigest,
-    pub shape: Shape,
-    /// Of the heads.
-    pub at: Places,
-    /// `[bucket][input wire]` of the heads.
-    pub inputs: Row,
-    /// `[bucket]` of the heads.
-    pub offsets: Row,
-}
-
-/// What the evaluator keeps of a component's chosen copies, bucket after bucket.
-pub(super) struct EvaluatorBatch {
-    pub origin: Origin,
-    pub component: ComponentDigest,
-    pub shape: Shape,
-    pub schedule: Arc<Schedule>,
-    pub keys: GarblingKeys,
-    /// Which copy of the batch each chosen one is.
-    pub copies: Vec<u32>,
-    /// `[bucket][input wire]` of the heads.
-    pub inputs: Shares,
-    /// `[bucket]` of the heads.
-    pub offsets: Shares,
-    /// S_c of each copy.
-    pub delta_differences: Vec<Label>,
-    /// As [`Shape::bucket_soldering`] counts them.
-    pub solderings: SpilledVec<Soldering>,
-    pub tables: Tables,
-}
-
-impl GarblerBatch {
-    /// Some of its buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let all = self.shape.batch.buckets;
-        GarblerBatch {
-            origin: self.origin,
-            component: self.component,
-            shape: self.shape.with_buckets(buckets.len()),
-            at: self.at.slice(buckets.clone()),
-            inputs: self.inputs.of_items(all, buckets.clone()),
-            offsets: self.offsets.of_items(all, buckets),
-        }
-    }
-}
-
-impl EvaluatorBatch {
-    /// Some of its buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
-        let Shape { inputs, .. } = self.shape;
-        let all = self.shape.batch.buckets;
-        let pairs = self.shape.batch.size - 1;
-        EvaluatorBatch {
-            origin: self.origin,
-            component: self.component,
-            shape: self.shape.with_buckets(buckets.len()),
-            schedule: self.schedule.clone(),
-            keys: self.keys,
-            copies: self.copies[copies.clone()].to_vec(),
-            inputs: self.inputs.of_items(all, buckets.clone()),
-            offsets: self.offsets.of_items(all, buckets.clone()),
-            delta_differences: self.delta_differences[copies.clone()].to_vec(),
-            solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
-            tables: self.tables.slice(copies),
-        }
-    }
-}
 
 /// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input
 /// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,
@@ -229,7 +124,7 @@ impl TableSink for InOrder {
 }
 
 /// All copies of a component, committed to.
-pub(super) struct GarblerMade {
+pub(super) struct GarblerCopies {
     id: usize,
     origin: Origin,
     component: ComponentDigest,
@@ -246,7 +141,7 @@ pub(super) struct GarblerMade {
     deltas: Zeroizing<Vec<Delta>>,
 }
 
-impl GarblerMade {
+impl GarblerCopies {
     pub fn new_commitments(&self) -> [New<'_>; 3] {
         [&self.inputs, &self.offsets, &self.outputs].map(New::from)
     }
@@ -291,7 +186,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     request: &Request,
     parameters: &Parameters,
-) -> Result<Vec<GarblerMade>, Error> {
+) -> Result<Vec<GarblerCopies>, Error> {
     let Garbler { run, sender, rng, hooks, counters, .. } = party;
     let mut made = Vec::new();
     for (id, &bucketing) in
@@ -335,7 +230,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         run.channel.send(msg::TABLE_HASHES, &hashes)?;
         let origin = Origin::new(counters.serial()?, BatchKind::Component, bucketing);
         let component = component.digest();
-        made.push(GarblerMade {
+        made.push(GarblerCopies {
             id,
             origin,
             component,
@@ -352,34 +247,52 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(made)
 }
 
-impl GarblerMade {
+impl GarblerCopies {
     /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
         seed: &Seed,
     ) -> Result<GarblerOpenedBatch, Error> {
-        let delta_ka = party.delta_ka();
-        let Garbler { run, hooks, window, .. } = party;
-        let GarblerMade {
-            id,
+        let (shape, challenge) = (self.shape, Challenge::expand(seed, &self.shape.batch));
+        let assignment = challenge.assignment(shape.batch.size);
+        let chosen = &challenge.chosen;
+        let deltas: Zeroizing<Vec<Delta>> =
+            Zeroizing::new(chosen.iter().map(|&copy| self.deltas[copy as usize]).collect());
+        self.send_opened(party, &challenge.opened, &assignment)?;
+        self.send_delta_differences(party, &deltas)?;
+        let flips = self.solder_buckets(party, &assignment, &deltas)?;
+        self.send_tables(party, chosen, &deltas)?;
+        let GarblerCopies { origin, component, at, inputs, offsets, outputs, .. } = self;
+        let at = at.heads(chosen, shape.batch.size);
+        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
+        let batch = GarblerBatch {
             origin,
             component,
             shape,
+            inputs: heads(&inputs, shape.inputs),
+            offsets: heads(&offsets, 1),
             at,
-            inputs,
-            offsets,
-            outputs,
-            schedule,
-            keys,
-            deltas,
-        } = self;
-        let challenge = Challenge::expand(seed, &shape.batch);
-        let Challenge { opened, chosen } = &challenge;
-        let assignment = challenge.assignment(shape.batch.size);
-        let deltas: Zeroizing<Vec<Delta>> =
-            Zeroizing::new(chosen.iter().map(|&copy| deltas[copy as usize]).collect());
+        };
+        let claims = claims::CopyClaims {
+            shape,
+            assignment,
+            inputs: inputs.into_shares(),
+            offsets: offsets.into_shares(),
+            outputs: outputs.shares().same(),
+        };
+        Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
+    }
 
+    /// Opens the copies `opened`: their offsets, then their input wires.
+    fn send_opened<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        opened: &[u32],
+        assignment: &Assignment,
+    ) -> Result<(), Error> {
+        let Garbler { run, hooks, .. } = party;
+        let &GarblerCopies { id, shape, ref inputs, ref offsets, .. } = self;
         let mut opened_offsets = Labels::new(vec![Label::ZERO; opened.len()]);
         offsets.scatter(1, |copy| assignment.place(copy).ok(), &mut opened_offsets)?;
         let open = |range: Range<usize>| {
@@ -404,7 +317,17 @@ impl GarblerMade {
             Ok(values)
         };
         let count = opened.len() * (1 + shape.inputs);
-        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})?;
+        send_list(run, hooks, (Point::Opened(id), msg::OPENED), count, IN_HAND, open, |_| {})
+    }
+
+    /// Sends S_c = Δ_c ⊕ Δ_ka of each chosen copy, whose offsets are `deltas`.
+    fn send_delta_differences<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        deltas: &[Delta],
+    ) -> Result<(), Error> {
+        let (id, delta_ka) = (self.id, party.delta_ka());
+        let Garbler { run, hooks, .. } = party;
         let delta_difference = |range: Range<usize>| {
             Ok(deltas[range].iter().map(|delta| delta.label() ^ delta_ka).collect::<Vec<Label>>())
         };
@@ -416,8 +339,18 @@ impl GarblerMade {
             IN_HAND,
             delta_difference,
             |_| {},
-        )?;
+        )
+    }
 
+    /// Solders the head of each bucket to the inputs of the other copies. Returns which solderings flip.
+    fn solder_buckets<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        assignment: &Assignment,
+        deltas: &[Delta],
+    ) -> Result<Bits, Error> {
+        let Garbler { run, hooks, window, .. } = party;
+        let &GarblerCopies { id, shape, ref inputs, .. } = self;
         let BatchSizes { size, buckets, .. } = shape.batch;
         let mut flips = Bits::default();
         let mut values = Labels::new(Vec::new());
@@ -455,15 +388,26 @@ impl GarblerMade {
                 flips.extend(solderings.iter().map(|soldering| soldering.flip()));
             },
         )?;
-        drop(values);
+        Ok(flips)
+    }
 
+    /// Garbles the chosen copies again and sends their tables, those that are made while those before them
+    /// are sent.
+    fn send_tables<C: commit::Scheme>(
+        &self,
+        party: &mut Garbler<C>,
+        chosen: &[u32],
+        deltas: &[Delta],
+    ) -> Result<(), Error> {
+        let Garbler { run, hooks, .. } = party;
+        let &GarblerCopies { id, shape, ref inputs, ref schedule, ref keys, .. } = self;
         let order = tables::ranked(chosen);
         let spare = Mutex::new(Vec::<Vec<u8>>::new());
         let tables = |range: Range<usize>| {
             let places = &order[range];
             let copies: Vec<u32> = places.iter().map(|&place| chosen[place]).collect();
             let input = |range: Range<usize>, values: &mut [Label]| {
-                values_of(&inputs, shape.inputs, &copies[range], values)
+                values_of(inputs, shape.inputs, &copies[range], values)
             };
             let sink = |here: usize, copies: &[u32]| {
                 // New memory costs more than what is written to it.
@@ -476,7 +420,7 @@ impl GarblerMade {
                 )
             };
             let deltas = Zeroizing::new(places.iter().map(|&place| deltas[place]).collect::<Vec<Delta>>());
-            garble_copies(&schedule, &keys, &copies, &deltas, shape, input, sink, |sink| sink)
+            garble_copies(schedule, keys, &copies, &deltas, shape, input, sink, |sink| sink)
                 .map(|(_, tables)| tables)
         };
         let step = COPIES_A_TASK * rayon::current_num_threads();
@@ -495,31 +439,13 @@ impl GarblerMade {
             run.progress(((next - done) * shape.table_bytes) as u64);
             (ready, done) = (made?, next);
         }
-        drop((ready, order));
-        let at = at.heads(chosen, size);
-        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
-        let batch = GarblerBatch {
-            origin,
-            component,
-            shape,
-            inputs: heads(&inputs, shape.inputs),
-            offsets: heads(&offsets, 1),
-            at,
-        };
-        let claims = claims::CopyClaims {
-            shape,
-            assignment,
-            inputs: inputs.into_shares(),
-            offsets: offsets.into_shares(),
-            outputs: outputs.shares().same(),
-        };
-        Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
+        Ok(())
     }
 }
 
 /// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
-pub(super) struct EvaluatorReceived<C> {
+pub(super) struct EvaluatorCopies<C> {
     hashed: Hashed,
     inputs: C,
     offsets: C,
@@ -541,7 +467,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     request: &Request,
     parameters: &Parameters,
-) -> Result<Vec<EvaluatorReceived<Pending>>, Error> {
+) -> Result<Vec<EvaluatorCopies<Pending>>, Error> {
     let EvaluatorCore { run, receiver, counters, .. } = core;
     let mut received = Vec::new();
     for (id, &bucketing) in
@@ -565,20 +491,20 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             keys: GarblingKeys::new(start, copies, circuit.and_gates()),
             hashes,
         };
-        received.push(EvaluatorReceived { hashed, inputs, offsets, outputs });
+        received.push(EvaluatorCopies { hashed, inputs, offsets, outputs });
     }
     Ok(received)
 }
 
-impl EvaluatorReceived<Pending> {
+impl EvaluatorCopies<Pending> {
     pub fn pending(&self) -> [&Pending; 3] {
         [&self.inputs, &self.offsets, &self.outputs]
     }
 
-    pub fn accept(self, proof: &Proof) -> EvaluatorReceived<Shares> {
+    pub fn accept(self, proof: &Proof) -> EvaluatorCopies<Shares> {
         let [inputs, offsets, outputs] =
             [self.inputs, self.offsets, self.outputs].map(|pending| pending.accept(proof));
-        EvaluatorReceived { hashed: self.hashed, inputs, offsets, outputs }
+        EvaluatorCopies { hashed: self.hashed, inputs, offsets, outputs }
     }
 }
 
@@ -591,7 +517,7 @@ pub(super) struct EvaluatorOpenedBatch {
     pub flips: Bits,
 }
 
-impl EvaluatorReceived<Shares> {
+impl EvaluatorCopies<Shares> {
     /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
     /// others.
     pub fn open<C: commit::Scheme>(
@@ -601,7 +527,7 @@ impl EvaluatorReceived<Shares> {
         seed: &Seed,
     ) -> Result<EvaluatorOpenedBatch, Error> {
         let EvaluatorCore { run, table_memory, segments, .. } = core;
-        let EvaluatorReceived { hashed, inputs, offsets, outputs } = self;
+        let EvaluatorCopies { hashed, inputs, offsets, outputs } = self;
         let room = hashed.room(table_memory, segments.as_ref())?;
         let shape = hashed.shape;
         let challenge = Challenge::expand(seed, &shape.batch);

@@ -20,38 +20,18 @@ use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, Solderings, UseOpenings};
-use super::items::Items;
-use super::ots::{self, EvaluatorOts, EvaluatorRandomCots, GarblerOts, GarblerRandomCots};
+use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::items::PreprocessedItems;
+use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
+use super::party::EvaluatorCore;
 use super::prepare;
 use super::preprocess;
-use super::sessions::EvaluatorCore;
+use super::request::Request;
 use super::setup::{self, PendingOffsets};
-use super::stock::Request;
 use super::{Error, Evaluator, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
 use brickwork_primitives::spill::Spill;
-
-/// Items that were made together: components, the pool for the garbler's wires, OTs.
-pub(super) struct PreprocessedItems<B, G, O> {
-    pub components: Vec<B>,
-    pub pools: Vec<G>,
-    pub ots: Option<O>,
-}
-
-impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// For a stock.
-    ///
-    /// # Errors
-    /// As [`Items::gathered`].
-    pub fn gathered(self) -> Result<Self, Error> {
-        Ok(PreprocessedItems {
-            components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            ots: self.ots.map(Items::gathered).transpose()?,
-        })
-    }
-}
 
 /// The garbler's items.
 pub(super) type GarblerPreprocessed = PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerOts>;
@@ -63,9 +43,9 @@ pub(super) type EvaluatorPreprocessed =
 /// What the garbler has committed to.
 #[derive(Default)]
 pub(super) struct GarblerCommitted {
-    components: Vec<preprocess::GarblerMade>,
-    authenticators: Option<[prepare::GarblerMade; 2]>,
-    ots: Option<ots::GarblerCommitted>,
+    components: Vec<preprocess::GarblerCopies>,
+    authenticators: Option<[prepare::GarblerKeyAuthenticators; 2]>,
+    ots: Option<ots::GarblerCommittedOts>,
 }
 
 impl GarblerCommitted {
@@ -196,9 +176,9 @@ impl GarblerOpenings {
 
 /// What the evaluator has commitments to, `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
-    components: Vec<preprocess::EvaluatorReceived<C>>,
-    authenticators: Option<[prepare::EvaluatorReceived<C>; 2]>,
-    ots: Option<ots::EvaluatorCommitted<C>>,
+    components: Vec<preprocess::EvaluatorCopies<C>>,
+    authenticators: Option<[prepare::EvaluatorKeyAuthenticators<C>; 2]>,
+    ots: Option<ots::EvaluatorCommittedOts<C>>,
     /// Where the openings of all of these go.
     spill: Spill,
 }

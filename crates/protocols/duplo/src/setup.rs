@@ -18,12 +18,13 @@
 
 use zeroize::Zeroizing;
 
+use super::counters::Counters;
 use super::instance::{CotReceiver, CotSender};
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
+use super::party::EvaluatorCore;
 use super::report::Duplo;
-use super::sessions::EvaluatorCore;
-use super::stock::{Counters, Stock};
+use super::stock::Stock;
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;

@@ -10,127 +10,15 @@ use std::sync::Arc;
 
 use super::Error;
 use super::SecurityReport;
-use super::build::{Layout, Owner};
-use super::items::{ComponentItems, Items, Origin};
+use super::items::{ComponentItems, Items, Origin, PreprocessedItems};
 use super::kept::Kept;
+use super::layout::{Layout, Owner};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
-use super::preprocessed::PreprocessedItems;
-use super::steps::{Step, garbler_wires, sealed_wires};
-use brickwork_base::digest::Digest;
+use super::request::Request;
+use super::steps::{Step, sealed_wires};
 use brickwork_base::label::Labels;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
 use brickwork_primitives::cut_and_choose::BatchKind;
-use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
-
-/// What is to be preprocessed.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Components and the number of slots that each is to fill.
-    pub components: Vec<(Component, usize)>,
-    /// Wires of the garbler's inputs, of the outputs that only it learns, and of those that nobody does.
-    pub garbler_wires: usize,
-    /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
-    pub ots: Option<usize>,
-}
-
-impl Request {
-    /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
-    pub fn of(program: &Program) -> Self {
-        let counts = program.slots_by_component();
-        Request {
-            components: program.components().iter().cloned().zip(counts).collect(),
-            garbler_wires: garbler_wires(program),
-            ots: None,
-        }
-    }
-
-    /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
-        self.components.iter().all(|(_, slots)| *slots == 0)
-            && self.garbler_wires == 0
-            && self.ots.unwrap_or(0) == 0
-    }
-
-    /// Wires that need a plain authenticator.
-    pub(super) fn plain_wires(&self) -> usize {
-        self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
-    }
-
-    /// Names what is asked for; both parties must ask for the same.
-    pub fn digest(&self) -> [u8; 32] {
-        let wanted = || self.components.iter().filter(|(_, slots)| *slots > 0);
-        let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");
-        digest.length(wanted().count());
-        for (component, slots) in wanted() {
-            digest.digest(&component.digest()).length(*slots);
-        }
-        digest.length(self.garbler_wires).number(self.ots.is_some()).length(self.ots.unwrap_or(0));
-        digest.done()
-    }
-}
-
-impl std::fmt::Display for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let components = self.components.iter().map(|(c, slots)| (*slots, c.name.as_str()));
-        let authenticators = [(self.garbler_wires, "input authenticators"), (self.ots.unwrap_or(0), "OTs")];
-        let entries: Vec<String> = components
-            .chain(authenticators)
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, name)| format!("{count} {name}"))
-            .collect();
-        f.write_str(&if entries.is_empty() { "nothing".into() } else { entries.join(", ") })
-    }
-}
-
-/// The counter of a session's authenticators: those of one kind have different indices.
-const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
-
-/// What a session counts besides the blocks of its streams; both parties count alike.
-pub(super) struct Counters {
-    /// Indices of authenticators.
-    authenticators: Numbers,
-    /// Serials of cut-and-chooses; in a store a batch has that of its first one.
-    serials: Numbers,
-}
-
-impl Counters {
-    /// Takes what belongs to an entry of the log.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if it is taken.
-    pub fn of_entry(ranges: &mut Ranges) -> Result<Self, Error> {
-        Ok(Counters { authenticators: ranges.take(&AUTHENTICATORS)?, serials: ranges.take(&SERIALS)? })
-    }
-
-    /// Takes what belongs to a setup.
-    ///
-    /// # Errors
-    /// As [`Counters::of_entry`].
-    pub fn of_setup() -> Result<Self, Error> {
-        Self::of_entry(&mut Ranges::of_setup())
-    }
-
-    /// Has nothing: of a session that was restored and has entered no range.
-    pub fn none() -> Self {
-        Counters { authenticators: AUTHENTICATORS.none(), serials: SERIALS.none() }
-    }
-
-    /// Draws a serial.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] if there are no more.
-    pub fn serial(&mut self) -> Result<Serial, Error> {
-        self.serials.draw(1)
-    }
-
-    /// Draws the indices of so many authenticators; returns the first.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] if there are not as many.
-    pub fn authenticators(&mut self, count: u64) -> Result<u64, Error> {
-        self.authenticators.draw(count)
-    }
-}
 
 /// Items of which some may be gone.
 struct Open<T> {
@@ -408,6 +296,7 @@ mod tests {
 
     use super::*;
     use crate::adversary::harness::{Case, component, pair, small};
+    use crate::steps::garbler_wires;
     use crate::tests::sessions::both;
     use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};

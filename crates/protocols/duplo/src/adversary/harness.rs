@@ -466,8 +466,8 @@ impl Outcome {
 pub const SEED: u8 = 0x5e;
 
 /// The items that a challenge opens, and those in buckets, bucket after bucket.
-pub fn challenge(cut: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
-    let Challenge { opened, chosen } = Challenge::expand(seed, &BatchSizes::from(cut));
+pub fn challenge(bucketing: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
+    let Challenge { opened, chosen } = Challenge::expand(seed, &BatchSizes::from(bucketing));
     (places(&opened), places(&chosen))
 }
 
@@ -475,18 +475,18 @@ fn places(items: &[u32]) -> Vec<usize> {
     items.iter().map(|&item| item as usize).collect()
 }
 
-fn known_challenge(cut: Bucketing) -> Challenge {
-    Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &BatchSizes::from(cut))
+fn known_challenge(bucketing: Bucketing) -> Challenge {
+    Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &BatchSizes::from(bucketing))
 }
 
 /// The copies that the known challenge opens.
-pub fn opened(cut: Bucketing) -> Vec<usize> {
-    places(&known_challenge(cut).opened)
+pub fn opened(bucketing: Bucketing) -> Vec<usize> {
+    places(&known_challenge(bucketing).opened)
 }
 
 /// The copies in buckets, bucket after bucket.
-pub fn chosen(cut: Bucketing) -> Vec<usize> {
-    places(&known_challenge(cut).chosen)
+pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
+    places(&known_challenge(bucketing).chosen)
 }
 
 /// How the copies of a component are cut where this is made for a store.
@@ -498,13 +498,18 @@ pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
     let request = Request::of(program);
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
-    let cut = |slots: usize, [bucket, opened]: [u32; 2]| Bucketing { slots: slots as u32, bucket, opened };
+    let bucketing =
+        |slots: usize, [bucket, opened]: [u32; 2]| Bucketing { slots: slots as u32, bucket, opened };
     Parameters {
         decomposition: String::new(),
         security: 40,
-        components: program.slots_by_component().into_iter().map(|slots| cut(slots, component)).collect(),
-        plain: cut(plain_slots, plain),
-        input: cut(input_slots, input),
+        components: program
+            .slots_by_component()
+            .into_iter()
+            .map(|slots| bucketing(slots, component))
+            .collect(),
+        plain: bucketing(plain_slots, plain),
+        input: bucketing(input_slots, input),
         ot_binding: 48,
         bound_log2: 0.0,
     }

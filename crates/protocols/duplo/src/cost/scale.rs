@@ -55,11 +55,11 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
 /// The cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
 pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &Cost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
-        let cut = cheapest(rule, slots as u32, Upper::limit(log2_limit), |cut| {
-            let bucket = f64::from(cut.bucket);
-            Rate { bucket: cut.bucket, made: bucket + f64::from(cut.opened) / slots }.cost(cost)
+        let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
+            let bucket = f64::from(bucketing.bucket);
+            Rate { bucket: bucketing.bucket, made: bucket + f64::from(bucketing.opened) / slots }.cost(cost)
         })?;
-        return Some(Rate { bucket: cut.bucket, made: cut.copies() as f64 / slots });
+        return Some(Rate { bucket: bucketing.bucket, made: bucketing.copies() as f64 / slots });
     }
     let of_bucket = |bucket: u32| -> Option<Rate> {
         let at = |opened: f64| Rate { bucket, made: f64::from(bucket) + opened };
@@ -137,11 +137,14 @@ mod tests {
             [(Rule::COMPONENT, 0.02), (Rule::KEY_AUTHENTICATOR, 0.02), (Rule::INPUT_AUTHENTICATOR, 0.02)]
         {
             for slots in [100_000u32, 1_000_000] {
-                let cut = cheapest(rule, slots, Upper::limit(-41.5), |cut| cut.copies() as f64).unwrap();
-                let exact = Rate { bucket: cut.bucket, made: cut.copies() as f64 / f64::from(slots) };
+                let bucketing =
+                    cheapest(rule, slots, Upper::limit(-41.5), |bucketing| bucketing.copies() as f64)
+                        .unwrap();
+                let exact =
+                    Rate { bucket: bucketing.bucket, made: bucketing.copies() as f64 / f64::from(slots) };
                 let bound = log2_bound(rule, f64::from(slots), exact);
                 assert!((bound + 41.5).abs() < 0.5, "{rule:?} at {slots}: 2^{bound} by the formula");
-                let log2 = cut.bound(rule).log2();
+                let log2 = bucketing.bound(rule).log2();
                 assert!((bound / log2 - 1.0).abs() < slack, "{bound} and {log2}");
             }
         }

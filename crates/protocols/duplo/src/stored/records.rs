@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::authenticators::{
     AuthenticatorRows, EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
+use crate::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::challenge::BatchSizes;
+use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::CommitmentSender;
 use crate::items::{Items, Origin, Places};
-use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::preprocess::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::tables::Tables;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};

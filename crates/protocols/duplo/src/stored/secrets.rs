@@ -5,12 +5,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
 use crate::parameters::stock_ot_binding;
-use crate::sessions::{EvaluatorCore, threads};
+use crate::party::{EvaluatorCore, threads};
 use crate::setup::window;
-use crate::stock::{Counters, Stock};
+use crate::stock::Stock;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::Label;

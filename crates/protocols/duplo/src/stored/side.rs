@@ -9,15 +9,17 @@ use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use crate::build::{GarblerClaims, Joined};
+use crate::counters::Counters;
 use crate::hooks::Hooks;
+use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
-use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::parameters::{Parameters, may_begin};
+use crate::party::{EvaluatorCore, Pooled, in_pool};
 use crate::report::Duplo;
-use crate::sessions::{EvaluatorCore, Pooled, in_pool};
+use crate::request::Request;
 use crate::steps::{Secret, Step};
-use crate::stock::{Counters, Request, Stock};
+use crate::stock::Stock;
 use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
 use brickwork_base::Error;
 use brickwork_circuit::Party;

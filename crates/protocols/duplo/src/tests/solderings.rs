@@ -1,10 +1,10 @@
 //! Rows 10, 11 and 30: solderings, decommitments, and what must never be opened twice.
 
-use super::super::build::{Layout, Owner, WireLocation};
+use super::super::batch::Shape;
 use super::super::challenge::BatchSizes;
+use super::super::layout::{Layout, Owner, WireLocation};
 use super::super::msg;
 use super::super::prepare::output_bucket;
-use super::super::preprocess::Shape;
 use super::harness::*;
 use crate::Cheat;
 use crate::hooks::Point;

@@ -1,0 +1,121 @@
+//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are joined
+//! to.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::challenge::BatchSizes;
+use super::items::{Origin, Places};
+use super::tables::Tables;
+use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_circuit::{Circuit, ComponentDigest};
+use brickwork_primitives::commit::{Row, Shares};
+use brickwork_primitives::garbling::{GarblingKeys, Schedule};
+use brickwork_primitives::solder::Soldering;
+use brickwork_primitives::spill::SpilledVec;
+
+/// The sizes of a batch of copies.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub batch: BatchSizes,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub table_bytes: usize,
+}
+
+impl Shape {
+    pub fn new(circuit: &Circuit, batch: BatchSizes) -> Self {
+        Shape {
+            batch,
+            inputs: circuit.inputs(),
+            outputs: circuit.outputs().len(),
+            table_bytes: 2 * LABEL_BYTES * circuit.and_gates(),
+        }
+    }
+
+    fn with_buckets(&self, buckets: usize) -> Self {
+        Shape { batch: self.batch.with_buckets(buckets), ..*self }
+    }
+
+    /// Solderings inside buckets: from the head's inputs to those of each other copy.
+    pub fn bucket_solderings(&self) -> usize {
+        self.batch.pairs() * self.inputs
+    }
+
+    /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
+    pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
+        let (head, copy) = self.batch.pair(k / self.inputs);
+        (head, copy, k % self.inputs)
+    }
+}
+
+/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
+pub(super) struct GarblerBatch {
+    pub origin: Origin,
+    pub component: ComponentDigest,
+    pub shape: Shape,
+    /// Of the heads.
+    pub at: Places,
+    /// `[bucket][input wire]` of the heads.
+    pub inputs: Row,
+    /// `[bucket]` of the heads.
+    pub offsets: Row,
+}
+
+/// What the evaluator keeps of a component's chosen copies, bucket after bucket.
+pub(super) struct EvaluatorBatch {
+    pub origin: Origin,
+    pub component: ComponentDigest,
+    pub shape: Shape,
+    pub schedule: Arc<Schedule>,
+    pub keys: GarblingKeys,
+    /// Which copy of the batch each chosen one is.
+    pub copies: Vec<u32>,
+    /// `[bucket][input wire]` of the heads.
+    pub inputs: Shares,
+    /// `[bucket]` of the heads.
+    pub offsets: Shares,
+    /// S_c of each copy.
+    pub delta_differences: Vec<Label>,
+    /// As [`Shape::bucket_soldering`] counts them.
+    pub solderings: SpilledVec<Soldering>,
+    pub tables: Tables,
+}
+
+impl GarblerBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let all = self.shape.batch.buckets;
+        GarblerBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.with_buckets(buckets.len()),
+            at: self.at.slice(buckets.clone()),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets),
+        }
+    }
+}
+
+impl EvaluatorBatch {
+    /// Some of its buckets.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
+        let Shape { inputs, .. } = self.shape;
+        let all = self.shape.batch.buckets;
+        let pairs = self.shape.batch.size - 1;
+        EvaluatorBatch {
+            origin: self.origin,
+            component: self.component,
+            shape: self.shape.with_buckets(buckets.len()),
+            schedule: self.schedule.clone(),
+            keys: self.keys,
+            copies: self.copies[copies.clone()].to_vec(),
+            inputs: self.inputs.of_items(all, buckets.clone()),
+            offsets: self.offsets.of_items(all, buckets.clone()),
+            delta_differences: self.delta_differences[copies.clone()].to_vec(),
+            solderings: self.solderings.slice(buckets.start * pairs * inputs..buckets.end * pairs * inputs),
+            tables: self.tables.slice(copies),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the commitments.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use super::Error;
+use super::items::{Items, Origin, Places};
+use brickwork_base::label::Labels;
+use brickwork_primitives::commit::{Row, Shares};
+
+/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
+/// committed.
+pub(super) struct GarblerOts {
+    pub at: Places,
+    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
+    pub committed: Row,
+    pub wires: Row,
+}
+
+/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
+/// b·Δ_ot.
+pub(super) struct EvaluatorOts {
+    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
+    pub committed: Shares,
+    pub wires: Shares,
+    pub choices: Zeroizing<Vec<u8>>,
+    pub labels: Labels,
+}
+
+impl Items for GarblerOts {
+    fn origins(&self) -> Vec<Origin> {
+        Vec::new()
+    }
+
+    fn len(&self) -> usize {
+        self.at.items.len()
+    }
+
+    fn slice(&self, items: Range<usize>) -> Self {
+        GarblerOts {
+            at: self.at.slice(items.clone()),
+            committed: self.committed.of_items(self.len(), items.clone()),
+            wires: self.wires.of_items(self.len(), items),
+        }
+    }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(GarblerOts {
+            committed: self.committed.first(self.at.items.len())?,
+            wires: self.wires.gathered()?,
+            at: self.at,
+        })
+    }
+}
+
+impl Items for EvaluatorOts {
+    fn origins(&self) -> Vec<Origin> {
+        Vec::new()
+    }
+
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn slice(&self, items: Range<usize>) -> Self {
+        EvaluatorOts {
+            committed: self.committed.slice(items.clone()),
+            wires: self.wires.slice(items.clone()),
+            choices: self.choices[items.clone()].to_vec().into(),
+            labels: Labels::new(self.labels[items].to_vec()),
+        }
+    }
+
+    fn gathered(self) -> Result<Self, Error> {
+        Ok(EvaluatorOts {
+            committed: self.committed.slice(0..self.labels.len()),
+            wires: self.wires.gathered(),
+            ..self
+        })
+    }
+}
+
+impl GarblerOts {
+    /// All of them in a row.
+    pub fn join(mut all_items: Vec<Self>) -> Self {
+        if all_items.len() == 1 {
+            return all_items.swap_remove(0);
+        }
+        let mut all = GarblerOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
+        for piece in &all_items {
+            all.committed.append(&piece.committed);
+            all.wires.append(&piece.wires);
+        }
+        all
+    }
+}
+
+impl EvaluatorOts {
+    /// All of them in a row. What is in a row already is not copied.
+    pub fn join(mut all_items: Vec<Self>) -> Self {
+        if all_items.len() == 1 {
+            return all_items.swap_remove(0);
+        }
+        let (committed, wires) = (Shares::default(), Shares::default());
+        let mut all =
+            EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
+        for piece in &all_items {
+            all.committed.append(&piece.committed);
+            all.wires.append(&piece.wires);
+            // What grows leaves copies behind; so these are made anew.
+            all.choices = [&all.choices[..], &piece.choices].concat().into();
+            all.labels = Labels::new([&all.labels[..], &piece.labels].concat());
+        }
+        all
+    }
+}

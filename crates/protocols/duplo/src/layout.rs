@@ -1,0 +1,116 @@
+//! How a program lies on what it took from the stock: where each slot, input and output has its labels.
+
+use std::ops::Range;
+
+use super::steps::Step;
+use brickwork_circuit::{ComponentId, Party, Recipient, Wire};
+
+/// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on
+/// the wire of an OT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WireLocation {
+    /// Which set: the authenticators of a batch's outputs, behind them those of a pool, and last the OTs.
+    pub set: u32,
+    pub bucket: u32,
+}
+
+/// Slots that one batch fills.
+pub(super) struct Owner {
+    pub component: ComponentId,
+    pub slots: usize,
+    /// Output wires of each slot.
+    pub outputs: usize,
+}
+
+/// How a program lies on what it took from the stock: which bucket each slot, input and output uses. Both
+/// parties compute the same.
+pub(super) struct Layout {
+    /// The slots of each batch, in the order of its buckets.
+    pub slots: Vec<Vec<u32>>,
+    /// Of each slot the batch and the bucket in it.
+    pub places: Vec<(u32, u32)>,
+    /// Of each global wire.
+    locations: Vec<WireLocation>,
+    /// The authenticators behind the sealed outputs.
+    sealed_locations: Vec<WireLocation>,
+    /// Wires of the outputs that end on input authenticators of their own: in order, of those that only the
+    /// garbler learns, and then of those that nobody learns and that stay for later steps.
+    pub sealed_outputs: Vec<Wire>,
+    /// How many of them the garbler learns.
+    pub private: usize,
+    /// The garbler's input wires that it gives labels for; the evaluator has those of the others from earlier
+    /// steps.
+    pub given: Vec<Wire>,
+    /// Those others.
+    pub carried: Vec<Wire>,
+    /// Wires whose indicator bits the evaluator learns.
+    pub evaluator_outputs: Vec<Wire>,
+    /// Wires of the outputs that both learn.
+    pub shared_outputs: Vec<Wire>,
+    /// The evaluator's input wires.
+    pub evaluator_inputs: Range<Wire>,
+}
+
+impl Layout {
+    /// `owners` are the batches, those of a component together and in the order of the components; then come
+    /// the sizes of the pools for the garbler's wires.
+    pub fn new(step: &Step, owners: &[Owner], pools: &[usize]) -> Self {
+        let program = step.program();
+        let set = |(set, size): (usize, usize)| {
+            (0..size as u32).map(move |bucket| WireLocation { set: set as u32, bucket })
+        };
+        let mut locations: Vec<WireLocation> =
+            (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
+        let garbler_inputs = program.input_width(Party::Garbler);
+        let sealed_locations = locations.split_off(garbler_inputs);
+        locations.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
+
+        let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
+        // Of each component the batch that fills its next slot.
+        let first_owner =
+            |id: usize| owners.iter().position(|o| o.component.0 as usize == id).unwrap_or(owners.len());
+        let mut next: Vec<usize> = (0..program.components().len()).map(first_owner).collect();
+        let mut places = Vec::with_capacity(program.slot_count());
+        for (index, slot) in program.slots().enumerate() {
+            let batch = &mut next[slot.component.0 as usize];
+            while slots[*batch].len() == owners[*batch].slots {
+                *batch += 1;
+            }
+            let (batch, bucket, outputs) = (*batch, slots[*batch].len(), owners[*batch].outputs);
+            slots[batch].push(index as u32);
+            places.push((batch as u32, bucket as u32));
+            locations.extend(
+                (0..outputs)
+                    .map(|o| WireLocation { set: batch as u32, bucket: (bucket * outputs + o) as u32 }),
+            );
+        }
+        let wires = |to: &dyn Fn(Recipient) -> bool| -> Vec<Wire> {
+            program.outputs().iter().filter(|o| to(o.to)).flat_map(|o| o.wires.iter().copied()).collect()
+        };
+        let private = wires(&|to| to == Recipient::Garbler);
+        Layout {
+            slots,
+            places,
+            locations,
+            sealed_locations,
+            private: private.len(),
+            sealed_outputs: [private, wires(&|to| to == Recipient::Nobody)].concat(),
+            given: step.given().collect(),
+            carried: step.carried().collect(),
+            evaluator_outputs: wires(&|to| to.includes(Party::Evaluator)),
+            shared_outputs: wires(&|to| to == Recipient::Both),
+            evaluator_inputs: garbler_inputs as Wire
+                ..(garbler_inputs + program.input_width(Party::Evaluator)) as Wire,
+        }
+    }
+
+    /// Where the label of a global wire lives.
+    pub fn location(&self, wire: Wire) -> WireLocation {
+        self.locations[wire as usize]
+    }
+
+    /// The authenticators behind sealed output `k`.
+    pub fn sealed_location(&self, k: usize) -> WireLocation {
+        self.sealed_locations[k]
+    }
+}

@@ -1,0 +1,133 @@
+//! The parties of a session: what each holds between the phases, and the threads that work for it.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use zeroize::Zeroizing;
+
+use super::Error;
+use super::authenticators::{
+    EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
+};
+use super::counters::Counters;
+use super::hooks::Hooks;
+use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::instance::{Commitments, CotReceiver, CotSender};
+use super::stock::{ProgramMaterial, Stock};
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::Rng;
+use brickwork_primitives::commit::{self, Committed, Shares};
+use brickwork_session::{Metered, SessionId, Terms};
+use brickwork_stock::Writers;
+
+/// What a program of the garbler's took from the stock.
+pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerOts>;
+
+/// The garbler of a session, between two programs.
+pub struct Garbler<C: commit::Scheme = Commitments> {
+    pub(super) run: Metered,
+    pub(super) pool: Arc<ThreadPool>,
+    pub(super) session: SessionId,
+    pub(super) security: u32,
+    pub(super) sender: C::Sender,
+    pub(super) cot: CotSender,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Committed,
+    pub(super) ot: Committed,
+    pub(super) rng: Rng,
+    pub(super) hooks: Hooks,
+    /// Committed values that are made again at a time, to be brought into another order.
+    pub(super) window: usize,
+    /// Combinations that bind each batch of OTs.
+    pub(super) binding: usize,
+    pub(super) counters: Counters,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerOts>,
+}
+
+impl<C: commit::Scheme> Garbler<C> {
+    /// The offset of all plain authenticators.
+    pub(super) fn delta_ka(&self) -> Delta {
+        Delta::new(self.ka.values[0].bits())
+    }
+}
+
+/// What a program of the evaluator's took from the stock.
+pub(super) type EvaluatorMaterial =
+    ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
+
+/// What an evaluator has of a session before anything is proven.
+pub(super) struct EvaluatorCore<C: commit::Scheme> {
+    pub run: Metered,
+    pub pool: Arc<ThreadPool>,
+    pub session: SessionId,
+    pub security: u32,
+    pub receiver: C::Receiver,
+    pub cot: CotReceiver,
+    pub rng: Rng,
+    pub hooks: Hooks,
+    /// Bytes of tables that may still be kept in memory.
+    pub table_memory: u64,
+    /// Bytes of the openings of copies and authenticators in one go that may be kept in memory.
+    pub openings_memory: u64,
+    /// Makes the segments that tables go into, while a store is filled.
+    pub segments: Option<Writers>,
+    /// Combinations that bind each batch of OTs.
+    pub binding: usize,
+    pub counters: Counters,
+}
+
+/// The evaluator of a session, between two programs.
+pub struct Evaluator<C: commit::Scheme = Commitments> {
+    pub(super) core: EvaluatorCore<C>,
+    /// The commitments to Δ_ka and Δ_ot.
+    pub(super) ka: Shares,
+    pub(super) ot: Shares,
+    /// S_ot = Δ_ot ⊕ Δ_ka.
+    pub(super) ot_delta_difference: Label,
+    /// Δ_ka if two valid labels of one wire came out of a bucket, in this step or in an earlier one of which
+    /// something is kept: what the garbler's cheating gave away. Else zero.
+    pub(super) delta_ka: Zeroizing<Label>,
+    /// Whether an input has been used: after that nothing new may be preprocessed.
+    pub(super) used: bool,
+    pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
+}
+
+/// A value of a phase, which knows the threads that work for its session.
+pub(super) trait Pooled: Send {
+    fn pool(&self) -> &Arc<ThreadPool>;
+}
+
+impl<P: Pooled> Pooled for &mut P {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        (**self).pool()
+    }
+}
+
+impl<C: commit::Scheme> Pooled for Garbler<C> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
+    }
+}
+
+impl<C: commit::Scheme> Pooled for Evaluator<C> {
+    fn pool(&self) -> &Arc<ThreadPool> {
+        &self.core.pool
+    }
+}
+
+/// The threads of a session.
+pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
+    Ok(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?))
+}
+
+/// Runs a phase on the session's threads.
+pub(super) fn in_pool<P: Pooled, T: Send>(
+    value: P,
+    phase: impl FnOnce(P) -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    let pool = value.pool().clone();
+    pool.install(|| phase(value))
+}
