@@ -107,8 +107,8 @@ pub struct Parameters {
     /// The commitment scheme of duplo; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo in bits: a cheater succeeds with probability at most 2^-S; 40, if it is not
-    /// given
+    /// Statistical security of duplo in bits: a cheater succeeds with probability at most 2^-S; 40, if it is
+    /// not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
     #[command(flatten)]
@@ -238,7 +238,8 @@ impl Choice {
         })
     }
 
-    /// The parameters among which those of [`Self::choose`] are: other buckets of the component that dominates.
+    /// The parameters among which those of [`Self::choose`] are: other buckets of the component that
+    /// dominates.
     pub fn candidates(
         &self,
         program: &Program,

@@ -178,8 +178,8 @@ fn of_the_only_way(
 }
 
 /// The buckets among which a run chooses for the component that dominates, by size; none where it has no
-/// choice. Their seconds are of the protocol alone: in which buckets a cut is run does not depend on how long it
-/// took to make.
+/// choice. Their seconds are of the protocol alone: in which buckets a cut is run does not depend on how long
+/// it took to make.
 fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Failure> {
     let Decomposition { program, parameters, .. } = chosen;
     let &Pricing { security, choice, machine, link, .. } = pricing;

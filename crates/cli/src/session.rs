@@ -1,5 +1,5 @@
-//! `brickwork session`: one party of a computation in steps, which a file names. What both learn may decide which
-//! step comes next; what a step keeps is decoded for nobody, and later steps carry it on.
+//! `brickwork session`: one party of a computation in steps, which a file names. What both learn may decide
+//! which step comes next; what a step keeps is decoded for nobody, and later steps carry it on.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -47,7 +47,8 @@ pub struct Arguments {
     /// several times, one after the other; the last one is used again
     #[arg(long = "input", value_name = "STEP=VALUE")]
     inputs: Vec<String>,
-    /// Ask on the terminal for inputs that are not given, a line of JSON for each, and show what each step gives
+    /// Ask on the terminal for inputs that are not given, a line of JSON for each, and show what each step
+    /// gives
     #[arg(long)]
     interactive: bool,
     /// Statistical security in bits
@@ -200,7 +201,8 @@ fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
 }
 
 impl Planned {
-    /// Whether all that it carries on is kept somewhere, always as what it takes, and all that it keeps is there.
+    /// Whether all that it carries on is kept somewhere, always as what it takes, and all that it keeps is
+    /// there.
     fn fits(&self, steps: &[Planned]) -> Result<(), String> {
         for kept in &self.entry.keep {
             self.kept_type(kept).ok_or_else(|| format!("the program has no output {kept}, or several"))?;

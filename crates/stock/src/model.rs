@@ -393,8 +393,8 @@ mod pairs {
             world
         }
 
-        /// A step of one party, from a message that it hears to the next that it says; `None` if it waits or is
-        /// done. (To die in between is as good as to say something that nobody hears.)
+        /// A step of one party, from a message that it hears to the next that it says; `None` if it waits or
+        /// is done. (To die in between is as good as to say something that nobody hears.)
         fn step(&self, me: usize, compared: Compared) -> Option<World> {
             let connection = self.now.as_ref()?;
             let (step, number) = (connection.steps[me], self.connections[0]);
@@ -584,10 +584,10 @@ mod pairs {
     }
 }
 
-/// Sessions: two connections at a time between the same two stores, over two epochs, whose parties' threads do
-/// their steps in any order; either end of a connection may break at any step, and one party's folder may come
-/// back from a copy while nothing of it runs. No range is entered twice, and where no copy came back no two logs
-/// seem apart.
+/// Sessions: two connections at a time between the same two stores, over two epochs, whose parties' threads
+/// do their steps in any order; either end of a connection may break at any step, and one party's folder may
+/// come back from a copy while nothing of it runs. No range is entered twice, and where no copy came back no
+/// two logs seem apart.
 mod sessions {
     use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -726,8 +726,9 @@ mod sessions {
             let mut world = self.clone();
             let mut end = ends[me].clone();
             let evaluator = me == 1;
-            // At both: 0 and 1 tell where logs stand and hear it, 2 compares (the evaluator when it hears that the
-            // garbler has), 3 hears the heads, 4 names or hears the epoch, 5 agrees and appends, 6 hears the head.
+            // At both: 0 and 1 tell where logs stand and hear it, 2 compares (the evaluator when it hears
+            // that the garbler has), 3 hears the heads, 4 names or hears the epoch, 5 agrees and appends, 6
+            // hears the head.
             let hears = match (end.step, evaluator) {
                 (GONE, _) => return Ok(None),
                 (0, _) => evaluator && rule != Rule::BothAtOnce,
@@ -881,8 +882,8 @@ mod sessions {
         })
     }
 
-    /// Goes through everything that can happen: how many worlds there are, in how many both sessions are in an
-    /// epoch each, and in how many an old copy is found.
+    /// Goes through everything that can happen: how many worlds there are, in how many both sessions are in
+    /// an epoch each, and in how many an old copy is found.
     fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
         let mut seen = HashSet::from([hashed(&World::new())]);
         let mut open = vec![World::new()];

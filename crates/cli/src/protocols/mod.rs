@@ -1,5 +1,5 @@
-//! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its name
-//! among [`Protocol`] and its line in [`played`].
+//! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its
+//! name among [`Protocol`] and its line in [`played`].
 
 mod compgc;
 mod duplo;

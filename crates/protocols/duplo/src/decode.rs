@@ -141,8 +141,8 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels
     ))
 }
 
-/// Recover: from Δ_ka to the garbler's inputs, and what is carried on like them; the outputs in the clear, and the
-/// labels of the sealed and the shared ones.
+/// Recover: from Δ_ka to the garbler's inputs, and what is carried on like them; the outputs in the clear,
+/// and the labels of the sealed and the shared ones.
 fn recover(
     program: &Program,
     material: &EvaluatorMaterial,

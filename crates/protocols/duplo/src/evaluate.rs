@@ -218,8 +218,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let carried = layout.carried.iter().zip(&*ready.material.labels);
     carried.for_each(|(&wire, &label)| labels[wire as usize] = label);
 
-    // InputG: the authenticators must accept the labels. Those of E's input follow from claims, and those that
-    // are carried on from proofs of earlier steps.
+    // InputG: the authenticators must accept the labels. Those of E's input follow from claims, and those
+    // that are carried on from proofs of earlier steps.
     if !ready.material.accept(theirs, |k| layout.location(layout.given[k]))? {
         return Err(Cheat::InputLabel.into());
     }

@@ -1,5 +1,5 @@
-//! What was preprocessed, as items: buckets of components and authenticators, and OTs. Which cut-and-choose they
-//! came out of, and where the garbler's commitments to them lie.
+//! What was preprocessed, as items: buckets of components and authenticators, and OTs. Which cut-and-choose
+//! they came out of, and where the garbler's commitments to them lie.
 
 use std::ops::Range;
 

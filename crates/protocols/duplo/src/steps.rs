@@ -1,12 +1,12 @@
-//! Steps of a session (sections 5.3 and 6 of the paper): later inputs, and what is computed next, may depend on
-//! what was decoded before, and what was not decoded stays garbled and flows on.
+//! Steps of a session (sections 5.3 and 6 of the paper): later inputs, and what is computed next, may depend
+//! on what was decoded before, and what was not decoded stays garbled and flows on.
 //!
 //! An output that a step keeps is soldered to input authenticators of its own, as one that only the garbler
-//! learns; but neither its colour nor its indicator bit ever leaves a party. In a later step it is an input of
-//! the garbler's in all but two things: the evaluator has its label already, and nobody knows its bit. So all
-//! that holds of the garbler's inputs holds of it: the label lies at the head of a bucket, solderings from there
-//! are proven, and whoever learns Δ_ka recovers the bit from the self-authenticating labels. That is why recovery
-//! needs no memory of the steps that led here.
+//! learns; but neither its colour nor its indicator bit ever leaves a party. In a later step it is an input
+//! of the garbler's in all but two things: the evaluator has its label already, and nobody knows its bit. So
+//! all that holds of the garbler's inputs holds of it: the label lies at the head of a bucket, solderings
+//! from there are proven, and whoever learns Δ_ka recovers the bit from the self-authenticating labels. That
+//! is why recovery needs no memory of the steps that led here.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use brickwork_circuit::{Party, Port, Program, Recipient, Type, Wire};
 use brickwork_session::SessionId;
 
 /// Wires that a step kept: they stay garbled, and later steps of the same session carry them on. Both parties
-/// have this name for them, and neither can read them. It is of no use in another session, nor after the end of
-/// its own.
+/// have this name for them, and neither can read them. It is of no use in another session, nor after the end
+/// of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     session: SessionId,

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
-//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to say.
+//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to
+//! say.
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;

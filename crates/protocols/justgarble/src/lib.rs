@@ -1,6 +1,6 @@
-//! JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, *Efficient Garbling from a Fixed-Key Blockcipher*, IEEE S&P
-//! 2013): garbling as a tool of its own. It knows nothing of two parties, oblivious transfer or cheaters: it
-//! garbles a circuit, and evaluates a garbled one.
+//! JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, *Efficient Garbling from a Fixed-Key Blockcipher*, IEEE
+//! S&P 2013): garbling as a tool of its own. It knows nothing of two parties, oblivious transfer or cheaters:
+//! it garbles a circuit, and evaluates a garbled one.
 //!
 //! | in the paper | here |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | F, e, d, X, Y as files | [`files`] |
 //!
 //! The schemes are for research and comparison. Half-gates, which the protocols use, send two rows for an AND
-//! gate and none for XOR; the protocols against a cheater rest on properties of theirs that these have not been
-//! shown to have.
+//! gate and none for XOR; the protocols against a cheater rest on properties of theirs that these have not
+//! been shown to have.
 #![forbid(unsafe_code)]
 
 mod cipher;

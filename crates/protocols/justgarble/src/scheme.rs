@@ -1,7 +1,7 @@
 //! The garbling schemes of figure 3: Gb, En, Ev and De of Ga, GaX and GaXR.
 //!
-//! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the gate's
-//! number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
+//! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the
+//! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
@@ -90,8 +90,8 @@ pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoding(pub Vec<u8>);
 
-/// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up (*aut*).
-/// Whoever else has them can make up outputs.
+/// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up
+/// (*aut*). Whoever else has them can make up outputs.
 pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// What garbling a circuit gives: each part is of use by itself (*prv* needs F, X and d; *obv* is without d).
@@ -209,8 +209,8 @@ impl Garbled {
     /// Ev: the tokens of the outputs, for those of the inputs.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each input, or the garbled circuit is not one: a gate that
-    /// reads what is not before it, or other rows than its gates have.
+    /// [`Error::Input`] if there is not a token for each input, or the garbled circuit is not one: a gate
+    /// that reads what is not before it, or other rows than its gates have.
     pub fn evaluate(&self, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
         let cipher = self.scheme.cipher.keyed(self.key);
         evaluate_with(self, &cipher, inputs)
@@ -269,8 +269,8 @@ impl Checking {
     /// The bits that tokens of the outputs stand for.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that the
-    /// circuit has there: nobody evaluated it.
+    /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that
+    /// the circuit has there: nobody evaluated it.
     pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
         same_number(self.0.len(), outputs.len())?;
         let is = |[zero, one]: &[u128; 2], token: &u128| (zero.ct_eq(token), one.ct_eq(token));

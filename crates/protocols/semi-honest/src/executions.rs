@@ -1,5 +1,5 @@
-//! Crossings 2 to 4 of all executions, batch by batch: the whole protocol behind its setup. Beside the calls stand
-//! the crossings of the link.
+//! Crossings 2 to 4 of all executions, batch by batch: the whole protocol behind its setup. Beside the calls
+//! stand the crossings of the link.
 
 use crate::batch::{Inputs, Layout};
 use crate::ots::{EvaluatorOts, GarblerOts};

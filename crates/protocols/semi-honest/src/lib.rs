@@ -15,9 +15,9 @@
 //!
 //! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
 //!
-//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and those
-//! of `executions` that they share with runs from stock, are the whole protocol; beside their calls stand the
-//! crossings of the link.
+//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and
+//! those of `executions` that they share with runs from stock, are the whole protocol; beside their calls
+//! stand the crossings of the link.
 #![forbid(unsafe_code)]
 
 mod batch;

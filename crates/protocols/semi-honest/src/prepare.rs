@@ -1,9 +1,10 @@
-//! Crossing 2: correlated OTs whose choices are the evaluator's inputs. The garbler's label for choice 0 is the
-//! false label of the wire, as the OTs' offset is that of the wires; the evaluator gets the label of its bit.
+//! Crossing 2: correlated OTs whose choices are the evaluator's inputs. The garbler's label for choice 0 is
+//! the false label of the wire, as the OTs' offset is that of the wires; the evaluator gets the label of its
+//! bit.
 //!
-//! OTs from a store were made with random choices c: G has M, E has T = M ⊕ cΔ. E sends d = b ⊕ c for its bits
-//! b, and the false labels of its wires are L = M ⊕ dΔ. So T = L ⊕ bΔ is the label of its bit, and nothing
-//! comes back.
+//! OTs from a store were made with random choices c: G has M, E has T = M ⊕ cΔ. E sends d = b ⊕ c for its
+//! bits b, and the false labels of its wires are L = M ⊕ dΔ. So T = L ⊕ bΔ is the label of its bit, and
+//! nothing comes back.
 
 use zeroize::Zeroizing;
 

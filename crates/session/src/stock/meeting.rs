@@ -20,12 +20,13 @@
 //! **Several sessions.** What another session of either party has claimed is busy: it is not compared, not
 //! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
 //! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
-//! its [`Gate`](brickwork_stock::Gate), and keeps that until it has the evaluator's answer; so none of its sessions begins to write
-//! in that time. Nor does one of the evaluator's, as nothing is written in an epoch that the garbler has not
-//! named for it, and the evaluator looks only when it has heard the garbler, behind a gate of its own, and judges
-//! only when the garbler has answered: that of a garbler which is gone by then is no evidence. If both
-//! spoke at once, one could tell of a log as it was before a program, and the other of the same log behind it.
-//! Only the garbler's gate is held while the peer's word is waited for, so the two do not wait for each other.
+//! its [`Gate`](brickwork_stock::Gate), and keeps that until it has the evaluator's answer; so none of its
+//! sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an epoch
+//! that the garbler has not named for it, and the evaluator looks only when it has heard the garbler, behind
+//! a gate of its own, and judges only when the garbler has answered: that of a garbler which is gone by then
+//! is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the other
+//! of the same log behind it. Only the garbler's gate is held while the peer's word is waited for, so the two
+//! do not wait for each other.
 
 use std::collections::HashSet;
 
@@ -129,9 +130,9 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
     })
 }
 
-/// Refuses a store that holds what another protocol made with this peer. The pair belongs to both stores, whatever
-/// is in them: with one that seems empty here a new one would be made, and what the other protocol has would be
-/// taken for an old copy when it meets its twin.
+/// Refuses a store that holds what another protocol made with this peer. The pair belongs to both stores,
+/// whatever is in them: with one that seems empty here a new one would be made, and what the other protocol
+/// has would be taken for an old copy when it meets its twin.
 fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
@@ -314,7 +315,8 @@ fn hear(channel: &mut Channel) -> Result<Told, Error> {
     Ok(Told { acquaintance, standings: channel.receive_up_to(msg::STANDINGS, MAX_BYTES)? })
 }
 
-/// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be lost.
+/// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be
+/// lost.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together.
@@ -350,8 +352,8 @@ pub(super) struct Reconciled {
     pub busy: bool,
 }
 
-/// Compares all epochs that these parties share and no other session has; both know the same ones, in the same
-/// order, when it returns.
+/// Compares all epochs that these parties share and no other session has; both know the same ones, in the
+/// same order, when it returns.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
@@ -459,8 +461,8 @@ pub(super) fn reconcile(
 /// store is of no pair and has no log. Returns how many epochs both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
-/// do not tell the same story: a run would burn what differs.
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
     let heard = match owner.role {
         Party::Garbler => None,

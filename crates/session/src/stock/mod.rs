@@ -1,5 +1,6 @@
-//! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections. What
-//! any protocol needs for that; a protocol brings its [`Side`]: how it sets up, what it keeps, what it takes.
+//! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
+//! What any protocol needs for that; a protocol brings its [`Side`]: how it sets up, what it keeps, what it
+//! takes.
 //!
 //! ```text
 //!   both ways    whether the stores belong together, and where their logs stand ([`meeting`])
@@ -65,16 +66,16 @@ pub trait Asked {
     /// Names how it is made: both parties must mean the same.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns the bound on a cheating peer's success in it, in units of 2^-128: where it is given up, this counts
-    /// in all that its epoch gives.
+    /// Returns the bound on a cheating peer's success in it, in units of 2^-128: where it is given up, this
+    /// counts in all that its epoch gives.
     fn risk(&self) -> u128;
 
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
 }
 
-/// One role of a protocol, in a session whose stock lies on disk. After an error nothing more is done with it,
-/// but it has the connection: that must not close before what a cheat was about is burned.
+/// One role of a protocol, in a session whose stock lies on disk. After an error nothing more is done with
+/// it, but it has the connection: that must not close before what a cheat was about is burned.
 pub trait Side: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
@@ -100,7 +101,8 @@ pub trait Side: Sized {
     /// Returns what [`Side::restore`] needs to go on in another process.
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
 
-    /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before [`Side::enter`].
+    /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before
+    /// [`Side::enter`].
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
@@ -123,15 +125,15 @@ pub trait Side: Sized {
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Whether an epoch that stands here may have another step: whether it had a program already, and how much
-    /// was given up in it. What is there stays of use.
+    /// Whether an epoch that stands here may have another step: whether it had a program already, and how
+    /// much was given up in it. What is there stays of use.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error>;
 
-    /// Names the level that stock of these terms is for, in words: ` for --security 40`. Empty where there are no
-    /// levels.
+    /// Names the level that stock of these terms is for, in words: ` for --security 40`. Empty where there
+    /// are no levels.
     fn level(terms: &Terms) -> String;
 
     /// Goes on with the ranges of all counters that belong to an entry of the log.
@@ -171,8 +173,8 @@ pub trait Side: Sized {
     fn take(&mut self, items: &Items<'_>, job: &Self::Job<'_>) -> Result<Self::Outcome, Error>;
 }
 
-/// Whether a store has all that a program needs, of what belongs to this owner and both parties may still use:
-/// whether `choose` finds it.
+/// Whether a store has all that a program needs, of what belongs to this owner and both parties may still
+/// use: whether `choose` finds it.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -362,8 +364,8 @@ impl<S: Side> Stocked<S> {
     /// Compares both stores, behind the greeting that gave `session`.
     ///
     /// # Errors
-    /// [`Error::Strangers`] if the peer's store and this one do not belong together, [`Error::Stock`] if one of
-    /// them is an old copy; what does not fit is burned. [`Error::Io`] if the peer goes away.
+    /// [`Error::Strangers`] if the peer's store and this one do not belong together, [`Error::Stock`] if one
+    /// of them is an old copy; what does not fit is burned. [`Error::Io`] if the peer goes away.
     pub fn open(
         mut run: Metered,
         carried: S::Carried,
@@ -408,8 +410,8 @@ impl<S: Side> Stocked<S> {
         self.line.release().0.finish()
     }
 
-    /// Makes the session ready that a program will take from, if there is one: what depends neither on the peer
-    /// nor on an input.
+    /// Makes the session ready that a program will take from, if there is one: what depends neither on the
+    /// peer nor on an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -430,8 +432,9 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Claims the newest epoch to which something may be added, and returns it: what the protocol allows
-    /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session has. The
-    /// garbler names it, and the evaluator finds the same; otherwise, or if there is none, both begin a new one.
+    /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
+    /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
+    /// begin a new one.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Io`] if the peer goes away.
@@ -670,8 +673,8 @@ impl Epochs {
         Ok(None)
     }
 
-    /// Claims the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator for
-    /// whom none is named only looks. Where something is carried on there is one `only`.
+    /// Claims the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator
+    /// for whom none is named only looks. Where something is carried on there is one `only`.
     fn find<S: Side>(
         &mut self,
         job: &S::Job<'_>,

@@ -58,8 +58,8 @@ impl Kinds for CutAndChosen {
     }
 }
 
-/// Counts the executions of a program that an epoch makes, leaving aside what the bound allows; none while a part
-/// of it is missing.
+/// Counts the executions of a program that an epoch makes, leaving aside what the bound allows; none while a
+/// part of it is missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -1,7 +1,7 @@
-//! DUPLO's stock on disk: its records, what a program takes, and a connection between two parties with stores.
-//! Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is what is
-//! DUPLO's: a garbler proposes a cut behind its greeting, components have bounds, and what a program lacks is
-//! made on the spot.
+//! DUPLO's stock on disk: its records, what a program takes, and a connection between two parties with
+//! stores. Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is
+//! what is DUPLO's: a garbler proposes a cut behind its greeting, components have bounds, and what a program
+//! lacks is made on the spot.
 
 #[cfg(any(test, feature = "adversary"))]
 pub(super) mod again;
@@ -55,8 +55,8 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 /// log. Returns how many epochs both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
-/// do not tell the same story: a run would burn what differs.
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -81,7 +81,8 @@ pub struct FromStock {
     pub made: Option<Request>,
 }
 
-/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on them.
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
+/// them.
 impl std::fmt::Debug for FromStock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FromStock { outputs, kept, recovered: _, security, made } = self;
@@ -174,7 +175,8 @@ impl Stocked {
         }))
     }
 
-    /// Does beforehand what a step, or a program that is one, takes that depends neither on the peer nor on an input.
+    /// Does beforehand what a step, or a program that is one, takes that depends neither on the peer nor on
+    /// an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -332,9 +334,9 @@ impl<R: Role> Inner<R> {
     }
 }
 
-/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking is
-/// added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the program
-/// needs.
+/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking
+/// is added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the
+/// program needs.
 fn make<R: Role>(
     mut line: stocked::Stocked<OnDisk<R>>,
     program: &Program,

@@ -1,9 +1,9 @@
 //! The items of a stock as records.
 //!
 //! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
-//! are soldered; of the other copies and authenticators what the evaluator checks and evaluates with. The garbler
-//! keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its seeds
-//! make them again. Tables are units of the segment's bulk, in the order in which they arrived.
+//! are soldered; of the other copies and authenticators what the evaluator checks and evaluates with. The
+//! garbler keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its
+//! seeds make them again. Tables are units of the segment's bulk, in the order in which they arrived.
 
 use std::ops::Range;
 use std::sync::Arc;

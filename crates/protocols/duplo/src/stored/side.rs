@@ -33,8 +33,8 @@ use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
 
-/// What a step gave: the bits of a party's outputs, what it kept, whether outputs had to be recovered, and what
-/// was promised.
+/// What a step gave: the bits of a party's outputs, what it kept, whether outputs had to be recovered, and
+/// what was promised.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
     pub kept: Vec<Secret>,
@@ -326,8 +326,8 @@ impl Role for Garbler {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(party, program, material)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
-            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on
-            // them.
+            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends
+            // on them.
             let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
             evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
             decode::garbler(party, program, &ready)

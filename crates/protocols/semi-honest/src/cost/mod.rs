@@ -28,8 +28,8 @@ use work::{BEYOND, SLOT, WIRE};
 pub enum Ots {
     /// They are made for it.
     Made,
-    /// They are in both parties' stores, which share so many epochs that are not used up, and where the last run
-    /// was not broken off: otherwise the parties tell each other a little more of where they stand.
+    /// They are in both parties' stores, which share so many epochs that are not used up, and where the last
+    /// run was not broken off: otherwise the parties tell each other a little more of where they stand.
     Stocked {
         /// Epochs.
         epochs: u64,
@@ -122,13 +122,14 @@ fn setup(script: &mut Script, program: &Program) {
 
 /// Both stores meet, and both agree on what the program takes and burn it.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
-    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands, and
-    // that no entry is open.
+    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
+    // and that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
     let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
     script.phase("setup");
     both(script, [GREETING_BYTES as u64]);
-    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has judged.
+    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
+    // judged.
     for party in [Garbler, Evaluator] {
         script.message(party, ACQUAINTANCE_BYTES as u64);
         script.message(party, standings);

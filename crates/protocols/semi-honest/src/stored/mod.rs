@@ -1,10 +1,11 @@
-//! OTs made beforehand: a connection between two parties with stores. Meeting, filling and taking are the same
-//! for all protocols ([`brickwork_session::stock`]); here is what is kept of OTs, and what a program takes.
+//! OTs made beforehand: a connection between two parties with stores. Meeting, filling and taking are the
+//! same for all protocols ([`brickwork_session::stock`]); here is what is kept of OTs, and what a program
+//! takes.
 //!
-//! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key of
-//! one program, and a guess of Δ is tested against the calls under one key, however many programs there are
-//! (docs/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties before either
-//! sends anything that depends on it.
+//! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key
+//! of one program, and a guess of Δ is tested against the calls under one key, however many programs there
+//! are (docs/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties before
+//! either sends anything that depends on it.
 
 mod side;
 #[cfg(test)]
@@ -34,8 +35,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: SemiHonest::NAME, role, terms }
 }
 
-/// OTs that so many executions of a program take: one for each of the evaluator's input bits. Without any there
-/// is one all the same, which hides nothing: an entry that takes nothing would burn nothing.
+/// OTs that so many executions of a program take: one for each of the evaluator's input bits. Without any
+/// there is one all the same, which hides nothing: an entry that takes nothing would burn nothing.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
@@ -63,8 +64,8 @@ pub fn in_stock(
 /// changes nothing at either side: for those who only look. Returns how many epochs both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if they
-/// do not tell the same story: a run would burn what differs.
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -126,9 +127,9 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one do
-    /// not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is burned; or
-    /// if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
+    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -144,7 +145,8 @@ impl Stocked {
         }))
     }
 
-    /// Makes `count` OTs, some at a time; those that an interrupted run for as many has made are not made again.
+    /// Makes `count` OTs, some at a time; those that an interrupted run for as many has made are not made
+    /// again.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends what is no
@@ -163,12 +165,13 @@ impl Stocked {
         })
     }
 
-    /// Runs a program so many times with OTs from the store. `input` are the bits of this party's input ports,
-    /// `[execution][bit]`.
+    /// Runs a program so many times with OTs from the store. `input` are the bits of this party's input
+    /// ports, `[execution][bit]`.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if OTs are lacking and are not to be made, [`Error::Input`]
-    /// if `input` has the wrong length, [`Error::Limit`] if a run would garble more than the promise is for.
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if OTs are lacking and are not to be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if a run would garble more than the
+    /// promise is for.
     pub fn run(
         self,
         program: &Program,

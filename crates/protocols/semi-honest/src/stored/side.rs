@@ -1,5 +1,5 @@
-//! The two roles where their OTs lie on disk. What each does by itself is a [`Role`] of its end of the OTs; the
-//! rest is said once for both.
+//! The two roles where their OTs lie on disk. What each does by itself is a [`Role`] of its end of the OTs;
+//! the rest is said once for both.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,9 @@ const OTS: u8 = 0;
 const STEP: usize = 1 << 20;
 
 /// AND gates that a run from stock garbles, at most, all executions together. An epoch has fewer than 2^19
-/// entries, so that its programs have fewer than 2^59 AND gates and keys of the hash: that two of its keys are
-/// the same has a probability below 2^-11, and only then would one serve more calls than the promise says.
+/// entries, so that its programs have fewer than 2^59 AND gates and keys of the hash: that two of its keys
+/// are the same has a probability below 2^-11, and only then would one serve more calls than the promise
+/// says.
 const MAX_AND_GATES: u128 = 1 << 40;
 
 /// Version of the secrets.
