@@ -349,6 +349,7 @@ impl<'a> Inputs<'a> {
         party: Party,
         time: usize,
     ) -> Result<Zeroizing<Vec<bool>>, Failure> {
+        let _erasing = Erasing::begin();
         let ports = step.input_ports(party);
         let name = planned.entry.name.as_str();
         let within = |failure: Failure| failure.within(&format!("step {name}"));
@@ -448,13 +449,15 @@ impl Playing {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let _erasing = Erasing::begin();
     let party = Party::from(arguments.role);
     let steps = read(&arguments.file)?;
     let inputs = Inputs::of(arguments, &steps)?;
     let request = needs(&steps);
     let peer = files::public_key(&arguments.peer)?;
-    let identity = files::identity(&arguments.identity)?;
+    let identity = {
+        let _erasing = Erasing::begin();
+        files::identity(&arguments.identity)?
+    };
     let keys = match party {
         Party::Garbler => [identity.public_key(), peer],
         Party::Evaluator => [peer, identity.public_key()],

@@ -28,6 +28,7 @@ mod pages;
 mod parity;
 mod portable;
 mod script;
+mod swap;
 mod transpose;
 mod vector;
 

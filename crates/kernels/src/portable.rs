@@ -5,6 +5,7 @@
 //! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
 //! compiler.
 
+use crate::swap::swap_bits;
 use crate::vector::Vector;
 
 /// One block.
@@ -18,14 +19,6 @@ const fn bytes(byte: u8) -> u128 {
     u128::from_le_bytes([byte; 16])
 }
 
-/// Swaps bits of `a` and `b`: those of `a` under `mask << shift` with those of `b` under `mask`.
-#[inline(always)]
-fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u128) {
-    let t = ((m[a] >> shift) ^ m[b]) & mask;
-    m[b] ^= t;
-    m[a] ^= t << shift;
-}
-
 /// Turns eight blocks into eight planes and back: an 8 × 8 transposition of bits for each byte position.
 #[inline(always)]
 fn bitslice(m: &mut Planes) {
@@ -37,22 +30,6 @@ fn bitslice(m: &mut Planes) {
     }
     for i in [0, 2, 4, 6] {
         swap_bits(m, i, i + 1, 1, bytes(0x55));
-    }
-}
-
-/// See [`Vector::transpose64`].
-pub(crate) fn transpose64(m: &mut [u128; 64]) {
-    let mut mask = 0x0000_0000_ffff_ffffu64;
-    let mut distance = 32;
-    while distance > 0 {
-        let both = u128::from(mask) << 64 | u128::from(mask);
-        for start in (0..64).step_by(2 * distance) {
-            for i in start..start + distance {
-                swap_bits(m, i, i + distance, distance as u32, both);
-            }
-        }
-        distance /= 2;
-        mask ^= mask << distance;
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) trait Vector: Copy {
     /// `r` of the low (high) half of `m[c]`.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
-        crate::portable::transpose64(m);
+        crate::swap::transpose64(m);
     }
 }
 

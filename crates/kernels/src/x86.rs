@@ -5,10 +5,12 @@
 //! blocks as the method accesses. All loads and stores are unaligned ones.
 
 mod mix;
+mod register;
 
 use core::arch::x86_64::*;
 
 use crate::vector::{Task, Vector};
+use register::X4;
 
 pub(crate) fn has_aes_ni() -> bool {
     is_x86_feature_detected!("aes")
@@ -63,10 +65,6 @@ pub(crate) struct X1(__m128i);
 /// Two blocks in an AVX2 register.
 #[derive(Clone, Copy)]
 pub(crate) struct X2(__m256i);
-
-/// Four blocks in an AVX-512 register.
-#[derive(Clone, Copy)]
-pub(crate) struct X4(__m512i);
 
 #[inline(always)]
 unsafe fn block(x: u128) -> __m128i {

@@ -8,7 +8,7 @@ use brickwork::duplo::adversary::harness::Ending;
 use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
-use super::{Catalogue, Name};
+use super::attacks::{Catalogue, Name};
 use crate::stores::Played;
 use crate::stores::plays::{
     Damage, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,

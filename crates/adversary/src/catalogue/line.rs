@@ -16,7 +16,7 @@ use brickwork::session::msg::{DECOMPOSITION, PROPOSAL};
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 
-use super::Catalogue;
+use super::attacks::Catalogue;
 use crate::stores::Played;
 
 /// How long a party waits for a peer that says nothing more.

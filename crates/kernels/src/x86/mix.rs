@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::X4;
+use super::register::X4;
 
 /// [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32 registers: the
 /// compiler orders the steps of both so that it runs out of them, and what it moves to memory and back takes

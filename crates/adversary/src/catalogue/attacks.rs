@@ -1,0 +1,131 @@
+//! What an attack is, and the list that they are put into.
+
+use brickwork::circuit::{Party, Recipient};
+use brickwork::cut_and_choose::{Bucketing, Rule};
+use brickwork::duplo::Cheat;
+use brickwork::duplo::adversary::Point;
+use brickwork::duplo::adversary::harness::{Case, Ending, ands, flips, small};
+use brickwork::random::Rng;
+
+use crate::sampler::{bad_for, choose, exact};
+use crate::stores::Played;
+
+/// One thing that a cheater tries.
+pub struct Attack {
+    /// Row of the catalogue.
+    pub row: u8,
+    /// Its name within the row.
+    pub variant: &'static str,
+    /// What the cheater does, and what it would gain.
+    pub story: &'static str,
+    /// Who cheats; nobody where a disk, a line or a machine fails.
+    pub cheater: Option<Party>,
+    /// Every way in which a run may end for the other party, with its exact probability.
+    pub endings: Vec<(Ending, f64)>,
+    /// Runs that tell the rates from their neighbours; few where the ending is certain.
+    pub trials: usize,
+    /// Plays it once: how it ended for the party that does not cheat, or which rule did not hold.
+    pub play: Box<dyn Fn(&mut Rng) -> Played + Send + Sync>,
+}
+
+impl Attack {
+    /// Its name among all attacks: `row_05_flipped_table`.
+    pub fn id(&self) -> String {
+        format!("row_{:02}_{}", self.row, self.variant)
+    }
+}
+
+/// Runs of an attack whose ending is certain.
+pub(super) const CERTAIN: usize = 20;
+
+/// Runs of an attack whose ending is certain and that takes a tenth of a second.
+const FEW: usize = 10;
+
+/// Row and variant.
+pub(super) type Name = (u8, &'static str);
+
+pub(super) struct Catalogue(pub(super) Vec<Attack>);
+
+impl Catalogue {
+    /// An attack that the check always sees.
+    pub(super) fn caught(
+        &mut self,
+        name: Name,
+        cheat: Cheat,
+        story: &'static str,
+        case: impl Fn(Case) -> Case + Send + Sync + 'static,
+    ) {
+        let cheater = if matches!(cheat, Cheat::OtExtension | Cheat::OtBinding | Cheat::ForgedOutput) {
+            Party::Evaluator
+        } else {
+            Party::Garbler
+        };
+        self.add(name, story, cheater, vec![(Ending::Caught(cheat), 1.0)], CERTAIN, move |_| {
+            case(Case::toy())
+        });
+    }
+
+    pub(super) fn add(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        trials: usize,
+        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
+        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+    }
+
+    /// An attack with a play of its own, which always ends like this.
+    pub(super) fn played(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Option<Party>,
+        ending: Ending,
+        play: impl Fn(&mut Rng) -> Played + Send + Sync + 'static,
+    ) {
+        self.0.push(Attack {
+            row,
+            variant,
+            story,
+            cheater,
+            endings: vec![(ending, 1.0)],
+            trials: FEW,
+            play: Box::new(play),
+        });
+    }
+
+    /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed
+    /// outputs.
+    pub(super) fn bad_copies(
+        &mut self,
+        name: Name,
+        story: &'static str,
+        cut: Bucketing,
+        bad: u32,
+        bit: usize,
+        trials: usize,
+    ) {
+        let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
+            / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
+        let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+        // A label that is none: the others of its bucket make up for it. A valid one for the opposite bit:
+        // two valid labels.
+        let (wins, else_) = if bit == 0 {
+            (Ending::Fooled, Ending::Recovered)
+        } else {
+            (Ending::Caught(Cheat::NoValidLabel), Ending::Survived)
+        };
+        let endings =
+            vec![(Ending::Caught(Cheat::Opening), 1.0 - hidden), (wins, ruined), (else_, hidden - ruined)];
+        self.add(name, story, Party::Garbler, endings, trials, move |rng| {
+            let program = ands(cut.slots, Recipient::Evaluator);
+            let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);
+            let lies = flips((0..bad as usize).collect(), bit);
+            Case::new(&program, parameters).lie(Point::CommittedOutputs(0), lies).cheap(rng)
+        });
+    }
+}
