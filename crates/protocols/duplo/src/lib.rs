@@ -36,6 +36,7 @@ mod kept;
 mod layout;
 pub mod memory;
 pub mod msg;
+mod online;
 mod ots;
 mod parameters;
 mod party;
@@ -243,7 +244,8 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
             &mut party,
             preprocessed.map(|preprocessed| ProgramMaterial::of(program, preprocessed)),
         )?; // 7
-        let masked = evaluate::evaluator_sends(&mut party, &ready.received().ots, input)?; // 8
+        let masked =
+            evaluate::evaluator_sends(&mut party, std::slice::from_ref(&ready.received().ots), input)?; // 8
         let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
         let (ready, evaluated) =
             evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11

@@ -8,19 +8,19 @@ use super::records::{Context, Header, Known, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use crate::build::{GarblerClaims, Joined};
 use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
+use crate::online::{self, Agreement};
 use crate::parameters::{Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, in_pool};
 use crate::report::Duplo;
 use crate::request::Request;
 use crate::steps::{Secret, Step};
 use crate::stock::Stock;
-use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
+use crate::{Evaluator, Garbler, SecurityReport};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
@@ -322,16 +322,8 @@ impl Role for Garbler {
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
         let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.security)?;
-        let outputs = in_pool(&mut *self, |party| {
-            let (material, openings) = party.with_ots(material)?;
-            let (ready, solderings) = build::garbler(party, program, material)?;
-            let masked = evaluate::garbler_receives(party, &ready)?;
-            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends
-            // on them.
-            let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
-            evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
-            decode::garbler(party, program, &ready)
-        })?;
+        let outputs =
+            in_pool(&mut *self, |party| online::garbler(party, step, Agreement::Reached, material, input))?;
         Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered: false, security })
     }
 }
@@ -402,14 +394,8 @@ impl Role for Evaluator {
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
         let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.core.security)?;
-        let (outputs, recovered) = in_pool(&mut *self, |party| {
-            let (material, opened) = party.with_ots(material)?;
-            let ready = build::evaluator(party, material)?;
-            let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
-            let (ready, evaluated) =
-                evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
-            decode::evaluator(party, program, &ready, &evaluated, input)
-        })?;
+        let (outputs, recovered) =
+            in_pool(&mut *self, |party| online::evaluator(party, step, Agreement::Reached, material, input))?;
         Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered, security })
     }
 }
