@@ -111,16 +111,22 @@ impl Planned {
 fn planned(steps: usize, rng: &mut Rng) -> (Vec<Planned>, Request) {
     let mut kept = Vec::new();
     let planned: Vec<Planned> = (0..steps).map(|_| Planned::draw(&mut kept, rng)).collect();
+    let request = requested(&planned);
+    (planned, request)
+}
+
+/// All that these steps take.
+fn requested<'p>(planned: impl IntoIterator<Item = &'p Planned>) -> Request {
     let mut request =
         Request { components: components().map(|c| (c, 1)).into(), garbler_wires: 1, ots: Some(1) };
-    for Planned { program, kept, inputs: [x, y], .. } in &planned {
+    for Planned { program, kept, inputs: [x, y], .. } in planned {
         let slots = program.slots_by_component();
         request.components.iter_mut().zip(slots).for_each(|((_, all), slots)| *all += slots);
         let private = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).count();
         request.garbler_wires += x.len() + WIDTH as usize * (private + kept.len());
         *request.ots.as_mut().unwrap() += y.len();
     }
-    (planned, request)
+    request
 }
 
 /// Plays all steps as one party, whose session does one step as `play` says, in one or phase by phase.
@@ -463,4 +469,59 @@ fn row_19_a_step_that_cannot_run_sends_nothing() {
 /// Waits for the first byte of a step.
 fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
     brickwork_session::confirm(&mut session.core.run.channel, &[0; 32], "")
+}
+
+/// Steps side by side, which take the messages of one, give what they give one after another: whatever they
+/// carry on, keep, and decode for whom.
+#[test]
+fn steps_side_by_side_give_what_they_give_one_after_another() {
+    let mut rng = Rng::replayable("test steps");
+    for _ in 0..4 {
+        // What the first keep the others may carry on, and these run at once.
+        let mut kept = Vec::new();
+        let first: Vec<Planned> = (0..2)
+            .map(|_| {
+                let mut by_this = Vec::new();
+                let planned = Planned::draw(&mut by_this, &mut rng);
+                kept.extend(by_this);
+                planned
+            })
+            .collect();
+        let second: Vec<Planned> = (0..3).map(|_| Planned::draw(&mut kept.clone(), &mut rng)).collect();
+        let groups = [first, second];
+        let request = requested(groups.iter().flatten());
+        let beside = |planned: &[Planned], secrets: &[Secret]| {
+            let steps: Result<Vec<Step>, Error> = planned.iter().map(|one| one.step(secrets)).collect();
+            Step::beside(&steps?)
+        };
+        let given = |planned: &[Planned], party: Party| {
+            planned.iter().flat_map(|one| one.inputs[party as usize].clone()).collect::<Vec<bool>>()
+        };
+        let learned = |party: Party| groups.each_ref().map(|planned| expected(planned, party).concat());
+        let (garbled, evaluated) = both(
+            |session| {
+                let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
+                for planned in &groups {
+                    let step = beside(planned, session.kept())?;
+                    let (bits, next) = session.run(&step, &given(planned, Party::Garbler))?;
+                    assert_eq!(bits.len(), step.output_width(Party::Garbler));
+                    outputs.push(bits);
+                    session = next;
+                }
+                Ok(outputs)
+            },
+            |session| {
+                let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
+                for planned in &groups {
+                    let step = beside(planned, session.kept())?;
+                    let (bits, _, next) = session.run(&step, &given(planned, Party::Evaluator))?;
+                    assert_eq!(bits.len(), step.output_width(Party::Evaluator));
+                    outputs.push(bits);
+                    session = next;
+                }
+                Ok(outputs)
+            },
+        );
+        assert_eq!([garbled.unwrap(), evaluated.unwrap()], PARTIES.map(|party| learned(party).to_vec()));
+    }
 }
