@@ -72,7 +72,7 @@ pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial, threads};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
-pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
+pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport, StepReport};
 pub use request::Request;
 pub use sessions::{EvaluatorBuilt, EvaluatorEvaluated, GarblerBuilt, GarblerEvaluated};
 use setup::{Begun, SetupRequest};

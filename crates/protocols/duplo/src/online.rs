@@ -21,7 +21,7 @@
 use super::build::{self, GarblerClaims, Joined};
 use super::party::{EvaluatorMaterial, GarblerMaterial};
 use super::steps::Step;
-use super::{Error, Evaluator, Garbler, decode, evaluate};
+use super::{Aside, Error, Evaluator, Garbler, StepReport, decode, evaluate};
 use brickwork_base::Party;
 use brickwork_primitives::commit;
 use brickwork_session::{announce, confirm};
@@ -38,16 +38,17 @@ pub(super) enum Agreement {
     ToCome,
 }
 
-/// Runs a step on this material. Returns the bits of the garbler's outputs.
+/// Runs a step on this material.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     step: &Step,
     mut agreement: Agreement,
     material: GarblerMaterial,
     input: &[bool],
-) -> Result<Vec<bool>, Error> {
+) -> Result<StepReport, Error> {
     step.check_input(Party::Garbler, input)?;
     let (program, digest) = (step.program(), step.digest());
+    let security = material.report(program, party.security)?;
     party.used = true;
     if agreement == Agreement::ToCome {
         announce(&mut party.run.channel, &digest)?;
@@ -65,20 +66,21 @@ pub(super) fn garbler<C: commit::Scheme>(
     // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on them.
     let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
     evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
-    decode::garbler(party, program, &ready)
+    let outputs = decode::garbler(party, program, &ready)?;
+    Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside::default() })
 }
 
-/// Runs a step on this material. Returns the bits of the evaluator's outputs, and whether they had to be
-/// recovered.
+/// Runs a step on this material.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     step: &Step,
     mut agreement: Agreement,
     material: EvaluatorMaterial,
     input: &[bool],
-) -> Result<(Vec<bool>, bool), Error> {
+) -> Result<StepReport, Error> {
     step.check_input(Party::Evaluator, input)?;
     let (program, digest) = (step.program(), step.digest());
+    let security = material.report(program, party.core.security)?;
     party.used = true;
     if agreement == Agreement::ToCome {
         announce(&mut party.core.run.channel, &digest)?;
@@ -97,5 +99,6 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let ready = build::evaluator(party, material)?;
     let (ready, evaluated) =
         evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
-    decode::evaluator(party, program, &ready, &evaluated, input)
+    let (outputs, recovered) = decode::evaluator(party, program, &ready, &evaluated, input)?;
+    Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside { recovered } })
 }

@@ -21,7 +21,7 @@ use super::setup::SetupRequest;
 use super::steps::{Secret, Step};
 use super::stock::ProgramMaterial;
 use super::{Error, Parameters, decode, evaluate, setup};
-use crate::SecurityReport;
+use crate::{SecurityReport, StepReport};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{self, Claimed, Claims, Receiver, Sender};
@@ -132,19 +132,19 @@ impl<C: commit::Scheme> Garbler<C> {
     }
 
     /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns the bits of its outputs, and the session for the
-    /// next step. The evaluator has its outputs after two round trips, the garbler half of one later.
+    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(Vec<bool>, Self), Error> {
+    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
         let step = step.into();
         step.check_input(Party::Garbler, input)?;
         step.check_session(Some(&self.session))?;
         let material = self.stock.take(&step)?;
         in_pool(self, |mut party| {
-            let outputs = online::garbler(&mut party, &step, Agreement::ToCome, material, input)?;
-            Ok((outputs, party))
+            let report = online::garbler(&mut party, &step, Agreement::ToCome, material, input)?;
+            Ok((report, party))
         })
     }
 
@@ -330,21 +330,19 @@ impl<C: commit::Scheme> Evaluator<C> {
     }
 
     /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns the bits of its outputs, whether they had to be
-    /// recovered from a cheating garbler ([`EvaluatorEvaluated::decode`]), and the session for the next step.
-    /// The evaluator has its outputs after two round trips, the garbler half of one later.
+    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(Vec<bool>, bool, Self), Error> {
+    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
         let step = step.into();
         step.check_input(Party::Evaluator, input)?;
         step.check_session(Some(&self.core.session))?;
         let material = self.stock.take(&step)?;
         in_pool(self, |mut party| {
-            let (outputs, recovered) =
-                online::evaluator(&mut party, &step, Agreement::ToCome, material, input)?;
-            Ok((outputs, recovered, party))
+            let report = online::evaluator(&mut party, &step, Agreement::ToCome, material, input)?;
+            Ok((report, party))
         })
     }
 

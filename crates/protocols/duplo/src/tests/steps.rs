@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::harness::*;
 use super::sessions::{both, both_with, over};
 use crate::hooks::{Hooks, Point};
-use crate::{Cheat, Request, Secret, Step};
+use crate::{Cheat, Request, Secret, Step, StepReport};
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
@@ -147,10 +147,15 @@ fn played<S>(
     Ok(outputs)
 }
 
+/// The bits that a step in one gave, and the session.
+fn outputs_of<S>((report, session): (StepReport, S)) -> (Vec<bool>, S) {
+    (report.outputs, session)
+}
+
 fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>>, Error> {
     played(session, planned, Party::Garbler, |session, at_once, step, input| {
         let (outputs, session) = match at_once {
-            true => session.run(step, input)?,
+            true => outputs_of(session.run(step, input)?),
             false => session.build(step)?.evaluate(input)?.decode()?,
         };
         Ok((outputs, session.kept().to_vec(), session))
@@ -162,7 +167,10 @@ fn evaluates(session: crate::Evaluator, planned: &[Planned]) -> Result<(Vec<Vec<
     let known = std::cell::RefCell::new(Vec::new());
     let outputs = played(session, planned, Party::Evaluator, |session, at_once, step, input| {
         let (outputs, recovered, session) = match at_once {
-            true => session.run(step, input)?,
+            true => {
+                let (StepReport { outputs, aside, .. }, session) = session.run(step, input)?;
+                (outputs, aside.recovered, session)
+            }
             false => session.build(step)?.evaluate(input)?.decode()?,
         };
         known.borrow_mut().push(recovered);
@@ -350,7 +358,7 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
                 |session| {
                     let (session, input) = (session.fill(&request)?, [true, false]);
                     let (_, session) = match at_once {
-                        true => session.run(&keeps, &input)?,
+                        true => outputs_of(session.run(&keeps, &input)?),
                         false => session.build(&keeps)?.evaluate(&input)?.decode()?,
                     };
                     let next = step(session.kept())?;
@@ -361,9 +369,9 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
                 },
                 |session| {
                     let (session, input) = (session.fill(&request)?, [true, true]);
-                    let (.., session) = match at_once {
-                        true => session.run(&keeps, &input)?,
-                        false => session.build(&keeps)?.evaluate(&input)?.decode()?,
+                    let session = match at_once {
+                        true => session.run(&keeps, &input)?.1,
+                        false => session.build(&keeps)?.evaluate(&input)?.decode()?.2,
                     };
                     let next = step(session.kept())?;
                     match at_once {
@@ -407,16 +415,16 @@ fn a_further_step_takes_two_round_trips() {
         |session| {
             let (_, session) = session.fill(&request)?.run(&program, &x)?;
             fresh(&at_garbler);
-            let (outputs, session) = session.run(&program, &x)?;
+            let (outputs, session) = outputs_of(session.run(&program, &x)?);
             let at_once = at_garbler.get();
             fresh(&at_garbler);
             let (again, _) = session.build(&program)?.evaluate(&x)?.decode()?;
             Ok((outputs, again, [at_once, at_garbler.get()]))
         },
         |session| {
-            let (.., session) = session.fill(&request)?.run(&program, &y)?;
+            let (_, session) = session.fill(&request)?.run(&program, &y)?;
             fresh(&at_evaluator);
-            let (outputs, _, session) = session.run(&program, &y)?;
+            let (outputs, session) = outputs_of(session.run(&program, &y)?);
             let at_once = at_evaluator.get();
             fresh(&at_evaluator);
             let (again, ..) = session.build(&program)?.evaluate(&y)?.decode()?;
@@ -503,7 +511,7 @@ fn steps_side_by_side_give_what_they_give_one_after_another() {
                 let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
                 for planned in &groups {
                     let step = beside(planned, session.kept())?;
-                    let (bits, next) = session.run(&step, &given(planned, Party::Garbler))?;
+                    let (bits, next) = outputs_of(session.run(&step, &given(planned, Party::Garbler))?);
                     assert_eq!(bits.len(), step.output_width(Party::Garbler));
                     outputs.push(bits);
                     session = next;
@@ -514,7 +522,7 @@ fn steps_side_by_side_give_what_they_give_one_after_another() {
                 let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
                 for planned in &groups {
                     let step = beside(planned, session.kept())?;
-                    let (bits, _, next) = session.run(&step, &given(planned, Party::Evaluator))?;
+                    let (bits, next) = outputs_of(session.run(&step, &given(planned, Party::Evaluator))?);
                     assert_eq!(bits.len(), step.output_width(Party::Evaluator));
                     outputs.push(bits);
                     session = next;
