@@ -3,16 +3,13 @@
 //! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
 //! can be used again.
 
-use std::sync::Arc;
-
-use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::hooks::Hooks;
 use super::instance::Commitments;
 use super::ots;
-use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, in_pool};
+use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, entered};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
 use super::report::Duplo;
 use super::request::Request;
@@ -22,6 +19,7 @@ use super::stock::ProgramMaterial;
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::SecurityReport;
 use brickwork_base::digest::Digest;
+use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{self, Claimed, Claims, Receiver, Sender};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
@@ -83,7 +81,7 @@ impl<C: commit::Scheme> Garbler<C> {
 
     /// What both parties have agreed to preprocess.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
-        in_pool(self, |party| {
+        entered(self, |party| {
             let ots = request
                 .ots
                 .map(|count| ots::garbler_random_cots(&mut party.run, &mut party.cot, count, party.binding))
@@ -122,7 +120,7 @@ impl<C: commit::Scheme> Garbler<C> {
             .take(&step)
             .and_then(|material| Ok((material.report(program, self.security)?, material)));
         let (security, material) = report?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(&mut party, program, material)?;
             build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
@@ -180,7 +178,7 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
         self.step.check_input(Party::Garbler, input)?;
-        in_pool(self, |mut built| {
+        entered(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
             evaluate::garbler(&mut built.party, &built.ready, None, input, &masked)?;
@@ -198,7 +196,7 @@ impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// # Errors
     /// As [`Garbler::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
-        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
+        entered(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
             let outputs = decode::garbler(&mut party, step.program(), &ready)?;
             Ok((outputs, party))
         })
@@ -266,7 +264,7 @@ impl<C: commit::Scheme> Evaluator<C> {
 
     /// What both parties have agreed to preprocess.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
-        in_pool(self, |party| {
+        entered(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
             let ots = request
                 .ots
@@ -303,7 +301,7 @@ impl<C: commit::Scheme> Evaluator<C> {
             .take(&step)
             .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
         let (security, material) = report?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let (material, opened) = party.with_ots(material)?;
             let ready = build::evaluator(&mut party, material)?;
             let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
@@ -362,7 +360,7 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
         self.step.check_input(Party::Evaluator, input)?;
-        in_pool(self, |mut built| {
+        entered(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
             let EvaluatorBuilt { mut party, step, ready, security } = built;
@@ -389,7 +387,7 @@ impl<C: commit::Scheme> EvaluatorEvaluated<C> {
     /// # Errors
     /// As [`Evaluator::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<C>), Error> {
-        in_pool(
+        entered(
             self,
             |EvaluatorEvaluated {
                  built: EvaluatorBuilt { mut party, step, ready, .. },
@@ -413,25 +411,25 @@ fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
 }
 
 impl<C: commit::Scheme> Pooled for GarblerBuilt<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.party.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for GarblerEvaluated<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.0.party.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for EvaluatorBuilt<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.party.core.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.built.party.core.pool
     }
 }

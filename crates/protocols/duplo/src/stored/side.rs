@@ -15,7 +15,7 @@ use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
 use crate::parameters::{Parameters, may_begin};
-use crate::party::{EvaluatorCore, Pooled, in_pool};
+use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::report::Duplo;
 use crate::request::Request;
 use crate::steps::{Secret, Step};
@@ -198,7 +198,7 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn take(&mut self, items: &Items, job: &Job) -> Result<Outcome, Error> {
         // On the session's threads, like all that it computes.
-        in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
+        entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input)
     }
 }
@@ -322,7 +322,7 @@ impl Role for Garbler {
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
         let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.security)?;
-        let outputs = in_pool(&mut *self, |party| {
+        let outputs = entered(&mut *self, |party| {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(party, program, material)?;
             let masked = evaluate::garbler_receives(party, &ready)?;
@@ -402,7 +402,7 @@ impl Role for Evaluator {
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
         let (program, material) = (step.program(), self.stock.take(step)?);
         let security = material.report(program, self.core.security)?;
-        let (outputs, recovered) = in_pool(&mut *self, |party| {
+        let (outputs, recovered) = entered(&mut *self, |party| {
             let (material, opened) = party.with_ots(material)?;
             let ready = build::evaluator(party, material)?;
             let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
