@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn a_panic_leaves_the_pool() {
         let pool = Pool::new(1).unwrap();
-        let panicked = std::panic::catch_unwind(|| pool.enter(|| panic!("as a test wants it")));
+        let panics = std::panic::AssertUnwindSafe(|| pool.enter(|| panic!("as a test wants it")));
+        let panicked = std::panic::catch_unwind(panics);
         assert!(panicked.is_err() && entered().is_none());
     }
 }
