@@ -1,5 +1,5 @@
 //! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
-//! bytes, and places of files.
+//! bytes, places of files, and the threads that compute.
 #![forbid(unsafe_code)]
 
 pub mod bits;
@@ -8,6 +8,7 @@ pub mod error;
 pub mod label;
 mod party;
 pub mod place;
+pub mod pool;
 pub mod random;
 
 pub use error::{Cheat, Error, Malformed, Strangers, short};

@@ -57,7 +57,7 @@
 /// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
-pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, random};
+pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, pool, random};
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;

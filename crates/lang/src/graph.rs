@@ -4,7 +4,7 @@
 //! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a
 //! bounded, lossy table finds them again.
 
-use crate::arith::Planner;
+use crate::multiples::Planner;
 
 /// A bit: a constant, or the output of a node, possibly inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

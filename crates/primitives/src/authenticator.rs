@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 
 use brickwork_base::label::{Delta, Label};
+use brickwork_base::pool;
 
 /// Bytes of an authenticator on the wire: the hashes of the labels of colour 0 and 1, 16 bytes each.
 pub const BYTES: usize = 32;
@@ -106,12 +107,13 @@ impl Hasher {
         authenticator: impl Fn(usize) -> (u64, Delta) + Sync,
     ) -> Vec<Label> {
         let mut labels = vec![Label::ZERO; count];
-        labels.par_chunks_mut(RUN).enumerate().for_each(|(r, labels)| {
+        let hash = |(r, labels): (usize, &mut [Label])| {
             self.hash_run(Purpose::Offset, bytemuck::cast_slice_mut(labels), |i| {
                 let (index, delta) = authenticator(r * RUN + i);
                 (index, delta.bits())
             });
-        });
+        };
+        pool::compute(|| labels.par_chunks_mut(RUN).enumerate().for_each(hash));
         labels
     }
 
@@ -122,12 +124,13 @@ impl Hasher {
         authenticator: impl Fn(usize) -> (u64, Label, Delta) + Sync,
     ) -> Vec<Authenticator> {
         let mut made = vec![Authenticator::default(); count];
-        made.par_chunks_mut(RUN).enumerate().for_each(|(r, made)| {
+        let hash = |(r, made): (usize, &mut [Authenticator])| {
             self.hash_run(Purpose::Label, bytemuck::cast_slice_mut(made), |i| {
                 let (index, base, delta) = authenticator(r * RUN + i / 2);
                 (index, (base ^ delta.times((i % 2) as u8)).bits())
             });
-        });
+        };
+        pool::compute(|| made.par_chunks_mut(RUN).enumerate().for_each(hash));
         made
     }
 
@@ -139,7 +142,7 @@ impl Hasher {
         query: impl Fn(usize) -> (Authenticator, u64, Label) + Sync,
     ) -> Vec<bool> {
         let mut accepted = vec![false; count];
-        accepted.par_chunks_mut(RUN).enumerate().for_each(|(r, accepted)| {
+        let judge = |(r, accepted): (usize, &mut [bool])| {
             let mut hashes = [0; RUN];
             let query = |i: usize| query(r * RUN + i);
             self.hash_run(Purpose::Label, &mut hashes[..accepted.len()], |i| {
@@ -150,7 +153,8 @@ impl Hasher {
                 let (authenticator, _, label) = query(i);
                 *accepted = authenticator.has(label, hash).into();
             }
-        });
+        };
+        pool::compute(|| accepted.par_chunks_mut(RUN).enumerate().for_each(judge));
         accepted
     }
 }

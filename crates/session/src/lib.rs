@@ -44,7 +44,8 @@ pub struct Job {
     pub program: Arc<Program>,
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
-    /// Threads that this party uses, at least 1. Not part of the agreement.
+    /// Threads that compute for this party, at least 1, besides the one that talks; if a
+    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
     pub threads: usize,
     /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
     /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not
@@ -71,7 +72,8 @@ impl Job {
 pub struct Terms {
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
-    /// Threads that this party uses, at least 1. Not part of the agreement.
+    /// Threads that compute for this party, at least 1, besides the one that talks; if a
+    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
     pub threads: usize,
     /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
     /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not

@@ -38,6 +38,7 @@ use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 use brickwork_base::Party;
+use brickwork_base::pool;
 pub use brickwork_base::{Strangers, short};
 use claim::Claims;
 pub use claim::{Claim, Gate};
@@ -803,7 +804,7 @@ impl Store {
             segment.open(&self.segments(), &self.shared.key, about)?.verify()?;
             Ok(segment.length())
         };
-        segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b))
+        pool::compute(|| segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b)))
     }
 
     /// Forgets an epoch in which nothing shared has happened, or which is burned.

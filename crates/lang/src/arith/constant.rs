@@ -1,155 +1,44 @@
 //! Multiplication by constants: a chain of shifts, additions and subtractions.
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use super::{add, sub};
 use crate::graph::{Bit, Graph};
+use crate::multiples::{Make, Plan, length};
 
-/// How to make a multiple of x.
-#[derive(Debug)]
-pub struct Plan {
-    /// The multiple.
-    factor: u128,
-    /// ANDs, roughly, besides those that grow with the width of x: the sum of the steps' widths.
-    bits: u32,
-    /// Additions and subtractions.
-    steps: u32,
-    make: Make,
-}
-
-#[derive(Debug)]
-enum Make {
-    One,
-    /// 2^k p
-    Shift(Rc<Plan>, u32),
-    /// p + x
-    PlusOne(Rc<Plan>),
-    /// p - x
-    MinusOne(Rc<Plan>),
-    /// 2^k p + p
-    TimesPlus(Rc<Plan>, u32),
-    /// 2^k p - p
-    TimesMinus(Rc<Plan>, u32),
-}
-
-fn length(m: u128) -> u32 {
-    128 - m.leading_zeros()
-}
-
-/// Finds and remembers plans.
-#[derive(Default)]
-pub struct Planner {
-    known: HashMap<u128, Rc<Plan>>,
-    /// Factors that may still be tried for the plan that is being made.
-    budget: u32,
-}
-
-/// About every number has a factor of the form 2^k + 1 or 2^k - 1, and each quotient is a new number to look
-/// at: without a limit the search would not end in time.
-const FACTORS: u32 = 200;
-
-impl Planner {
-    /// A short chain for the factor `m`, which is positive.
-    pub fn plan(&mut self, m: u128) -> Rc<Plan> {
-        if self.known.len() > 100_000 {
-            self.known.clear();
+/// The plan's multiple of `x`, modulo `2^width`.
+fn build(plan: &Plan, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
+    // All multiples on the way are positive and fit these bits: what is above is zero and needs no
+    // carries.
+    let fits = (x.len() + length(plan.factor) as usize).min(width);
+    let shifted = |bits: &[Bit], k: u32| {
+        let mut out = vec![Bit::ZERO; (k as usize).min(fits)];
+        out.extend_from_slice(&bits[..bits.len().min(fits - out.len())]);
+        out.resize(fits, Bit::ZERO);
+        out
+    };
+    let bits = match &plan.make {
+        Make::One => super::extend(x, fits),
+        Make::Shift(p, k) => {
+            let inner = build(p, g, x, width - (*k as usize).min(width));
+            shifted(&inner, *k)
         }
-        self.budget = FACTORS;
-        self.search(m)
-    }
-
-    fn search(&mut self, m: u128) -> Rc<Plan> {
-        if let Some(plan) = self.known.get(&m) {
-            return Rc::clone(plan);
+        Make::PlusOne(p) => {
+            let p = build(p, g, x, fits);
+            add(g, &shifted(&p, 0), &shifted(x, 0), Bit::ZERO)
         }
-        let plan = Rc::new(self.best(m));
-        self.known.insert(m, Rc::clone(&plan));
-        plan
-    }
-
-    fn best(&mut self, m: u128) -> Plan {
-        if m <= 1 {
-            return Plan { factor: m, bits: 0, steps: 0, make: Make::One };
+        Make::MinusOne(p) => {
+            let p = build(p, g, x, fits);
+            sub(g, &shifted(&p, 0), &shifted(x, 0))
         }
-        let zeros = m.trailing_zeros();
-        if zeros > 0 {
-            let p = self.search(m >> zeros);
-            return Plan { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
+        Make::TimesPlus(p, k) => {
+            let p = build(p, g, x, fits);
+            add(g, &shifted(&p, *k), &shifted(&p, 0), Bit::ZERO)
         }
-        let mut best: Option<Plan> = None;
-        let mut offer = |p: Rc<Plan>, free: u32, shift: u32, make: fn(Rc<Plan>, u32) -> Make| {
-            // The lowest bits of an addition of a shifted value are free; those of a subtraction are not.
-            let plan =
-                Plan { factor: m, bits: p.bits + length(m) - free, steps: p.steps + 1, make: make(p, shift) };
-            if best.as_ref().is_none_or(|b| plan.cost(32) < b.cost(32)) {
-                best = Some(plan);
-            }
-        };
-        // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
-        for k in (1..length(m)).rev() {
-            for (factor, make) in
-                [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)]
-            {
-                if factor > 1 && m.is_multiple_of(factor) && self.budget > 0 {
-                    self.budget -= 1;
-                    let free = if factor > 1 << k { k } else { 0 };
-                    offer(self.search(m / factor), free, k, make);
-                }
-            }
+        Make::TimesMinus(p, k) => {
+            let p = build(p, g, x, fits);
+            sub(g, &shifted(&p, *k), &shifted(&p, 0))
         }
-        // m - 1 and m + 1 have at least one zero at the end.
-        offer(self.search(m - 1), 1, 0, |p, _| Make::PlusOne(p));
-        if m < 1 << 126 && m > 3 {
-            offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));
-        }
-        // `offer` was called at least once.
-        best.unwrap_or(Plan { factor: m, bits: 0, steps: 0, make: Make::One })
-    }
-}
-
-impl Plan {
-    /// ANDs, roughly, for an x of `width` bits.
-    pub fn cost(&self, width: u32) -> u32 {
-        self.bits + self.steps * width
-    }
-
-    /// `factor * x`, modulo `2^width`.
-    pub fn build(&self, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
-        // All multiples on the way are positive and fit these bits: what is above is zero and needs no
-        // carries.
-        let fits = (x.len() + length(self.factor) as usize).min(width);
-        let shifted = |bits: &[Bit], k: u32| {
-            let mut out = vec![Bit::ZERO; (k as usize).min(fits)];
-            out.extend_from_slice(&bits[..bits.len().min(fits - out.len())]);
-            out.resize(fits, Bit::ZERO);
-            out
-        };
-        let bits = match &self.make {
-            Make::One => super::extend(x, fits),
-            Make::Shift(p, k) => {
-                let inner = p.build(g, x, width - (*k as usize).min(width));
-                shifted(&inner, *k)
-            }
-            Make::PlusOne(p) => {
-                let p = p.build(g, x, fits);
-                add(g, &shifted(&p, 0), &shifted(x, 0), Bit::ZERO)
-            }
-            Make::MinusOne(p) => {
-                let p = p.build(g, x, fits);
-                sub(g, &shifted(&p, 0), &shifted(x, 0))
-            }
-            Make::TimesPlus(p, k) => {
-                let p = p.build(g, x, fits);
-                add(g, &shifted(&p, *k), &shifted(&p, 0), Bit::ZERO)
-            }
-            Make::TimesMinus(p, k) => {
-                let p = p.build(g, x, fits);
-                sub(g, &shifted(&p, *k), &shifted(&p, 0))
-            }
-        };
-        super::extend(&bits, width)
-    }
+    };
+    super::extend(&bits, width)
 }
 
 /// `x * m` modulo `2^width`.
@@ -164,9 +53,9 @@ pub fn multiply(g: &mut Graph, x: &[Bit], m: u128, width: usize) -> Vec<Bit> {
     if width < 126 && m > 1 {
         let other = g.planner.plan((1 << width) - m);
         if other.cost(bits) + (width as u32) < plan.cost(bits) {
-            let product = other.build(g, x, width);
+            let product = build(&other, g, x, width);
             return super::negate(g, &product);
         }
     }
-    plan.build(g, x, width)
+    build(&plan, g, x, width)
 }

@@ -7,7 +7,6 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use constant::Planner;
 pub use div::{divide, wide_divide};
 pub use mul::{multiply, wide_multiply};
 pub use select::{choose, decode, rotate_by, shift_by};

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use brickwork_circuit::Error;
 use brickwork_circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
-use super::{Liveness, Wires, add, kinds::Kinds};
+use super::kinds::Kinds;
+use super::live::Liveness;
+use super::wires::{Wires, add};
 use crate::generate::{Context, Trace};
 use crate::graph::{Bit, Graph, Kind, Template};
 

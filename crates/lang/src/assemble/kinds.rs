@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use brickwork_circuit::{Port, Type};
 
-use super::Liveness;
+use super::live::Liveness;
 use crate::diagnostic::Sink;
 use crate::generate::{Context, Trace, specialise};
 use crate::graph::{Bit, Template};

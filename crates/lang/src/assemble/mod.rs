@@ -9,48 +9,25 @@
 mod circuit;
 mod glue;
 mod kinds;
+mod live;
 mod merge;
 mod order;
+mod wires;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use brickwork_circuit::Error;
-use brickwork_circuit::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_circuit::{Component, Port, Program, ProgramBuilder, Recipient, Type};
 
 use crate::diagnostic::Sink;
 use crate::generate::{Context, Trace};
-use crate::graph::{Bit, Graph, Template};
+use crate::graph::{Bit, Graph};
 use circuit::circuit;
 use glue::Glue;
 use kinds::Kinds;
-
-/// Global wires of the values of `main`.
-struct Wires {
-    /// By node; `u32::MAX` where there is none.
-    plain: Vec<u32>,
-    inverted: HashMap<u32, u32>,
-    constants: [Option<u32>; 2],
-}
-
-impl Wires {
-    fn get(&self, bit: Bit) -> Result<u32, Error> {
-        let wire = match bit.known() {
-            Some(value) => self.constants[usize::from(value)],
-            None if bit.inverted() => self.inverted.get(&bit.node()).copied(),
-            None => Some(self.plain[bit.node() as usize]).filter(|w| *w != u32::MAX),
-        };
-        wire.ok_or_else(|| Error::Input("a value of `main` has no wire".into()))
-    }
-
-    fn set(&mut self, bit: Bit, wire: u32) {
-        if bit.inverted() {
-            self.inverted.insert(bit.node(), wire);
-        } else {
-            self.plain[bit.node() as usize] = wire;
-        }
-    }
-}
+use live::Liveness;
+use wires::{Wires, add};
 
 /// The program that does what `main` did.
 ///
@@ -120,46 +97,6 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
 
 /// Name of the component that makes constants.
 const CONSTANTS: &str = "constants";
-
-/// Which calls and nodes the outputs depend on.
-struct Liveness {
-    nodes: Vec<bool>,
-    /// The live calls, by number, in order.
-    calls: Vec<usize>,
-}
-
-impl Liveness {
-    fn of(graph: &Graph, trace: &Trace) -> Liveness {
-        let mut nodes = vec![false; graph.len() as usize];
-        trace.outputs.iter().flatten().for_each(|b| nodes[b.node() as usize] = true);
-        let mut calls = Vec::new();
-        let mut end = graph.len();
-        for (number, call) in trace.calls.iter().enumerate().rev() {
-            Self::gates(graph, &mut nodes, call.first, end);
-            end = call.first;
-            let results = trace.results(number);
-            if nodes[results.start as usize..results.end as usize].contains(&true) {
-                calls.push(number);
-                trace.args(number).iter().for_each(|b| nodes[b.node() as usize] = true);
-            }
-        }
-        Self::gates(graph, &mut nodes, 1, end);
-        calls.reverse();
-        Liveness { nodes, calls }
-    }
-
-    fn gates(graph: &Graph, nodes: &mut [bool], from: u32, to: u32) {
-        use crate::graph::Kind;
-        for node in (from..to).rev() {
-            if nodes[node as usize]
-                && let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node)
-            {
-                nodes[a.node() as usize] = true;
-                nodes[b.node() as usize] = true;
-            }
-        }
-    }
-}
 
 /// A program without calls is a single component, or none if its outputs are just inputs.
 fn flat(
@@ -244,20 +181,4 @@ fn constants(
         wires.constants[usize::from(value)] = Some(wire);
     }
     Ok(())
-}
-
-fn add(
-    program: &mut ProgramBuilder,
-    name: &str,
-    inputs: Vec<Port>,
-    output: Type,
-    template: &Template,
-) -> Result<ComponentId, Error> {
-    let circuit = Arc::new(circuit(template)?);
-    program.component(Component {
-        name: name.into(),
-        inputs,
-        outputs: vec![Port::new("result", output)],
-        circuit,
-    })
 }

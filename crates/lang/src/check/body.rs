@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::checker::Checker;
 use crate::ast::{self, Init, Stmt};
-use crate::check::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 use crate::source::Span;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Global;
 use super::body::Body;
+use super::checker::Global;
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident, UnaryOp};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind, Part, Place};

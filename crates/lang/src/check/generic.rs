@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Checker, Global};
+use super::checker::{Checker, Choice, Generic, Global};
 use crate::ast::{self, Expr, ExprKind, Ident, TypeName};
 use crate::diagnostic::Diagnostic;
 use crate::expand;
@@ -13,22 +13,6 @@ use crate::types::{Compatible, Type};
 
 /// More functions than this are not made: a generic function may ask for itself with ever larger sizes.
 const MAX_FUNCTIONS: usize = 10_000;
-
-/// What a call chooses for a name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Choice {
-    /// A type, by a name that [`Checker::globals`] has.
-    Type(Rc<str>),
-    /// A number of bits or elements.
-    Size(u32),
-}
-
-/// A function before its types and sizes are chosen.
-pub(super) struct Generic {
-    function: Rc<ast::Function>,
-    /// The functions that were made of it, by number.
-    made: HashMap<Vec<Choice>, usize>,
-}
 
 /// What is chosen so far for one name, by which argument.
 type Chosen = (Choice, Type, Span);

@@ -1,8 +1,8 @@
 //! Expressions that are evaluated while types are made: widths, dimensions, lengths of slices. They are
 //! computed on 64-bit integers, with literals' own widths ignored.
 
+use super::checker::Checker;
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::check::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::types::MAX_WIDTH;
 

@@ -1,6 +1,7 @@
 //! Statements, variables and calls.
 
-use super::{Call, Context, Stop, Trace, loops};
+use super::context::{Context, Stop, is_builtin};
+use super::trace::{Call, Trace};
 use crate::arith;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::{Bit, Graph};
@@ -46,6 +47,17 @@ pub(super) enum Flow {
     Next,
     /// The function has returned on every way through it.
     Returned,
+}
+
+/// Whether there is a `return` in a statement.
+fn returns(statement: &St) -> bool {
+    match statement {
+        St::Return(..) => true,
+        St::Block(list) => list.iter().any(returns),
+        St::For { body, .. } => returns(body),
+        St::If { then, otherwise, .. } => returns(then) || otherwise.as_ref().is_some_and(|o| returns(o)),
+        St::Expr(_) | St::Declare { .. } => false,
+    }
 }
 
 /// A part of a variable or value.
@@ -167,7 +179,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                 let limits = self.limits(f, cond)?;
                 if let Some(limits) = &limits
                     && limits.always_true()
-                    && !loops::returns(body)
+                    && !returns(body)
                 {
                     self.sink.push(limits.endless(*span, cond.span));
                     return Err(Stop);
@@ -400,7 +412,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         let cx = self.cx;
         let Some(template) = &cx.templates[function] else { return Err(Stop) };
         let callee = &cx.module.functions[function];
-        let builtin = super::is_builtin(cx.module, function, cx.options);
+        let builtin = is_builtin(cx.module, function, cx.options);
         let cut = cx.cuts[function];
         let some_known = args.iter().flatten().any(|b| b.known().is_some());
         if f.top {

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::Stop;
+use super::context::Stop;
 use super::exec::{Choice, Exec, Frame, Spot};
 use crate::arith;
 use crate::ast::BinaryOp;

@@ -1,11 +1,11 @@
 //! Loops whose counter is too narrow for their condition.
 
-use super::Stop;
+use super::context::Stop;
 use super::exec::{Exec, Frame};
 use crate::arith;
 use crate::ast::BinaryOp;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Ex, ExKind, St};
+use crate::ir::{Ex, ExKind};
 use crate::source::Span;
 
 /// A condition that compares a counter with a constant.
@@ -17,17 +17,6 @@ pub(super) struct Limits {
     /// The constant as it is written, and as it is in the bits of the counter.
     written: u128,
     value: i128,
-}
-
-/// Whether there is a `return` in a statement.
-pub(super) fn returns(statement: &St) -> bool {
-    match statement {
-        St::Return(..) => true,
-        St::Block(list) => list.iter().any(returns),
-        St::For { body, .. } => returns(body),
-        St::If { then, otherwise, .. } => returns(then) || otherwise.as_ref().is_some_and(|o| returns(o)),
-        St::Expr(_) | St::Declare { .. } => false,
-    }
 }
 
 /// Whether an expression is made of numbers alone.

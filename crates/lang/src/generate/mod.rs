@@ -4,6 +4,7 @@
 //! the caller's; with known bits among the arguments the callee's body is executed anew, so that they fold.
 //! `main` is executed once; its calls become slots, everything else that it computes is glue.
 
+mod context;
 mod exec;
 mod expr;
 mod loops;
@@ -11,43 +12,17 @@ mod trace;
 
 use std::collections::HashSet;
 
-pub use trace::{Call, Trace};
+pub(crate) use context::Context;
+pub use context::Cut;
+pub use trace::Trace;
 
 use crate::Options;
 use crate::ast::Request;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::{Bit, Graph, Template};
 use crate::ir::Module;
+use context::{builtin_name, is_builtin};
 use exec::{Exec, Frame};
-
-/// A limit was hit and reported; there is no point in going on.
-pub(crate) struct Stop;
-
-/// What happens to calls of a function from `main`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// It was asked to be a component.
-    pub component: bool,
-    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
-    /// component.
-    pub open: bool,
-}
-
-/// Everything that bodies are executed with.
-pub(crate) struct Context<'m> {
-    pub(crate) module: &'m Module,
-    pub(crate) options: &'m Options,
-    /// The circuits of the functions, with secret parameters.
-    pub(crate) templates: Vec<Option<Template>>,
-    pub(crate) cuts: Vec<Cut>,
-}
-
-impl Context<'_> {
-    /// Whether all functions could be compiled, so that `main` can call them.
-    pub fn complete(&self) -> bool {
-        (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
-    }
-}
 
 /// Circuits of all functions.
 pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
@@ -203,26 +178,6 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
         }
     }
     cuts
-}
-
-/// The name of the built-in circuit that a function is bound to.
-fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
-    let f = &module.functions[function];
-    let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
-    let asked = f
-        .requests
-        .iter()
-        .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
-    options
-        .builtins
-        .get(f.base_name())
-        .map(String::as_str)
-        .or(asked)
-        .or((options.aes && first).then_some("aes_sbox"))
-}
-
-fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
-    builtin_name(module, function, options).is_some()
 }
 
 fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {

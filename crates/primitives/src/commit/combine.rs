@@ -11,6 +11,7 @@ use super::row::{New, NewValues};
 use super::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, COLUMN_WORDS, Column, DIMENSION, Room, values_to_rows};
 use super::shares::Shares;
 use brickwork_base::label::Label;
+use brickwork_base::pool;
 
 /// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -85,6 +86,12 @@ const KNOWN: usize = 2;
 pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
+    pool::compute(|| add_weighted(seed, with_values, claims, &mut sums));
+    sums
+}
+
+/// Adds the commitments, and the values of those, that are weighted for the known claims.
+fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums) {
     let weights = &draw_weights(seed, claims.known.iter().map(Known::count));
     let lists: Vec<_> = claims
         .weighted
@@ -98,7 +105,6 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
             sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
         }
     }
-    sums
 }
 
 /// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result
@@ -147,6 +153,10 @@ fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
 /// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
 /// 2^64 + b).
 pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
+    pool::compute(|| combined(seed, part, n, with_values, groups))
+}
+
+fn combined(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
         shares: vec![[0; 2]; n],

@@ -35,7 +35,15 @@ impl Scheme for Ideal {
 
     fn level(_: u32) -> Option<Level> {
         let (binding_log2, misses) = (f64::NEG_INFINITY, 0.0);
-        Some(Level { ots: 0, random_bits: DIMENSION, chosen_bits: DIMENSION, words: 2, binding_log2, misses })
+        Some(Level {
+            code: [DIMENSION, DIMENSION, 1],
+            ots: 0,
+            random_bits: DIMENSION,
+            chosen_bits: DIMENSION,
+            words: 2,
+            binding_log2,
+            misses,
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use super::shares::{Selection, Shares};
 use crate::spill::Held;
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
+use brickwork_base::pool;
 
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
 /// receiver: the values that it was told, and its own shares.
@@ -185,10 +186,10 @@ impl Row {
     pub fn values(&self) -> Result<Labels, Error> {
         let mut values = Labels::new(vec![Label::ZERO; self.len()]);
         match &self.values {
-            Storage::Again(_) => values
-                .par_chunks_mut(CHUNK)
-                .enumerate()
-                .try_for_each(|(c, values)| self.fill(c * CHUNK, values))?,
+            Storage::Again(_) => pool::compute(|| {
+                let chunks = values.par_chunks_mut(CHUNK).enumerate();
+                chunks.try_for_each(|(c, values)| self.fill(c * CHUNK, values))
+            })?,
             _ => self.fill(0, &mut values)?,
         }
         Ok(values)
@@ -297,6 +298,15 @@ impl Row {
 /// The values of those chunks that are wanted, in their order: `with` gets the first place and the
 /// values.
 pub(super) fn each_chunk(
+    origin: &dyn ValueRows,
+    wanted: impl Fn(Range<usize>) -> bool + Send,
+    with: impl FnMut(usize, &[Label]) + Send,
+) -> Result<(), Error> {
+    pool::compute(|| each_chunk_in_turn(origin, wanted, with))
+}
+
+/// [`each_chunk`]: while some are made, those before are passed on.
+fn each_chunk_in_turn(
     origin: &dyn ValueRows,
     wanted: impl Fn(Range<usize>) -> bool,
     mut with: impl FnMut(usize, &[Label]) + Send,

@@ -11,6 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::spill::Fault;
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
+use brickwork_base::pool;
 
 /// Bits of a committed value.
 pub const DIMENSION: usize = 128;
@@ -69,11 +70,12 @@ pub(super) trait Rows: Send + Sync {
     /// Makes the columns of chunks from `first` on, as many as `columns` has room for.
     fn columns(&self, first: usize, columns: &mut [u64]) {
         let words = self.words();
-        columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, |rows, (c, columns)| {
+        let make = |rows: &mut Vec<u128>, (c, columns): (usize, &mut [u64])| {
             self.rows(first + c, rows);
             kernels::transpose(rows, self.blocks(first + c), columns);
             rows.zeroize();
-        });
+        };
+        pool::compute(|| columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, make));
     }
 }
 

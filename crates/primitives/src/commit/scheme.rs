@@ -37,6 +37,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 /// What a level of security takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
+    /// Length, dimension and distance of the code, in bits; a scheme without one has the values as they are.
+    pub code: [usize; 3],
     /// Correlated OTs of the setup, in which the receiver chooses.
     pub ots: usize,
     /// Bits that a random commitment takes on the line, in messages of many.

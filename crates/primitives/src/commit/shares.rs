@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use zeroize::Zeroize;
 
 use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, Rows};
+use brickwork_base::pool;
 
 /// Bytes of columns that are kept rather than made again.
 pub const FEW_COLUMNS: usize = 16 << 20;
@@ -382,7 +383,7 @@ impl Shares {
             Form::Columns { words, columns } => {
                 lists.iter().map(|list| of_columns(*words, columns, list)).collect()
             }
-            Form::Recipe(recipe) => SELECT_EACH[recipe.words() - 1](&**recipe, lists),
+            Form::Recipe(recipe) => pool::compute(|| SELECT_EACH[recipe.words() - 1](&**recipe, lists)),
             Form::Picked(recipe, selection) => {
                 let places: Vec<Vec<usize>> =
                     lists.iter().map(|list| list.iter().map(|&k| selection.place(k)).collect()).collect();

@@ -6,7 +6,7 @@ pub mod work;
 use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_plan::{PIECES, Script, TOUCH, share};
 
-use crate::commit::code::Code;
+use crate::commit::Level;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RECEIVE};
 
@@ -48,13 +48,13 @@ pub struct Commitments {
 }
 
 impl Commitments {
-    /// Those with this code.
-    pub fn of(code: &Code) -> Self {
-        Commitments { n: code.length() as u64 }
+    /// Those of this level.
+    pub fn of(level: &Level) -> Self {
+        Commitments { n: level.code[0] as u64 }
     }
 
-    /// n: the length of the code.
-    pub fn length(&self) -> u64 {
+    /// Correlated OTs that the receiver begins with, one for each bit of the code.
+    pub fn ots(&self) -> u64 {
         self.n
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::hooks::{Hooks, Point};
 use brickwork_base::Error;
+use brickwork_base::pool;
 use brickwork_session::Metered;
 use brickwork_wire::Tag;
 
@@ -12,19 +13,19 @@ pub(super) const IN_HAND: usize = 1 << 16;
 
 /// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
 /// are made at a time; `sent` sees what is sent.
-pub(super) fn send_list<T: bytemuck::Pod>(
+pub(super) fn send_list<T: bytemuck::Pod + Send>(
     run: &mut Metered,
     hooks: &mut Hooks,
     (point, tag): (Point, Tag),
     count: usize,
     step: usize,
-    mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error>,
+    mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error> + Send,
     mut sent: impl FnMut(&[T]),
 ) -> Result<(), Error> {
     let step = hooks.step(step, count);
     let mut message = run.channel.message(tag);
     for first in (0..count.max(1)).step_by(step) {
-        let mut chunk = make(first..count.min(first + step))?;
+        let mut chunk = pool::compute(|| make(first..count.min(first + step)))?;
         hooks.alter(point, &mut chunk);
         sent(&chunk);
         message.push(bytemuck::cast_slice(&chunk))?;

@@ -29,6 +29,7 @@ use super::party::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::pool;
 use brickwork_circuit::{OutputPort, Party, Program, Recipient};
 use brickwork_primitives::commit;
 use brickwork_primitives::solder::GarblerWire;
@@ -97,7 +98,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let recovered = known.colour();
     let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
-    let (restored, clear) = recover(program, &ready.material, evaluated, delta_ka, input)?;
+    let (restored, clear) = pool::compute(|| recover(program, &ready.material, evaluated, delta_ka, input))?;
     labels
         .iter_mut()
         .zip(&*restored)

@@ -35,6 +35,7 @@ use super::tables;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::pool;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
@@ -224,7 +225,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     if !ready.material.accept(theirs, |k| layout.location(layout.given[k]))? {
         return Err(Cheat::InputLabel.into());
     }
-    evaluate_slots(program, &ready, hooks, &mut labels, delta_ka)?;
+    pool::compute(|| evaluate_slots(program, &ready, hooks, &mut labels, delta_ka))?;
     Ok((ready, Evaluated { labels, indicators }))
 }
 
@@ -361,8 +362,7 @@ fn evaluate_copies(
     let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
     let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
     // A few copies are shared by all threads.
-    let a_task =
-        order.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
+    let a_task = order.len().div_ceil(pool::threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
     let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
     results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(
         |(results, members)| {

@@ -69,7 +69,7 @@ pub use ots::Combinations;
 use parameters::ot_binding;
 pub use parameters::{Cost, Parameters, Prices};
 pub use party::{Evaluator, Garbler};
-use party::{EvaluatorMaterial, GarblerMaterial, threads};
+use party::{EvaluatorMaterial, GarblerMaterial};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
 pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport, StepReport};
@@ -194,7 +194,7 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     let request = SetupRequest::proposed(job, &proposal, &terms);
     let (mut party, ots) =
         setup::garbler::<C>(Metered::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
-    let outputs = party.pool.clone().install(|| {
+    let outputs = party.pool.clone().enter(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
         committed.prove(party, true)?; // 4, 5
@@ -236,7 +236,7 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
     let Begun { mut core, offsets, ots, agreed: proposal } =
         setup::evaluator::<C, _>(run, &request, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
-    let (party, (outputs, recovered)) = core.pool.clone().install(|| {
+    let (party, (outputs, recovered)) = core.pool.clone().enter(|| {
         let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3
         let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
         let (preprocessed, opened) = committed.open(&mut party.core)?; // 6, 7

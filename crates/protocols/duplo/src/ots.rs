@@ -29,6 +29,7 @@ use super::items::Places;
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::pool;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_primitives::commit::{
     self, COLUMN_WORDS, Claims, Column, Lsb, New, Pending, Proof, Receiver, Row, Sender as _, Shares,
@@ -89,11 +90,8 @@ impl Combinations {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
             a
         };
-        self.words[members]
-            .par_chunks(OTS_A_TASK)
-            .enumerate()
-            .map(task)
-            .reduce(|| vec![zero; self.count], join)
+        let tasks = self.words[members].par_chunks(OTS_A_TASK).enumerate().map(task);
+        pool::compute(|| tasks.reduce(|| vec![zero; self.count], join))
     }
 
     /// The sum of the labels in each set.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::instance::{CotSender, level};
+use super::instance::{Commitments, CotSender, level};
 use super::items::Origin;
 use super::request::Request;
 use crate::{BatchReport, SecurityReport};
@@ -12,7 +12,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
-use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::commit::{Level, Scheme as _};
 use brickwork_primitives::cut_and_choose::{
     BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, alternatives, at_most,
 };
@@ -356,15 +356,15 @@ impl Parameters {
         budget: Budget,
         prices: &Prices,
     ) -> Result<Vec<Self>, Error> {
-        let code = Code::for_security(security).expect("the budget is of a level that is offered");
+        let level = level(security)?;
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
         let costs: Vec<Cost> = requests
             .iter()
             .flat_map(|r| {
-                let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, code));
-                components.chain([prices.of_plain(code), prices.of_input(code)])
+                let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, &level));
+                components.chain([prices.of_plain(&level), prices.of_input(&level)])
             })
             .zip(specs.iter().flatten())
             .filter(|(_, spec)| spec.slots > 0)
@@ -405,15 +405,15 @@ impl Parameters {
     }
 
     fn report_of(&self, components: Vec<BatchReport>) -> SecurityReport {
-        let code = Code::for_security(self.security).expect("checked when the parameters were chosen");
+        let level = level(self.security).expect("checked when the parameters were chosen");
         SecurityReport {
             model: "malicious",
             statistical_bits: self.security,
             bound_log2: self.bound_log2,
             epoch_bound_log2: None,
             computational_bits: COMPUTATIONAL_BITS,
-            commitments: "split",
-            code: [code.length(), 128, code.distance() as usize],
+            commitments: Commitments::NAME,
+            code: level.code,
             components,
             key_authenticators: batch_report(KEY_AUTHENTICATORS, &self.plain),
             input_authenticators: batch_report(INPUT_AUTHENTICATORS, &self.input),
@@ -490,12 +490,12 @@ impl Prices {
         claim: 0.0,
     };
 
-    fn random(&self, code: &Code) -> f64 {
-        self.commit_random + self.byte * (code.length() - 128) as f64 / 8.0
+    fn random(&self, level: &Level) -> f64 {
+        self.commit_random + self.byte * level.random_bits as f64 / 8.0
     }
 
-    fn chosen(&self, code: &Code) -> f64 {
-        self.commit_chosen + self.byte * code.length() as f64 / 8.0
+    fn chosen(&self, level: &Level) -> f64 {
+        self.commit_chosen + self.byte * level.chosen_bits as f64 / 8.0
     }
 
     /// A label or soldering that is sent and claimed.
@@ -504,13 +504,13 @@ impl Prices {
     }
 
     /// What a copy of this component costs.
-    pub fn of_component(&self, circuit: &Circuit, code: &Code) -> Cost {
+    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> Cost {
         let (ands, inputs, outputs) =
             (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
         let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
         Cost {
-            made: gates(|c| c.made) + (inputs + 1.0) * self.random(code) + outputs * self.chosen(code),
+            made: gates(|c| c.made) + (inputs + 1.0) * self.random(level) + outputs * self.chosen(level),
             opened: gates(|c| c.opened) + (inputs + 1.0) * self.received() + outputs * self.claim,
             chosen: gates(|c| c.chosen)
                 + 32.0 * self.byte * ands
@@ -519,13 +519,13 @@ impl Prices {
     }
 
     /// What a plain authenticator costs.
-    pub fn of_plain(&self, code: &Code) -> Cost {
-        let made = self.random(code) + 32.0 * self.byte + 2.0 * self.hash_label;
+    pub fn of_plain(&self, level: &Level) -> Cost {
+        let made = self.random(level) + 32.0 * self.byte + 2.0 * self.hash_label;
         Cost { made, opened: self.received() + self.hash_label, chosen: self.received() + self.hash_label }
     }
 
-    fn of_input(&self, code: &Code) -> Cost {
-        let made = self.random(code) + self.chosen(code) + 32.0 * self.byte + 3.0 * self.hash_label;
+    fn of_input(&self, level: &Level) -> Cost {
+        let made = self.random(level) + self.chosen(level) + 32.0 * self.byte + 3.0 * self.hash_label;
         Cost {
             made,
             opened: self.received() + self.claim + 3.0 * self.hash_label,

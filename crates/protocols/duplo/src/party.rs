@@ -1,8 +1,5 @@
-//! The parties of a session: what each holds between the phases, and the threads that work for it.
+//! The parties of a session: what each holds between the phases, and the threads that compute for it.
 
-use std::sync::Arc;
-
-use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
 use super::Error;
@@ -15,9 +12,10 @@ use super::input_ots::{EvaluatorOts, GarblerOts};
 use super::instance::{Commitments, CotReceiver, CotSender};
 use super::stock::{ProgramMaterial, Stock};
 use brickwork_base::label::{Delta, Label};
+use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Shares};
-use brickwork_session::{Metered, SessionId, Terms};
+use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 
 /// What a program of the garbler's took from the stock.
@@ -26,7 +24,7 @@ pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthe
 /// The garbler of a session, between two programs.
 pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) run: Metered,
-    pub(super) pool: Arc<ThreadPool>,
+    pub(super) pool: Pool,
     pub(super) session: SessionId,
     pub(super) security: u32,
     pub(super) sender: C::Sender,
@@ -60,7 +58,7 @@ pub(super) type EvaluatorMaterial =
 /// What an evaluator has of a session before anything is proven.
 pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub run: Metered,
-    pub pool: Arc<ThreadPool>,
+    pub pool: Pool,
     pub session: SessionId,
     pub security: u32,
     pub receiver: C::Receiver,
@@ -94,43 +92,31 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
 }
 
-/// A value of a phase, which knows the threads that work for its session.
-pub(super) trait Pooled: Send {
-    fn pool(&self) -> &Arc<ThreadPool>;
+/// A value of a phase, which knows the threads that compute for its session.
+pub(super) trait Pooled {
+    fn pool(&self) -> &Pool;
 }
 
 impl<P: Pooled> Pooled for &mut P {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         (**self).pool()
     }
 }
 
 impl<C: commit::Scheme> Pooled for Garbler<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for Evaluator<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.core.pool
     }
 }
 
-/// The threads of a session.
-pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
-    let build = || rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
-    // What they share is built on the stack and moved to the heap, with what lay there between its fields: secrets
-    // of this session or an earlier one. So it is built where nothing lies.
-    let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
-    Ok(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?))
-}
-
-/// Runs a phase on the session's threads.
-pub(super) fn in_pool<P: Pooled, T: Send>(
-    value: P,
-    phase: impl FnOnce(P) -> Result<T, Error> + Send,
-) -> Result<T, Error> {
+/// Runs a phase on this thread, which computes on those of the session.
+pub(super) fn entered<P: Pooled, T>(value: P, phase: impl FnOnce(P) -> Result<T, Error>) -> Result<T, Error> {
     let pool = value.pool().clone();
-    pool.install(|| phase(value))
+    pool.enter(|| phase(value))
 }

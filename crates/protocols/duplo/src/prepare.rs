@@ -40,6 +40,7 @@ use super::preprocess;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::pool;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
@@ -119,10 +120,8 @@ type RowValues = (Range<usize>, Labels);
 fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
-        held.1
-            .par_chunks_mut(READ_BY_A_TASK)
-            .enumerate()
-            .try_for_each(|(k, values)| row.fill(places.start + k * READ_BY_A_TASK, values))?;
+        let read = |(k, values): (usize, &mut [Label])| row.fill(places.start + k * READ_BY_A_TASK, values);
+        pool::compute(|| held.1.par_chunks_mut(READ_BY_A_TASK).enumerate().try_for_each(read))?;
         held.0 = places;
     }
     Ok(())
@@ -170,10 +169,10 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
                     let deltas = made_with(hooks, first..count.min(first + step))?;
                     let mut values =
                         Labels::new(hasher.false_labels(deltas.len(), |i| ((first + i) as u64, deltas[i])));
-                    values
-                        .par_iter_mut()
-                        .zip(&*deltas)
-                        .for_each(|(v, &delta)| *v = GarblerWire::from_false_label(*v, delta).value);
+                    let value = |(v, &delta): (&mut Label, &Delta)| {
+                        *v = GarblerWire::from_false_label(*v, delta).value;
+                    };
+                    pool::compute(|| values.par_iter_mut().zip(&*deltas).for_each(value));
                     hooks.alter(Point::InputWires, &mut values);
                     sender.push(&mut run.channel, &mut wires, &values)?;
                 }

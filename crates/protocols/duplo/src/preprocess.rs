@@ -33,6 +33,7 @@ use super::tables::{self, Room, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::commit::{
@@ -70,32 +71,30 @@ fn garble_copies<S: TableSink, M: Send>(
     made: impl Fn(S) -> M + Sync,
 ) -> Result<(Labels, Vec<M>), Error> {
     let mut outputs = Labels::new(vec![Label::ZERO; indices.len() * shape.outputs]);
-    let turns = indices.len() / (4 * rayon::current_num_threads() * COPIES_A_TASK);
+    let turns = indices.len() / (4 * pool::threads() * COPIES_A_TASK);
     let a_task = COPIES_A_TASK * turns.clamp(1, TURNS_A_TASK);
-    let tasks: Result<Vec<M>, Error> = outputs
-        .par_chunks_mut(a_task * shape.outputs)
-        .enumerate()
-        .map(|(task, outputs)| {
-            let first = task * a_task;
-            let here = outputs.len() / shape.outputs;
-            let deltas = &deltas[first..first + here];
-            let mut labels = Labels::new(vec![Label::ZERO; here * shape.inputs]);
-            input(first..first + here, &mut labels)?;
-            for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
-                values
-                    .iter_mut()
-                    .for_each(|label| *label = GarblerWire { value: *label, delta }.false_label());
-            }
-            let copies = &indices[first..first + here];
-            let mut sink = sink(here, copies);
-            HalfGates::garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
-            for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
-                wires.iter_mut().for_each(|w| *w = GarblerWire::from_false_label(*w, delta).value);
-            }
-            Ok(made(sink))
-        })
-        .collect();
-    Ok((outputs, tasks?))
+    let garble = |(task, outputs): (usize, &mut [Label])| {
+        let first = task * a_task;
+        let here = outputs.len() / shape.outputs;
+        let deltas = &deltas[first..first + here];
+        let mut labels = Labels::new(vec![Label::ZERO; here * shape.inputs]);
+        input(first..first + here, &mut labels)?;
+        for (values, &delta) in labels.chunks_mut(shape.inputs.max(1)).zip(deltas) {
+            values.iter_mut().for_each(|label| *label = GarblerWire { value: *label, delta }.false_label());
+        }
+        let copies = &indices[first..first + here];
+        let mut sink = sink(here, copies);
+        HalfGates::garble(schedule, keys, copies, deltas, &labels, outputs, &mut sink)?;
+        for (wires, &delta) in outputs.chunks_mut(shape.outputs).zip(deltas) {
+            wires.iter_mut().for_each(|w| *w = GarblerWire::from_false_label(*w, delta).value);
+        }
+        Ok(made(sink))
+    };
+    let each = |outputs: &mut Labels| {
+        outputs.par_chunks_mut(a_task * shape.outputs).enumerate().map(garble).collect::<Result<_, Error>>()
+    };
+    let tasks = pool::compute(|| each(&mut outputs))?;
+    Ok((outputs, tasks))
 }
 
 fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
@@ -209,7 +208,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
         let mut outputs = sender.begin_row(copies * shape.outputs)?;
-        let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * rayon::current_num_threads();
+        let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * pool::threads();
         let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
         for start in (0..copies).step_by(step) {
             let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
@@ -423,12 +422,12 @@ impl GarblerCopies {
             garble_copies(schedule, keys, &copies, &deltas, shape, input, sink, |sink| sink)
                 .map(|(_, tables)| tables)
         };
-        let step = COPIES_A_TASK * rayon::current_num_threads();
+        let step = COPIES_A_TASK * pool::threads();
         let mut ready = tables(0..step.min(chosen.len()))?;
         let (mut done, total) = (0, chosen.len());
         while done < total {
             let next = (done + step).min(total);
-            let (sent, made) = rayon::join(
+            let (sent, made) = pool::beside(
                 || ready.iter().try_for_each(|t| run.channel.send_bulk(msg::TABLES, &t.bytes)),
                 || tables(next..(next + step).min(total)),
             );
@@ -549,7 +548,7 @@ impl EvaluatorCopies<Shares> {
             return Err(Cheat::DeltaDifferenceColour.into());
         }
         let deltas = offsets_of(&received_offsets).ok_or(Cheat::OffsetColour)?;
-        let (tables, garbled) = rayon::join(
+        let (tables, garbled) = pool::beside(
             || hashed.receive_chosen(run, chosen, room),
             || hashed.garble_opened(opened, &deltas, &received_inputs),
         );

@@ -3,9 +3,6 @@
 //! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
 //! can be used again.
 
-use std::sync::Arc;
-
-use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
@@ -13,7 +10,7 @@ use super::hooks::Hooks;
 use super::instance::Commitments;
 use super::online::{self, Agreement, OTHER_STEP};
 use super::ots;
-use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, in_pool};
+use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, entered};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
 use super::report::Duplo;
 use super::request::Request;
@@ -23,6 +20,7 @@ use super::stock::ProgramMaterial;
 use super::{Error, Parameters, decode, evaluate, setup};
 use crate::{SecurityReport, StepReport};
 use brickwork_base::digest::Digest;
+use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{self, Claimed, Claims, Receiver, Sender};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
@@ -84,7 +82,7 @@ impl<C: commit::Scheme> Garbler<C> {
 
     /// What both parties have agreed to preprocess.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
-        in_pool(self, |party| {
+        entered(self, |party| {
             let ots = request
                 .ots
                 .map(|count| ots::garbler_random_cots(&mut party.run, &mut party.cot, count, party.binding))
@@ -123,7 +121,7 @@ impl<C: commit::Scheme> Garbler<C> {
             .take(&step)
             .and_then(|material| Ok((material.report(program, self.security)?, material)));
         let (security, material) = report?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let (material, openings) = party.with_ots(material)?;
             let (ready, solderings) = build::garbler(&mut party, program, material)?;
             build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
@@ -142,7 +140,7 @@ impl<C: commit::Scheme> Garbler<C> {
         step.check_input(Party::Garbler, input)?;
         step.check_session(Some(&self.session))?;
         let material = self.stock.take(&step)?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let report = online::garbler(&mut party, &step, Agreement::ToCome, material, input)?;
             Ok((report, party))
         })
@@ -198,7 +196,7 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
         self.step.check_input(Party::Garbler, input)?;
-        in_pool(self, |mut built| {
+        entered(self, |mut built| {
             built.party.used = true;
             let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
             evaluate::garbler(&mut built.party, &built.ready, None, input, &masked)?;
@@ -216,7 +214,7 @@ impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// # Errors
     /// As [`Garbler::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
-        in_pool(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
+        entered(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
             let outputs = decode::garbler(&mut party, step.program(), &ready)?;
             Ok((outputs, party))
         })
@@ -284,7 +282,7 @@ impl<C: commit::Scheme> Evaluator<C> {
 
     /// What both parties have agreed to preprocess.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
-        in_pool(self, |party| {
+        entered(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
             let ots = request
                 .ots
@@ -321,7 +319,7 @@ impl<C: commit::Scheme> Evaluator<C> {
             .take(&step)
             .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
         let (security, material) = report?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let (material, opened) = party.with_ots(material)?;
             let ready = build::evaluator(&mut party, material)?;
             let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
@@ -340,7 +338,7 @@ impl<C: commit::Scheme> Evaluator<C> {
         step.check_input(Party::Evaluator, input)?;
         step.check_session(Some(&self.core.session))?;
         let material = self.stock.take(&step)?;
-        in_pool(self, |mut party| {
+        entered(self, |mut party| {
             let report = online::evaluator(&mut party, &step, Agreement::ToCome, material, input)?;
             Ok((report, party))
         })
@@ -397,7 +395,7 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
         self.step.check_input(Party::Evaluator, input)?;
-        in_pool(self, |mut built| {
+        entered(self, |mut built| {
             built.party.used = true;
             let masked =
                 evaluate::evaluator_sends(&mut built.party, std::slice::from_ref(&built.ready.ots), input)?;
@@ -425,7 +423,7 @@ impl<C: commit::Scheme> EvaluatorEvaluated<C> {
     /// # Errors
     /// As [`Evaluator::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<C>), Error> {
-        in_pool(
+        entered(
             self,
             |EvaluatorEvaluated {
                  built: EvaluatorBuilt { mut party, step, ready, .. },
@@ -449,25 +447,25 @@ fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
 }
 
 impl<C: commit::Scheme> Pooled for GarblerBuilt<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.party.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for GarblerEvaluated<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.0.party.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for EvaluatorBuilt<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.party.core.pool
     }
 }
 
 impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<C> {
-    fn pool(&self) -> &Arc<ThreadPool> {
+    fn pool(&self) -> &Pool {
         &self.built.party.core.pool
     }
 }

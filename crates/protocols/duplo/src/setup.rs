@@ -25,8 +25,9 @@ use super::parameters::stock_ot_binding;
 use super::party::EvaluatorCore;
 use super::report::Duplo;
 use super::stock::Stock;
-use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg, threads};
+use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
+use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{
@@ -157,7 +158,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 ) -> Result<(Garbler<C>, Option<GarblerRandomCots>), Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
-    let pool = threads(request.terms)?;
+    let pool = Pool::entered_or_new(request.terms.threads)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
@@ -273,7 +274,7 @@ pub(super) fn evaluator<C: commit::Scheme, P>(
 ) -> Result<Begun<C, P>, Error> {
     #[cfg(test)]
     brickwork_primitives::commit::keep_columns(0);
-    let pool = threads(request.terms)?;
+    let pool = Pool::entered_or_new(request.terms.threads)?;
     run.phase("setup");
     let mut rng = Rng::new("brickwork evaluator")?;
     let greeting =

@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use super::{Cheat, Error};
+use brickwork_base::pool;
 use brickwork_primitives::garbling::TableSource;
 use brickwork_primitives::spill::SpillFile;
 use brickwork_stock::Writer;
@@ -85,7 +86,7 @@ impl Tables {
         table_bytes: usize,
         room: Room,
         copies_a_message: usize,
-        receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+        receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
         check: impl Fn(usize, &[u8]) -> bool + Sync,
     ) -> Result<Tables, Error> {
         let total = order.len() as u64 * table_bytes as u64;
@@ -188,10 +189,10 @@ impl Tables {
 fn into_memory(
     bytes: &mut [u8],
     message: usize,
-    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
     check: impl Fn(usize, &[u8]) + Sync,
 ) -> Result<(), Error> {
-    rayon::scope(|scope| {
+    pool::scope(|scope| {
         for (k, tables) in bytes.chunks_mut(message).enumerate() {
             receive(tables)?;
             let (tables, check) = (&*tables, &check);
@@ -206,23 +207,17 @@ fn into_memory(
 fn message_by_message(
     total: u64,
     message: usize,
-    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error> + Send,
+    mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
     write: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let failed = Mutex::new(None);
-    let free = Mutex::new(vec![Vec::new(); MESSAGES_IN_HAND]);
-    // What was given back last has memory already.
-    let take = || free.lock().map(|mut free| free.pop()).map_err(|_| lost());
-    rayon::scope(|scope| -> Result<(), Error> {
+    let (give, free) = mpsc::channel();
+    let mut new = vec![Vec::new(); MESSAGES_IN_HAND];
+    pool::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
-            let mut buffer = loop {
-                match take()? {
-                    Some(buffer) => break buffer,
-                    // They are all in hand; this thread may be the only one to work on them.
-                    None if rayon::yield_now() == Some(rayon::Yield::Executed) => {}
-                    None => std::thread::yield_now(),
-                }
-            };
+            // What was given back has memory already. Where all are in hand, this thread waits for one.
+            let given = free.try_recv().ok().or_else(|| new.pop());
+            let mut buffer = given.map_or_else(|| free.recv().map_err(|_| lost()), Ok)?;
             let start = k * message as u64;
             let here = (total - start).min(message as u64) as usize;
             if buffer.is_empty() {
@@ -230,16 +225,15 @@ fn message_by_message(
                 buffer = vec![0; here];
             }
             receive(&mut buffer[..here])?;
-            let (free, write, failed) = (&free, &write, &failed);
+            let (give, write, failed) = (give.clone(), &write, &failed);
             scope.spawn(move |_| {
                 if let Err(error) = write(k as usize, &mut buffer[..here])
                     && let Ok(mut failed) = failed.lock()
                 {
                     failed.get_or_insert(error);
                 }
-                if let Ok(mut free) = free.lock() {
-                    free.push(buffer);
-                }
+                // Nobody waits for it after the last message.
+                let _ = give.send(buffer);
             });
         }
         Ok(())

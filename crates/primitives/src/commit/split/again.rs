@@ -13,6 +13,7 @@ use crate::commit::Lsb;
 use crate::commit::rows::{BLOCK, DIMENSION, resize, rows_to_values};
 use crate::commit::shares::Shares;
 use brickwork_base::label::{Label, Labels};
+use brickwork_base::pool;
 
 /// Blocks that are made together: their rows fit the second-level cache.
 const BLOCKS_IN_HAND: usize = 16;
@@ -73,7 +74,7 @@ impl Streams<'_> {
             (columns, values)
         };
         let picked: Vec<(Zeroizing<Vec<u64>>, Labels)> =
-            groups.par_iter().map_init(Room::default, pick).collect();
+            pool::compute(|| groups.par_iter().map_init(Room::default, pick).collect());
         let mut all_columns = vec![0; numbers.len() * words];
         let mut all_values = Labels::new(vec![Label::ZERO; if with_values { numbers.len() } else { 0 }]);
         for (group, (columns, values)) in groups.iter().zip(&picked) {

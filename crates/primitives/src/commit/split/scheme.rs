@@ -2,6 +2,7 @@
 
 use super::{Receiver, Sender};
 use crate::commit::code::Code;
+use crate::commit::rows::DIMENSION;
 use crate::commit::scheme::{Level, Scheme};
 
 /// The commitments of FJNT16: seeds, a code, and watch bits.
@@ -15,6 +16,7 @@ impl Scheme for Split {
 
     fn level(security: u32) -> Option<Level> {
         Code::for_security(security).map(|code| Level {
+            code: [code.length(), DIMENSION, code.distance() as usize],
             ots: code.length(),
             random_bits: code.parity_bits(),
             chosen_bits: code.length(),

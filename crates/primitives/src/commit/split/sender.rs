@@ -26,6 +26,7 @@ use crate::ot::CotSender;
 use crate::spill::{Budget, Fault, Held, SpillFile};
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
+use brickwork_base::pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
@@ -133,15 +134,17 @@ impl Sender {
             Some(values) => values.chunks_mut(CHUNK).map(Some).collect(),
             None => (0..count.div_ceil(CHUNK)).map(|_| None).collect(),
         };
-        corrections
-            .par_chunks_mut(corrected * CHUNK_BLOCKS)
-            .zip(values.par_iter_mut())
-            .enumerate()
-            .for_each_init(<[Vec<u128>; 2]>::default, |rows, (c, (corrections, values))| {
-                let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
-                self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
-                rows.iter_mut().for_each(|r| r.zeroize());
-            });
+        pool::compute(|| {
+            corrections
+                .par_chunks_mut(corrected * CHUNK_BLOCKS)
+                .zip(values.par_iter_mut())
+                .enumerate()
+                .for_each_init(<[Vec<u128>; 2]>::default, |rows, (c, (corrections, values))| {
+                    let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
+                    self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
+                    rows.iter_mut().for_each(|r| r.zeroize());
+                });
+        });
         channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
     }
 

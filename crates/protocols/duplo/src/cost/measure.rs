@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::script;
 use super::work::{ALL, BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
+use crate::instance::level;
 use crate::report::Duplo;
 use crate::{Combinations, Parameters, Proposal, evaluator, garbler_proposing};
 use brickwork_base::Error;
@@ -13,11 +14,8 @@ use brickwork_base::random::Seed;
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Party, Program};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::commit::Sender as _;
-use brickwork_primitives::commit::code::Code;
-use brickwork_primitives::commit::split::Sender;
+use brickwork_primitives::commit::Shares;
 use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
-use brickwork_wire::memory_pair;
 
 /// Security of what is measured, in bits.
 const SECURITY: u32 = 40;
@@ -63,12 +61,9 @@ impl Measure for Duplo {
 fn combinations(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     const SUMS: usize = 48;
-    let code = Code::for_security(SECURITY).ok_or_else(|| Error::Resource("no code".into()))?;
-    let seed = |i: usize| Seed::from_bytes((i as u128).to_le_bytes());
-    let seeds: Vec<[Seed; 2]> = (0..code.length()).map(|i| [seed(i), seed(i)]).collect();
-    let (mut left, _right) = memory_pair();
+    let words = level(SECURITY)?.words;
     let values = vec![Label::ZERO; COUNT];
-    let committed = Sender::new(code, &seeds, u64::MAX).commit(&mut left, &values)?;
+    let shares = Shares::of_columns(words, vec![0; COUNT * words]);
     // Values go to their places; shares stay where they are.
     let backwards: Vec<usize> = (0..COUNT).rev().collect();
     let keep = fastest(COUNT as f64, || {
@@ -76,10 +71,9 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
         Ok(())
     })?;
     measured.set(&KEEP, keep);
-    let moved = committed.select_each(&[&backwards]).swap_remove(0);
     let combinations = Combinations::expand(&Seed::from_bytes([7; 16]), COUNT - SUMS, SUMS);
     let combine = fastest((COUNT * SUMS) as f64, || {
-        black_box((combinations.labels(&values), combinations.shares(&moved.shares)));
+        black_box((combinations.labels(&values), combinations.shares(&shares)));
         Ok(())
     })?;
     measured.set(&COMBINE_OT, combine);

@@ -8,9 +8,10 @@ pub mod work;
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Link, Machine, TOUCH, Work};
-use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::commit::Level;
 use brickwork_primitives::cost::work::*;
 
+use crate::instance::level;
 use crate::parameters::{Cost, Parameters, Prices};
 pub use scale::{Rate, Scale, scale};
 pub use script::script;
@@ -21,8 +22,8 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
 }
 
 /// What things cost on a machine and over a link: from this the cheapest buckets follow.
-pub fn prices(machine: &Machine, code_length: usize, link: &Link) -> Prices {
-    let n = code_length as f64;
+pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
+    let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
     let work = |work: &Work, units: f64| 1e9 * machine.seconds(work, units) / cores;
     let byte = link.bits_per_second.map_or(0.0, |rate| 8e9 / rate)
@@ -74,8 +75,7 @@ pub fn candidates(
     machine: &Machine,
     link: &Link,
 ) -> Result<Vec<Parameters>, Error> {
-    let length = Code::for_security(security).map_or(0, |code| code.length());
-    let first = Parameters::choose_at(program, security, &prices(machine, length, link))?;
+    let first = Parameters::choose_at(program, security, &prices(machine, &level(security)?, link))?;
     let others = first.alternatives(program)?.into_iter();
     let others = others.filter(|other| other.bucket_sizes().ne(first.bucket_sizes())).collect();
     Ok([vec![first], others].concat())
@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn table(program: &Program, parameters: &Parameters) -> u64 {
-        let n = Code::for_security(parameters.security).unwrap().length() as u64;
+        let [n, ..] = level(parameters.security).unwrap().code.map(|bits| bits as u64);
         // Commitments are made in blocks of 128; in bits, as 8 bits are a byte and all is in eighths of
         // bytes.
         let random = |count: u64| count.next_multiple_of(128) * (n - 128);

@@ -7,10 +7,11 @@
 //! / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
 
 use super::prices;
+use crate::instance::Commitments;
 use crate::parameters::{Cost, Prices};
 use brickwork_circuit::Circuit;
 use brickwork_plan::{Link, Machine};
-use brickwork_primitives::commit::code::Code;
+use brickwork_primitives::commit::Scheme as _;
 use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
 
 /// Slots up to which cuts are exact.
@@ -96,21 +97,21 @@ pub struct Scale {
 /// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any
 /// cut can do.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
-    let code = Code::for_security(security)?;
-    let prices = prices(machine, code.length(), link);
+    let level = &Commitments::level(security)?;
+    let prices = prices(machine, level, link);
     let (ands, inputs, outputs) =
         (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
     // A third of the budget for the copies and for each kind of authenticator.
     let limit = -f64::from(security) - 3f64.log2();
-    let (of_copies, of_authenticators) = (prices.of_component(circuit, code), prices.of_plain(code));
+    let (of_copies, of_authenticators) = (prices.of_component(circuit, level), prices.of_plain(level));
     let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
     let authenticators = rate(Rule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_authenticators)?;
     let nanoseconds = slots * copies.cost(&of_copies)
         + slots * outputs * authenticators.cost(&of_authenticators)
         + slots * inputs * (16.0 * prices.byte + prices.claim);
     let bytes = Prices { byte: 1.0, ..Prices::FREE };
-    let sent = copies.cost(&bytes.of_component(circuit, code))
-        + outputs * authenticators.cost(&bytes.of_plain(code))
+    let sent = copies.cost(&bytes.of_component(circuit, level))
+        + outputs * authenticators.cost(&bytes.of_plain(level))
         + 16.0 * inputs;
     Some(Scale {
         and_gates: ands * slots,

@@ -4,11 +4,11 @@
 //! counted in units whose price the machine knows; what takes no time worth mentioning is left out.
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
+use crate::instance::level;
 use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
 use brickwork_plan::{MANY, PIECES, READ_BACK, SPILL, Script, TOUCH, Work, share};
-use brickwork_primitives::commit::code::Code;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{Commitments, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
@@ -36,12 +36,12 @@ struct Writer {
 /// # Panics
 /// If the parameters are of a security that is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Script {
-    let code = Code::for_security(parameters.security).expect("parameters are of a security that is offered");
+    let level = level(parameters.security).expect("parameters are of a security that is offered");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
     let mut writer = Writer {
         script: Script::new(Duplo::PHASES),
-        commitments: Commitments::of(code),
+        commitments: Commitments::of(&level),
         room: TABLE_MEMORY,
         spilled: Vec::new(),
         openings_in_files: openings > openings_memory(TABLE_MEMORY),
@@ -131,7 +131,7 @@ impl Writer {
         self.script.work(Evaluator, &BOUND, 1, 1);
         self.script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         self.script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
-        extend(&mut self.script, Evaluator, self.commitments.length());
+        extend(&mut self.script, Evaluator, self.commitments.ots());
         self.script.phase("prepare");
         extend(&mut self.script, Evaluator, ots);
         self.script.phase("setup");

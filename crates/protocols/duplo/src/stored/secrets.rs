@@ -9,12 +9,13 @@ use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
 use crate::parameters::stock_ot_binding;
-use crate::party::{EvaluatorCore, threads};
+use crate::party::EvaluatorCore;
 use crate::setup::window;
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
+use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
@@ -90,7 +91,7 @@ impl<C: commit::Scheme> Garbler<C> {
         let memory = garbler_memory(terms.table_memory);
         Ok(Garbler {
             run,
-            pool: threads(terms)?,
+            pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
             security: terms.security,
             sender: commit::Sender::restored(&secrets.commitments, terms.security, memory)?,
@@ -132,7 +133,7 @@ impl<C: commit::Scheme> Evaluator<C> {
         let series = Series::new(&secrets.session, Direction::GarblerSends);
         let core = EvaluatorCore {
             run,
-            pool: threads(terms)?,
+            pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
             security: terms.security,
             receiver: commit::Receiver::restored(&secrets.commitments, terms.security, terms.table_memory)?,

@@ -15,7 +15,7 @@ use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
 use crate::online::{self, Agreement};
 use crate::parameters::{Parameters, may_begin};
-use crate::party::{EvaluatorCore, Pooled, in_pool};
+use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::report::Duplo;
 use crate::request::Request;
 use crate::steps::Step;
@@ -189,7 +189,7 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn take(&mut self, items: &Items, job: &Job) -> Result<StepReport, Error> {
         // On the session's threads, like all that it computes.
-        in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
+        entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input)
     }
 }
@@ -312,7 +312,7 @@ impl Role for Garbler {
 
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        in_pool(self, |party| online::garbler(party, step, Agreement::Reached, material, input))
+        entered(self, |party| online::garbler(party, step, Agreement::Reached, material, input))
     }
 }
 
@@ -381,6 +381,6 @@ impl Role for Evaluator {
 
     fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        in_pool(self, |party| online::evaluator(party, step, Agreement::Reached, material, input))
+        entered(self, |party| online::evaluator(party, step, Agreement::Reached, material, input))
     }
 }

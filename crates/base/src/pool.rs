@@ -1,0 +1,153 @@
+//! The threads that compute for a party. Its own thread talks to the peer and waits; what takes time it
+//! computes on a pool, which may serve several parties. So no thread of a pool ever waits for a peer, a
+//! sleeping disk or a clock, and a pool of one thread serves many sessions.
+//!
+//! A thread [enters](Pool::enter) a pool, as one enters a runtime: all [`compute`]s that it reaches then run
+//! there. Whoever starts a session within a pool that it has entered lends it to the session.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
+
+use crate::Error;
+
+thread_local! {
+    /// The pool that this thread has entered. Threads of a pool have entered none.
+    static ENTERED: RefCell<Option<Pool>> = const { RefCell::new(None) };
+}
+
+/// Threads that compute. Clones are the same threads.
+#[derive(Clone, Debug)]
+pub struct Pool(Arc<ThreadPool>);
+
+impl From<Arc<ThreadPool>> for Pool {
+    fn from(threads: Arc<ThreadPool>) -> Self {
+        Pool(threads)
+    }
+}
+
+impl Pool {
+    /// A pool of so many threads, at least one.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the system has no threads.
+    pub fn new(threads: usize) -> Result<Self, Error> {
+        let build = || ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+        // What its threads share is built on the stack and moved to the heap, with what lay there between its
+        // fields, such as secrets of the caller's. So it is built where nothing lies.
+        let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
+        Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
+    }
+
+    /// The pool that this thread has entered, or else a new one of so many threads.
+    ///
+    /// # Errors
+    /// As [`Pool::new`].
+    pub fn entered_or_new(threads: usize) -> Result<Self, Error> {
+        entered().map_or_else(|| Pool::new(threads), Ok)
+    }
+
+    /// Calls `work` on this thread; what it computes meanwhile, it computes on these threads.
+    pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Puts back what was entered before, also when `work` panics.
+        struct Back(Option<Pool>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                ENTERED.set(self.0.take());
+            }
+        }
+        let _back = Back(ENTERED.replace(Some(self.clone())));
+        work()
+    }
+}
+
+fn entered() -> Option<Pool> {
+    ENTERED.with_borrow(Clone::clone)
+}
+
+/// Calls `work` on the threads of the pool that this thread has entered, and waits for it. `work` may not
+/// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
+pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match entered() {
+        Some(pool) => pool.0.install(work),
+        None => work(),
+    }
+}
+
+/// Threads that [`compute`] has.
+pub fn threads() -> usize {
+    entered().map_or_else(rayon::current_num_threads, |pool| pool.0.current_num_threads())
+}
+
+/// Calls `work` on this thread, which may talk and wait; what it spawns is computed meanwhile, and is done
+/// when this returns.
+pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
+    match entered() {
+        Some(pool) => pool.0.in_place_scope(work),
+        None => rayon::in_place_scope(work),
+    }
+}
+
+/// Calls `here` on this thread, which may talk and wait, while `work` is computed. Returns what both return.
+///
+/// # Panics
+/// If one of them does.
+pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + Send) -> (H, W) {
+    let mut made = None;
+    let here = scope(|scope| {
+        scope.spawn(|_| made = Some(work()));
+        here()
+    });
+    (here, made.expect("a scope ends when all that it spawned is done"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::current;
+
+    use super::*;
+
+    fn here() -> Option<usize> {
+        rayon::current_thread_index()
+    }
+
+    /// What is computed runs on the pool that was entered, also on that of an inner session, what talks on
+    /// the thread that entered it, and afterwards all is as before.
+    #[test]
+    fn computing_leaves_the_thread_and_talking_stays() {
+        let (one, three) = (Pool::new(1).unwrap(), Pool::new(3).unwrap());
+        let me = current().id();
+        one.enter(|| {
+            assert_eq!((threads(), here(), compute(here)), (1, None, Some(0)));
+            three.enter(|| {
+                assert_eq!((threads(), here()), (3, None));
+                assert_eq!(compute(|| (threads(), compute(|| current().id()) == current().id())), (3, true));
+            });
+            assert_eq!(threads(), 1);
+            let (talks, computes) = beside(|| (current().id(), here()), here);
+            assert_eq!((talks, computes), ((me, None), Some(0)));
+            assert_eq!(Pool::entered_or_new(7).unwrap().0.current_num_threads(), 1);
+        });
+        assert_eq!(Pool::entered_or_new(2).unwrap().0.current_num_threads(), 2);
+        assert!(entered().is_none());
+    }
+
+    /// Both sides of a pool of one thread go on at once: the thread that talks waits for the one that
+    /// computes, which would wait forever if it had to talk first.
+    #[test]
+    fn one_thread_computes_while_another_talks() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let pool = Pool::new(1).unwrap();
+        let (heard, ()) = pool.enter(|| beside(|| told.recv(), || tell.send(7).unwrap()));
+        assert_eq!(heard, Ok(7));
+    }
+
+    #[test]
+    fn a_panic_leaves_the_pool() {
+        let pool = Pool::new(1).unwrap();
+        let panics = std::panic::AssertUnwindSafe(|| pool.enter(|| panic!("as a test wants it")));
+        let panicked = std::panic::catch_unwind(panics);
+        assert!(panicked.is_err() && entered().is_none());
+    }
+}

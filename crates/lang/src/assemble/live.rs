@@ -1,0 +1,43 @@
+//! What the outputs of a program need.
+
+use crate::generate::Trace;
+use crate::graph::{Graph, Kind};
+
+/// Which calls and nodes the outputs depend on.
+pub struct Liveness {
+    pub nodes: Vec<bool>,
+    /// The live calls, by number, in order.
+    pub calls: Vec<usize>,
+}
+
+impl Liveness {
+    pub fn of(graph: &Graph, trace: &Trace) -> Liveness {
+        let mut nodes = vec![false; graph.len() as usize];
+        trace.outputs.iter().flatten().for_each(|b| nodes[b.node() as usize] = true);
+        let mut calls = Vec::new();
+        let mut end = graph.len();
+        for (number, call) in trace.calls.iter().enumerate().rev() {
+            Self::gates(graph, &mut nodes, call.first, end);
+            end = call.first;
+            let results = trace.results(number);
+            if nodes[results.start as usize..results.end as usize].contains(&true) {
+                calls.push(number);
+                trace.args(number).iter().for_each(|b| nodes[b.node() as usize] = true);
+            }
+        }
+        Self::gates(graph, &mut nodes, 1, end);
+        calls.reverse();
+        Liveness { nodes, calls }
+    }
+
+    fn gates(graph: &Graph, nodes: &mut [bool], from: u32, to: u32) {
+        for node in (from..to).rev() {
+            if nodes[node as usize]
+                && let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node)
+            {
+                nodes[a.node() as usize] = true;
+                nodes[b.node() as usize] = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! What is known of a program while it is checked, and its declarations.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use crate::ast::{self, Item, TypeName, TypeRef};
+use crate::diagnostic::{Diagnostic, Sink};
+use crate::parser::habits::type_of_c;
+use crate::source::Span;
+use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
+
+/// What a global name stands for.
+#[derive(Clone)]
+pub(super) enum Global {
+    Type(Type, Span),
+    Function(usize, Span),
+    /// A function that calls complete with types and sizes.
+    Generic(usize, Span),
+}
+
+impl Global {
+    pub(super) fn span(&self) -> Span {
+        let (Global::Type(_, span) | Global::Function(_, span) | Global::Generic(_, span)) = self;
+        *span
+    }
+
+    /// Whether both name one type of integers.
+    pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
+        let integer = |global: &Global| match global {
+            Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width)),
+            _ => None,
+        };
+        integer(self).is_some() && integer(self) == integer(other)
+    }
+}
+
+/// What bodies need to know about a function.
+pub(super) struct Signature {
+    pub(super) name: Rc<str>,
+    pub(super) params: Vec<(Rc<str>, Type, Span)>,
+    pub(super) ret: Type,
+    pub(super) span: Span,
+    /// For a function that was made of a generic one: the call that asked for it, and what it chose.
+    pub(super) made_for: Option<(Span, String)>,
+}
+
+/// An `#input` or `#output`.
+pub(super) struct Port {
+    pub(super) party: u32,
+    pub(super) ty: Type,
+    pub(super) span: Span,
+}
+
+pub(super) struct Checker<'s> {
+    pub(super) sink: &'s mut Sink,
+    pub(super) types: Types,
+    pub(super) globals: HashMap<Rc<str>, Global>,
+    pub(super) signatures: Vec<Signature>,
+    pub(super) generics: Vec<Generic>,
+    /// Functions that were made of generic ones, in the order of their signatures, and are still to be
+    /// checked.
+    pub(super) made: VecDeque<ast::Function>,
+}
+
+/// What a call chooses for a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Choice {
+    /// A type, by a name that [`Checker::globals`] has.
+    Type(Rc<str>),
+    /// A number of bits or elements.
+    Size(u32),
+}
+
+/// A function before its types and sizes are chosen.
+pub(super) struct Generic {
+    pub(super) function: Rc<ast::Function>,
+    /// The functions that were made of it, by number.
+    pub(super) made: HashMap<Vec<Choice>, usize>,
+}
+
+impl Checker<'_> {
+    pub(super) fn declare(&mut self, name: &ast::Ident, global: Global) {
+        let first = self.globals.get(&name.name);
+        if first.is_some_and(|first| first.is_the_same_integer(&global)) {
+            // A file and one that it includes may both name the usual types.
+            return;
+        }
+        if let Some(first) = first.map(Global::span) {
+            self.sink.push(
+                Diagnostic::error("name::redefined", name.span, format!("`{}` is defined twice", name.name))
+                    .label("defined again here")
+                    .also(first, "first defined here")
+                    .hint("rename one of them: types and functions share their names"),
+            );
+        } else {
+            self.globals.insert(Rc::clone(&name.name), global);
+        }
+    }
+
+    pub(super) fn declare_types(&mut self, items: &[Item], reverse: bool) {
+        let mut structs = Vec::new();
+        for item in items {
+            match item {
+                Item::IntType { signed, width, name } => {
+                    let width = self.positive(width, "a width");
+                    self.types.int_names.push(Rc::clone(&name.name));
+                    let typedef = Some(self.types.int_names.len() as u32 - 1);
+                    let ty = width
+                        .map_or(Type::Broken, |width| Type::Int(IntType { signed: *signed, width, typedef }));
+                    self.declare(name, Global::Type(ty, name.span));
+                }
+                Item::StructType { name, fields } => {
+                    let number = self.types.structs.len() as u32;
+                    let ty = StructType {
+                        name: Rc::clone(&name.name),
+                        span: name.span,
+                        fields: Vec::new(),
+                        width: 0,
+                    };
+                    self.types.structs.push(ty);
+                    self.declare(name, Global::Type(Type::Struct(number), name.span));
+                    structs.push(fields);
+                }
+                _ => {}
+            }
+        }
+        for (number, declarations) in structs.into_iter().enumerate() {
+            let mut fields: Vec<(Field, Span)> = Vec::new();
+            for declaration in declarations {
+                for (name, dims) in &declaration.names {
+                    let base = self.type_named(&declaration.ty);
+                    let ty = self.array_of(base, dims);
+                    if let Some((_, first)) = fields.iter().find(|(f, _)| f.name == name.name) {
+                        self.sink.push(
+                            Diagnostic::error(
+                                "type::field",
+                                name.span,
+                                format!("there are two fields `{}`", name.name),
+                            )
+                            .also(*first, "the first one is here")
+                            .hint("rename one of them"),
+                        );
+                        continue;
+                    }
+                    fields.push((Field { name: Rc::clone(&name.name), ty, offset: 0 }, name.span));
+                }
+            }
+            self.types.structs[number].fields = fields.into_iter().map(|(f, _)| f).collect();
+        }
+        self.lay_out(reverse);
+    }
+
+    /// Finds structs that contain themselves and gives the others their widths and offsets.
+    pub(super) fn lay_out(&mut self, reverse: bool) {
+        let count = self.types.structs.len();
+        // 0: not seen, 1: on the path, 2: done.
+        let mut state = vec![0u8; count];
+        for root in 0..count {
+            let mut path = vec![(root, 0)];
+            if state[root] != 0 {
+                continue;
+            }
+            state[root] = 1;
+            while let Some((at, next)) = path.last_mut() {
+                let (at, field) = (*at, *next);
+                *next += 1;
+                let base = |ty: &Type| match ty {
+                    Type::Struct(s) => Some(*s as usize),
+                    Type::Array(a) => {
+                        if let Type::Struct(s) = a.base {
+                            Some(s as usize)
+                        } else {
+                            None
+                        }
+                    }
+                    _ => None,
+                };
+                match self.types.structs[at].fields.get(field).map(|f| base(&f.ty)) {
+                    Some(Some(inner)) if state[inner] == 0 => {
+                        state[inner] = 1;
+                        path.push((inner, 0));
+                    }
+                    Some(Some(inner)) if state[inner] == 1 => {
+                        let (s, name) = (&self.types.structs[at], &self.types.structs[inner].name);
+                        self.sink.push(
+                            Diagnostic::error("type::recursive", s.span, format!("struct `{}` contains itself", s.name))
+                                .label(format!("through its field `{}` of type `{name}`", s.fields[field].name))
+                                .hint("every value has a fixed size: use an array of a fixed length, and numbers that index it"),
+                        );
+                        self.types.structs[at].fields[field].ty = Type::Broken;
+                    }
+                    Some(_) => {}
+                    None => {
+                        self.set_offsets(at, reverse);
+                        state[at] = 2;
+                        path.pop();
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn set_offsets(&mut self, number: usize, reverse: bool) {
+        let widths: Vec<u64> =
+            self.types.structs[number].fields.iter().map(|f| u64::from(self.types.width(&f.ty))).collect();
+        let total: u64 = widths.iter().sum();
+        let s = &mut self.types.structs[number];
+        if total > MAX_WIDTH {
+            self.sink.push(
+                Diagnostic::error(
+                    "type::size",
+                    s.span,
+                    format!("struct `{}` has more than {MAX_WIDTH} bits", s.name),
+                )
+                .hint("use shorter arrays or narrower numbers in its fields"),
+            );
+            s.fields.iter_mut().for_each(|f| f.ty = Type::Broken);
+            return;
+        }
+        let mut offset = 0;
+        let order: Vec<usize> =
+            if reverse { (0..widths.len()).rev().collect() } else { (0..widths.len()).collect() };
+        for field in order {
+            s.fields[field].offset = offset;
+            offset += widths[field] as u32;
+        }
+        s.width = total as u32;
+    }
+
+    pub(super) fn type_named(&mut self, name: &TypeName) -> Type {
+        let name = match name {
+            TypeName::Named(name) => name,
+            TypeName::Int { signed, width, .. } => {
+                let width = self.positive(width, "a width");
+                return width.map_or(Type::Broken, |width| {
+                    Type::Int(IntType { signed: *signed, width, typedef: None })
+                });
+            }
+        };
+        match self.globals.get(&name.name) {
+            Some(Global::Type(ty, _)) => ty.clone(),
+            Some(Global::Function(_, first) | Global::Generic(_, first)) => {
+                let first = *first;
+                self.sink.push(
+                    Diagnostic::error(
+                        "type::unknown",
+                        name.span,
+                        format!("`{}` is a function, not a type", name.name),
+                    )
+                    .also(first, "declared here")
+                    .hint("write the name of a type here; is the type of a declaration missing?"),
+                );
+                Type::Broken
+            }
+            None => {
+                let hint = match &*name.name {
+                    "void" => "only functions can be `void`".into(),
+                    "float" | "double" => {
+                        "all numbers are whole numbers; `#include \"fixed.wir\"` computes with fixed-point numbers".into()
+                    }
+                    other => match type_of_c(other) {
+                        Some(ty) => format!("no type is built in; declare it: `typedef {ty} {other}`"),
+                        None => format!(
+                            "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"
+                        ),
+                    },
+                };
+                self.sink.push(
+                    Diagnostic::error(
+                        "type::unknown",
+                        name.span,
+                        format!("there is no type `{}`", name.name),
+                    )
+                    .hint(hint),
+                );
+                Type::Broken
+            }
+        }
+    }
+
+    pub(super) fn array_of(&mut self, base: Type, dims: &[ast::Expr]) -> Type {
+        if dims.is_empty() {
+            return base;
+        }
+        let sizes: Vec<Option<u32>> = dims.iter().map(|d| self.positive(d, "an array dimension")).collect();
+        let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return Type::Broken };
+        let (sizes, base) = match base {
+            Type::Broken => return base,
+            // A type parameter may stand for an array.
+            Type::Array(inner) => ([&sizes[..], &inner.dims].concat(), inner.base.clone()),
+            base => (sizes, base),
+        };
+        let bits = sizes
+            .iter()
+            .fold(u64::from(self.types.width(&base)).max(1), |w, d| w.saturating_mul(u64::from(*d)));
+        if bits > MAX_WIDTH {
+            let span = dims[0].span.to(dims[dims.len() - 1].span);
+            self.sink.push(
+                Diagnostic::error("type::size", span, format!("this array has more than {MAX_WIDTH} bits"))
+                    .hint("use fewer elements, or narrower ones"),
+            );
+            return Type::Broken;
+        }
+        Type::Array(Rc::new(ArrayType { dims: sizes, base }))
+    }
+
+    pub(super) fn type_ref(&mut self, ty: &TypeRef) -> Type {
+        let base = self.type_named(&ty.name);
+        self.array_of(base, &ty.dims)
+    }
+
+    pub(super) fn parties(&mut self, parties: Option<(u64, Span)>, root: Span) -> u32 {
+        match parties {
+            None => {
+                self.sink.push(
+                    Diagnostic::error("io::parties", root, "the number of parties is missing")
+                        .hint("begin the file with `#parties 2`"),
+                );
+                2
+            }
+            Some((n @ 1..=2, _)) => n as u32,
+            Some((0, span)) => {
+                self.sink.push(
+                    Diagnostic::error("io::parties", span, "there must be at least one party")
+                        .hint("write `#parties 2`"),
+                );
+                2
+            }
+            Some((n, span)) => {
+                self.sink.push(
+                    Diagnostic::error("io::parties", span, format!("{n} parties are too many")).hint(
+                        "write `#parties 2`: programs run between 1, the garbler, and 2, the evaluator",
+                    ),
+                );
+                n.min(u64::from(u32::MAX)) as u32
+            }
+        }
+    }
+
+    /// Inputs and outputs, by party.
+    pub(super) fn io(
+        &mut self,
+        list: Vec<(bool, u64, Span, TypeName, Span)>,
+        parties: u32,
+    ) -> (Vec<Port>, Vec<Port>) {
+        let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
+        for (input, party, party_span, ty, span) in list {
+            let ty = self.type_named(&ty);
+            let what = if input { "input" } else { "output" };
+            if party < 1 || party > u64::from(parties) {
+                self.sink.push(
+                    Diagnostic::error("io::party", party_span, format!("there is no party {party}"))
+                        .hint(format!("`#parties {parties}` allows the numbers 1 to {parties}")),
+                );
+                continue;
+            }
+            let slot = &mut found[usize::from(!input)];
+            if let Some(Port { span: first, .. }) = slot.iter().find(|p| u64::from(p.party) == party) {
+                self.sink.push(
+                    Diagnostic::error("io::twice", span, format!("party {party} has two {what}s"))
+                        .also(*first, "the first one is here")
+                        .hint("put its values into one struct: `typedef struct_t BOTH { TYPE a; TYPE b; }`"),
+                );
+                continue;
+            }
+            slot.push(Port { party: party as u32, ty, span });
+        }
+        let [mut inputs, mut outputs] = found;
+        inputs.sort_by_key(|p| p.party);
+        outputs.sort_by_key(|p| p.party);
+        (inputs, outputs)
+    }
+
+    pub(super) fn signature(&mut self, f: &ast::Function) {
+        let signature = self.signature_of(f);
+        self.signatures.push(signature);
+        self.declare(&f.name, Global::Function(self.signatures.len() - 1, f.name.span));
+    }
+
+    pub(super) fn signature_of(&mut self, f: &ast::Function) -> Signature {
+        let void = f.ret.name.name().is_some_and(|name| &**name == "void");
+        let ret = if void && !self.globals.contains_key("void") {
+            if let Some(first) = f.ret.dims.first() {
+                self.sink.push(
+                    Diagnostic::error("function::void", first.span, "there are no arrays of `void`")
+                        .hint("remove the dimensions, or name the type of the elements"),
+                );
+            }
+            Type::Void
+        } else {
+            self.type_ref(&f.ret)
+        };
+        let mut params: Vec<(Rc<str>, Type, Span)> = Vec::new();
+        for p in &f.params {
+            let ty = self.type_ref(&p.ty);
+            if let Some((.., first)) = params.iter().find(|(name, ..)| *name == p.name.name) {
+                self.sink.push(
+                    Diagnostic::error(
+                        "variable::redefined",
+                        p.name.span,
+                        format!("there are two parameters `{}`", p.name.name),
+                    )
+                    .also(*first, "the first one is here")
+                    .hint("rename one of them"),
+                );
+            }
+            params.push((Rc::clone(&p.name.name), ty, p.name.span));
+        }
+        Signature { name: Rc::clone(&f.name.name), params, ret, span: f.name.span, made_for: None }
+    }
+
+    pub(super) fn main(&mut self, root: Span) -> Option<usize> {
+        let Some(Global::Function(main, _)) = self.globals.get("main") else {
+            self.sink.push(
+                Diagnostic::error("main::missing", root, "there is no function `main`")
+                    .hint("write `function void main() { … }`"),
+            );
+            return None;
+        };
+        let main = *main;
+        let Signature { params, ret, span, .. } = &self.signatures[main];
+        if !matches!(ret, Type::Void | Type::Broken) {
+            self.sink.push(
+                Diagnostic::error("main::return", *span, "`main` must return `void`")
+                    .hint("write `function void main()`, and assign results to `output1` and `output2`"),
+            );
+        }
+        if !params.is_empty() {
+            self.sink.push(
+                Diagnostic::error("main::parameters", *span, "`main` has no parameters")
+                    .hint("write `main()`: inputs are in `input1` and `input2`"),
+            );
+        }
+        Some(main)
+    }
+}

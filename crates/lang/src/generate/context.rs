@@ -1,0 +1,56 @@
+//! What bodies are executed with.
+
+use crate::Options;
+use crate::ast::Request;
+use crate::graph::Template;
+use crate::ir::Module;
+
+/// A limit was hit and reported; there is no point in going on.
+pub struct Stop;
+
+/// What happens to calls of a function from `main`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// It was asked to be a component.
+    pub component: bool,
+    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
+    /// component.
+    pub open: bool,
+}
+
+/// Everything that bodies are executed with.
+pub(crate) struct Context<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) options: &'m Options,
+    /// The circuits of the functions, with secret parameters.
+    pub(crate) templates: Vec<Option<Template>>,
+    pub(crate) cuts: Vec<Cut>,
+}
+
+impl Context<'_> {
+    /// Whether all functions could be compiled, so that `main` can call them.
+    pub fn complete(&self) -> bool {
+        (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
+    }
+}
+
+/// The name of the built-in circuit that a function is bound to.
+pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
+    let f = &module.functions[function];
+    let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
+    let asked = f
+        .requests
+        .iter()
+        .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
+    options
+        .builtins
+        .get(f.base_name())
+        .map(String::as_str)
+        .or(asked)
+        .or((options.aes && first).then_some("aes_sbox"))
+}
+
+/// Whether a function is bound to a built-in circuit.
+pub fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
+    builtin_name(module, function, options).is_some()
+}

@@ -1,0 +1,116 @@
+//! How to multiply by a constant: a chain of shifts, additions and subtractions.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// How to make a multiple of x.
+#[derive(Debug)]
+pub struct Plan {
+    /// The multiple.
+    pub factor: u128,
+    /// ANDs, roughly, besides those that grow with the width of x: the sum of the steps' widths.
+    bits: u32,
+    /// Additions and subtractions.
+    steps: u32,
+    pub make: Make,
+}
+
+/// The last step to a multiple.
+#[derive(Debug)]
+pub enum Make {
+    /// x
+    One,
+    /// 2^k p
+    Shift(Rc<Plan>, u32),
+    /// p + x
+    PlusOne(Rc<Plan>),
+    /// p - x
+    MinusOne(Rc<Plan>),
+    /// 2^k p + p
+    TimesPlus(Rc<Plan>, u32),
+    /// 2^k p - p
+    TimesMinus(Rc<Plan>, u32),
+}
+
+/// Bits of a factor.
+pub fn length(m: u128) -> u32 {
+    128 - m.leading_zeros()
+}
+
+/// Finds and remembers plans.
+#[derive(Default)]
+pub struct Planner {
+    known: HashMap<u128, Rc<Plan>>,
+    /// Factors that may still be tried for the plan that is being made.
+    budget: u32,
+}
+
+/// About every number has a factor of the form 2^k + 1 or 2^k - 1, and each quotient is a new number to look
+/// at: without a limit the search would not end in time.
+const FACTORS: u32 = 200;
+
+impl Planner {
+    /// A short chain for the factor `m`, which is positive.
+    pub fn plan(&mut self, m: u128) -> Rc<Plan> {
+        if self.known.len() > 100_000 {
+            self.known.clear();
+        }
+        self.budget = FACTORS;
+        self.search(m)
+    }
+
+    fn search(&mut self, m: u128) -> Rc<Plan> {
+        if let Some(plan) = self.known.get(&m) {
+            return Rc::clone(plan);
+        }
+        let plan = Rc::new(self.best(m));
+        self.known.insert(m, Rc::clone(&plan));
+        plan
+    }
+
+    fn best(&mut self, m: u128) -> Plan {
+        if m <= 1 {
+            return Plan { factor: m, bits: 0, steps: 0, make: Make::One };
+        }
+        let zeros = m.trailing_zeros();
+        if zeros > 0 {
+            let p = self.search(m >> zeros);
+            return Plan { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
+        }
+        let mut best: Option<Plan> = None;
+        let mut offer = |p: Rc<Plan>, free: u32, shift: u32, make: fn(Rc<Plan>, u32) -> Make| {
+            // The lowest bits of an addition of a shifted value are free; those of a subtraction are not.
+            let plan =
+                Plan { factor: m, bits: p.bits + length(m) - free, steps: p.steps + 1, make: make(p, shift) };
+            if best.as_ref().is_none_or(|b| plan.cost(32) < b.cost(32)) {
+                best = Some(plan);
+            }
+        };
+        // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
+        for k in (1..length(m)).rev() {
+            for (factor, make) in
+                [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)]
+            {
+                if factor > 1 && m.is_multiple_of(factor) && self.budget > 0 {
+                    self.budget -= 1;
+                    let free = if factor > 1 << k { k } else { 0 };
+                    offer(self.search(m / factor), free, k, make);
+                }
+            }
+        }
+        // m - 1 and m + 1 have at least one zero at the end.
+        offer(self.search(m - 1), 1, 0, |p, _| Make::PlusOne(p));
+        if m < 1 << 126 && m > 3 {
+            offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));
+        }
+        // `offer` was called at least once.
+        best.unwrap_or(Plan { factor: m, bits: 0, steps: 0, make: Make::One })
+    }
+}
+
+impl Plan {
+    /// ANDs, roughly, for an x of `width` bits.
+    pub fn cost(&self, width: u32) -> u32 {
+        self.bits + self.steps * width
+    }
+}
